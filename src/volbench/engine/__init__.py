@@ -1,0 +1,1 @@
+"""Runs and campaigns: probe, guard, one Run, all Runs, ingest."""

@@ -1,0 +1,1 @@
+"""Machines: start processes and look at files, here or elsewhere."""

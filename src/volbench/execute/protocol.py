@@ -1,0 +1,111 @@
+"""The seam between the engine and a machine: start a process there, look at its files.
+
+Everything the engine needs of a machine goes through an Executor, so that the same guard, probe and
+campaign work here and elsewhere. Programs are started from argument lists, never through a shell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A process that ended; `stdout` and `stderr` are text with undecodable bytes replaced."""
+
+    argv: tuple[str, ...]
+    exit_status: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class FileStat:
+    """What a path is, symlinks followed.
+
+    Attributes:
+        kind: ``file``, ``directory``, ``block``, ``char`` or ``other``.
+        device: (major, minor) of the filesystem that holds it.
+        rdev: (major, minor) of the device it is; (0, 0) for none.
+        inode: with `device`, its identity.
+        size_bytes: apparent size; 0 for a device.
+    """
+
+    kind: str
+    device: tuple[int, int]
+    rdev: tuple[int, int]
+    inode: int
+    size_bytes: int
+
+
+class Process(Protocol):
+    """A process that was started and is watched."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id on the machine it runs on."""
+
+    def poll(self) -> int | None:
+        """Return the exit status (negative: ended by that signal), or None while it runs."""
+
+    def read_output(self) -> str:
+        """Return what it wrote to standard output since the last call."""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to its whole process group; nothing happens when it has ended."""
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Return the exit status, or None when it still runs after `timeout_s`."""
+
+
+class Executor(Protocol):
+    """A machine."""
+
+    host: str
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
+        """Run a program to its end with LC_ALL=C and no input.
+
+        Raises:
+            TransportError: the program is missing, or did not end in `timeout_s` (it is killed).
+        """
+
+    def start(
+        self, argv: Sequence[str], *, cwd: str, stderr: str, env: Mapping[str, str] | None = None
+    ) -> Process:
+        """Start a program in its own session, standard error to the file `stderr`.
+
+        Raises:
+            TransportError: it could not be started.
+        """
+
+    def which(self, program: str) -> str | None:
+        """Return the absolute path of a program, or None."""
+
+    def read_text(self, path: str) -> str | None:
+        """Return a file's text, or None when it can't be read."""
+
+    def list_directory(self, path: str) -> tuple[str, ...]:
+        """Return the sorted names in a directory; empty when there is none."""
+
+    def real_path(self, path: str) -> str:
+        """Return the path with every symlink resolved; parts that do not exist are kept."""
+
+    def stat(self, path: str) -> FileStat | None:
+        """Return what a path is, or None when nothing is there."""
+
+    def exclusive_error(self, path: str) -> str:
+        """Open a block device with O_EXCL and close it; return "" or the system's reason."""
+
+    def free_bytes(self, path: str) -> int:
+        """Return the bytes an ordinary user may still write to the filesystem of `path`."""
+
+    def remove(self, path: str) -> None:
+        """Remove one file; nothing happens when it is gone."""
+
+    def close(self) -> None:
+        """Let the machine go; running processes are left alone."""

@@ -1,0 +1,1 @@
+"""Everything that knows fio and dd: text in, text out, no processes."""

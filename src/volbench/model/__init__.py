@@ -1,0 +1,1 @@
+"""The nouns of volbench: frozen, without input or output of their own."""

@@ -1,0 +1,85 @@
+"""What happens during a campaign: the journal keeps it, a screen draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from volbench.model.run import Campaign, Run, RunState
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A glance at a running process.
+
+    Attributes:
+        elapsed_s: since the process started.
+        total_s: expected length; None when only the data's size bounds it.
+        state: ``layout``, ``ramp`` or ``run``.
+        read_iops: None when the tool has not said; 0 when it said nothing completes.
+    """
+
+    elapsed_s: float
+    total_s: float | None = None
+    state: str = "run"
+    read_iops: float | None = None
+    write_iops: float | None = None
+    trim_iops: float | None = None
+    read_bw_bytes_per_s: float | None = None
+    write_bw_bytes_per_s: float | None = None
+    trim_bw_bytes_per_s: float | None = None
+    lat_mean_s: float | None = None
+
+
+@dataclass(frozen=True)
+class CampaignStarted:
+    """The first event; `pending` are the Runs still to do."""
+
+    campaign: Campaign
+    pending: tuple[Run, ...]
+    expected_s: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """A process was started."""
+
+    run: Run
+    expected_s: float | None
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """A process goes on."""
+
+    run: Run
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """A Run ended in a final state; `reason` says why unless it is FINISHED."""
+
+    run: Run
+    state: RunState
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know; not an error."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class CampaignEnded:
+    """The last event."""
+
+    finished: tuple[str, ...]
+    failed: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+Event = CampaignStarted | RunStarted | RunProgress | RunEnded | Notice | CampaignEnded
+Listener = Callable[[Event], None]

@@ -1,0 +1,119 @@
+"""What is wanted: Profile, Job, Phase, Limits, Volume.
+
+Options are kept canonical (see `volbench.model.option`): names as fio spells them, values as they
+are written into a job file. None stands for "take this inherited option away".
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from volbench.model.base import Frozen
+
+Options = dict[str, str | None]
+
+
+class Phase(StrEnum):
+    """When a Run happens: before anything, before each repeat, or as what is measured."""
+
+    PRECONDITION = "precondition"
+    WARMUP = "warmup"
+    MEASURED = "measured"
+
+
+class Order(StrEnum):
+    """The order of the measured Runs within one repeat."""
+
+    LISTED = "listed"
+    SHUFFLED = "shuffled"
+
+
+class Tool(StrEnum):
+    """The program that does the I/O."""
+
+    FIO = "fio"
+    DD = "dd"
+
+
+class Limits(Frozen):
+    """What the provider promises for a volume; None when nothing is declared.
+
+    Attributes:
+        iops: I/O operations a second.
+        bandwidth_bytes_per_s: bytes a second.
+    """
+
+    iops: float | None = None
+    bandwidth_bytes_per_s: float | None = None
+
+
+class Source(Frozen):
+    """Where a profile comes from.
+
+    Attributes:
+        title: the article, paper or specification.
+        author: who wrote it; may be empty.
+        year: None when unknown.
+        url: may be empty.
+    """
+
+    title: str
+    author: str = ""
+    year: int | None = None
+    url: str = ""
+
+
+class Job(Frozen):
+    """One benchmark job: one fio process, usually with one section.
+
+    Attributes:
+        name: letters, digits, ``_`` and ``-``; unique in its profile.
+        role: the volume it works on, such as ``data``.
+        tool: fio, or dd.
+        phase: precondition, warmup or measured.
+        note: a remark for the report.
+        options: its own options, over the profile's defaults.
+        sections: several fio sections that run together; empty for the usual single one.
+        limits: its own limits; None to take the profile's.
+    """
+
+    name: str
+    role: str = "data"
+    tool: Tool = Tool.FIO
+    phase: Phase = Phase.MEASURED
+    note: str = ""
+    options: Options = Field(default_factory=dict)
+    sections: dict[str, Options] = Field(default_factory=dict)
+    limits: Limits | None = None
+
+
+class Profile(Frozen):
+    """A benchmark as its author wrote it, with values made canonical.
+
+    Attributes:
+        name: letters, digits, ``_`` and ``-``.
+        description: one paragraph.
+        source: where it comes from.
+        defaults: options of every fio job.
+        jobs: all jobs of all phases, in file order; a matrix is already expanded.
+        volumes: role to target, for roles the command line does not name.
+        repeat: how often the measured jobs run.
+        order: listed, or shuffled within each repeat.
+        seed: of the shuffle and of fio's offsets; None to draw one and record it.
+        limits: role to declared limits; the key ``*`` holds for every role.
+        sample_s: seconds between points of a series; 0 for none.
+    """
+
+    name: str
+    description: str = ""
+    source: Source | None = None
+    defaults: Options = Field(default_factory=dict)
+    jobs: tuple[Job, ...]
+    volumes: dict[str, str] = Field(default_factory=dict)
+    repeat: int = 1
+    order: Order = Order.LISTED
+    seed: int | None = None
+    limits: dict[str, Limits] = Field(default_factory=dict)
+    sample_s: float = 1.0

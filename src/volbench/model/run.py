@@ -1,0 +1,104 @@
+"""The plan: a Campaign is an ordered list of Runs; a Run is exactly one process of fio or dd."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from volbench.model.base import Frozen
+from volbench.model.profile import Limits, Order, Phase, Tool
+from volbench.model.target import Volume
+
+
+class Section(Frozen):
+    """One section of a job file.
+
+    Attributes:
+        name: its header.
+        options: canonical options, over those of its Run.
+    """
+
+    name: str
+    options: dict[str, str] = Field(default_factory=dict)
+
+
+class Run(Frozen):
+    """One Job on one Volume of one Host, one repeat.
+
+    Attributes:
+        id: unique in the campaign and a folder name, such as ``001-test1-r1``.
+        profile: name of the profile it comes from.
+        job: name of the Job.
+        volume: what it works on.
+        phase: precondition, warmup or measured.
+        repeat: 1-based.
+        tool: fio or dd.
+        host: ``local`` for this machine.
+        seed: of fio's random offsets.
+        options: canonical options shared by all sections.
+        sections: at least one.
+        note: the Job's remark.
+        limits: declared limits of the volume.
+        sample_s: seconds between points of the series; 0 for none.
+    """
+
+    id: str
+    profile: str
+    job: str
+    volume: Volume
+    phase: Phase = Phase.MEASURED
+    repeat: int = 1
+    tool: Tool = Tool.FIO
+    host: str = "local"
+    seed: int = 0
+    options: dict[str, str] = Field(default_factory=dict)
+    sections: tuple[Section, ...]
+    note: str = ""
+    limits: Limits = Limits()
+    sample_s: float = 1.0
+
+    def effective(self, section: Section) -> dict[str, str]:
+        """Return the options that hold in one section."""
+        return {**self.options, **section.options}
+
+
+class RunState(StrEnum):
+    """Where a Run stands."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+class OnError(StrEnum):
+    """What a campaign does after a failed Run."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class Campaign(Frozen):
+    """An ordered plan with everything that was decided before it started.
+
+    Attributes:
+        name: the campaign's own name, by default profile and time.
+        created_utc: ISO 8601 with ``Z``.
+        runs: in the order they run.
+        seed: of shuffle and offsets, always recorded.
+        order: of the measured Runs.
+        on_error: go on or stop after a failed Run.
+        allow_destroy: devices and files the user allowed to be overwritten, as given.
+        command: the command line, secrets masked.
+    """
+
+    name: str
+    created_utc: str
+    runs: tuple[Run, ...]
+    seed: int
+    order: Order = Order.LISTED
+    on_error: OnError = OnError.CONTINUE
+    allow_destroy: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""What people see: tables, progress, figures, the report."""

@@ -1,0 +1,1 @@
+"""The campaign folder: layout, atomic writes, journal, tables."""

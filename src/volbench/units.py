@@ -1,0 +1,157 @@
+"""Sizes, durations and rates: text in, numbers in base SI units out, and back for people.
+
+Sizes follow fio's default: ``k``, ``kb``, ``KiB`` are all 1024 bytes. Rates that a provider
+promises (``125MB/s``) follow SI: ``MB`` is 10**6 bytes and ``MiB`` is 2**20. What fio itself would misread
+(``1.5g`` is 1 byte to fio, ``1min`` a microsecond; see docs/explanation/fio.md) is read here as a
+person means it, and rendered as plain integers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from volbench.errors import InputError
+
+_NUMBER = re.compile(r"\s*([+-]?\d+(?:\.\d+)?|0x[0-9a-f]+)\s*([a-z/]*)\s*", re.IGNORECASE)
+_BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SECONDS = {
+    "us": 1e-6,
+    "usec": 1e-6,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "": 1.0,
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "days": 86400.0,
+}
+
+
+def _split(text: str | float, *, what: str, example: str) -> tuple[float, str]:
+    """Return number and lower-case suffix of a text such as ``1.5g``."""
+    match = _NUMBER.fullmatch(str(text))
+    if match is None:
+        raise InputError(f"{text!r} is not {what}", hint=f"write it like {example}")
+    digits, suffix = match.groups()
+    number = float(int(digits, 16)) if digits.lower().startswith("0x") else float(digits)
+    if number < 0:
+        raise InputError(f"{text!r} is negative, expected {what}", hint=f"write it like {example}")
+    return number, suffix
+
+
+def parse_size(text: str | float) -> int:
+    """Return bytes of a size such as ``4k``, ``1.5g``, ``128KiB`` or a bare number of bytes.
+
+    Raises:
+        InputError: no number, an unknown suffix, a negative size, or a fraction of a byte.
+    """
+    number, suffix = _split(text, what="a size", example="4k, 1.5g or 4096")
+    letter = suffix.lower().removesuffix("b").removesuffix("i")
+    if letter not in _BINARY:
+        raise InputError(f"{text!r} has an unknown suffix", hint="use k, m, g, t or p (1k = 1024)")
+    size = number * float(1024 ** _BINARY[letter])
+    if not math.isclose(size, round(size), rel_tol=1e-12):
+        raise InputError(f"{text!r} is not a whole number of bytes", hint="write it in bytes")
+    return round(size)
+
+
+def parse_duration(text: str | float) -> float:
+    """Return seconds of a duration such as ``300s``, ``1min``, ``1.5h``, ``500ms`` or bare seconds.
+
+    Raises:
+        InputError: no number, an unknown suffix or a negative duration.
+    """
+    number, suffix = _split(text, what="a duration", example="300s, 5m or 1.5h")
+    if suffix.lower() not in _SECONDS:
+        raise InputError(f"{text!r} has an unknown suffix", hint="use us, ms, s, m, h or d")
+    return number * _SECONDS[suffix.lower()]
+
+
+def parse_rate(text: str | float) -> float:
+    """Return bytes per second of a rate such as ``125MB/s``, ``120MiB/s`` or bare bytes per second.
+
+    Raises:
+        InputError: no number, an unknown suffix or a negative rate.
+    """
+    number, suffix = _split(text, what="a rate", example="125MB/s or 120MiB/s")
+    unit = suffix.removesuffix("/s").removesuffix("ps")
+    if unit and unit[-1] == "b":
+        raise InputError(
+            f"{text!r} is ambiguous: lower-case b is often read as bits",
+            hint="write bytes with a capital B, such as 125MB/s",
+        )
+    letter = unit.removesuffix("B").lower()
+    base = 1024 if letter.endswith("i") else 1000
+    letter = letter.removesuffix("i")
+    if letter not in _BINARY:
+        raise InputError(f"{text!r} has an unknown suffix", hint="write it like 125MB/s")
+    return number * float(base ** _BINARY[letter])
+
+
+def format_size(size_bytes: float) -> str:
+    """Return a size for people in fio's binary units: ``4k``, ``64m``, ``1.5g``, ``100``."""
+    value = float(size_bytes)
+    for suffix in ("", "k", "m", "g"):
+        if value < 1024:
+            return f"{value:.4g}{suffix}"
+        value /= 1024
+    return f"{value:.4g}t"
+
+
+def _scaled(value: float, unit: str, *, space: str = " ") -> str:
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor * 0.9995:
+            return f"{_digits(value / factor)}{space}{prefix}{unit}"
+    return f"{_digits(value)}{space}{unit}".rstrip()
+
+
+def _digits(value: float) -> str:
+    """Return three significant digits, never in exponent form."""
+    if value == 0:
+        return "0"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{min(decimals, 9)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_rate(bytes_per_s: float) -> str:
+    """Return a rate for people in SI units: ``125 MB/s``; ``n/a`` when unknown."""
+    return "n/a" if math.isnan(bytes_per_s) else _scaled(bytes_per_s, "B/s")
+
+
+def format_count(value: float) -> str:
+    """Return a number for people: ``1.1k``, ``950``; ``n/a`` when unknown."""
+    return "n/a" if math.isnan(value) else _scaled(value, "", space="")
+
+
+def format_latency(seconds: float) -> str:
+    """Return a latency for people: ``250 us``, ``2.5 ms``, ``1.2 s``; ``n/a`` when unknown."""
+    if math.isnan(seconds):
+        return "n/a"
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor * 0.9995:
+            return f"{_digits(seconds / factor)} {unit}"
+    return "0 s" if seconds == 0 else f"{_digits(seconds * 1e9)} ns"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration for people: ``45s``, ``5m 00s``, ``2h 05m``, ``3d 04h``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s" if seconds >= 1 or seconds == 0 else f"{seconds:.2g}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d {whole % 86400 // 3600:02d}h"
