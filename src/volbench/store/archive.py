@@ -1,0 +1,179 @@
+"""campaign.json and everything else that must appear whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from volbench.errors import ArchiveError
+from volbench.model.base import Frozen
+from volbench.model.provenance import HostFacts, VolumeFacts
+from volbench.model.run import Campaign
+from volbench.store.layout import Layout
+
+FORMAT = 1
+"""Version of the campaign folder; raised when an older volbench could not read a newer folder."""
+
+
+class Provenance(Frozen):
+    """What the numbers were measured with.
+
+    Attributes:
+        volbench_version: version that planned the campaign.
+        python_version: of the controller.
+        hosts: one for each machine.
+        volumes: one for each role.
+    """
+
+    volbench_version: str
+    python_version: str
+    hosts: tuple[HostFacts, ...] = ()
+    volumes: tuple[VolumeFacts, ...] = ()
+
+
+class Archive(Frozen):
+    """The content of campaign.json."""
+
+    format: int = FORMAT
+    campaign: Campaign
+    provenance: Provenance
+    profiles: dict[str, str] = Field(default_factory=dict)
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a text file so that a reader, or a crash at any instant, sees the old or the new one.
+
+    Raises:
+        ArchiveError: the filesystem refused.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with aside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Make names in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def create_campaign(root: Path, archive: Archive) -> Layout:
+    """Make a new campaign folder with its plan.
+
+    Raises:
+        ArchiveError: the folder exists and is not empty, or can't be written.
+    """
+    layout = Layout(root)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if any(root.iterdir()):
+            raise ArchiveError(
+                f"{root} is not empty",
+                hint=f"choose a new folder with --into, or continue it: volbench resume {root}",
+                context={"path": str(root)},
+            )
+        layout.runs.mkdir()
+        sync_folder(root.resolve().parent)
+    except OSError as error:
+        raise _unwritable(root, error) from error
+    write_atomic(layout.campaign, archive.model_dump_json(indent=1) + "\n")
+    return layout
+
+
+def read_campaign(root: Path) -> tuple[Layout, Archive]:
+    """Open a campaign folder.
+
+    Raises:
+        ArchiveError: no campaign there, damaged, or written by a newer volbench.
+    """
+    layout = Layout(root)
+    try:
+        text = layout.campaign.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArchiveError(
+            f"{root} is no campaign folder: {layout.campaign.name} can't be read ({error})",
+            hint="name the folder that `volbench run` wrote with --into",
+            context={"path": str(root)},
+        ) from error
+    _check_format(layout.campaign, text)
+    try:
+        return layout, Archive.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ArchiveError(
+            f"{layout.campaign} is damaged: {place}: {first['msg']}",
+            hint="restore it from a copy; the raw files in runs/ are readable without it",
+            context={"path": str(layout.campaign)},
+        ) from error
+
+
+def _check_format(path: Path, text: str) -> None:
+    """Refuse a folder of a newer volbench before its content is looked at."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArchiveError(
+            f"{path} is damaged: {error}",
+            hint="restore it from a copy; the raw files in runs/ are readable without it",
+            context={"path": str(path)},
+        ) from error
+    version = found.get("format") if isinstance(found, dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        raise ArchiveError(
+            f"{path} has format {version}; this volbench reads up to {FORMAT}",
+            hint="update volbench",
+            context={"path": str(path), "format": version},
+        )
+
+
+@contextmanager
+def hold_campaign(layout: Layout) -> Iterator[None]:
+    """Hold the campaign for writing, so that two controllers never run the same one.
+
+    The lock ends with the process, however it ends.
+
+    Raises:
+        ArchiveError: another process holds it.
+    """
+    try:
+        descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise _unwritable(layout.lock, error) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ArchiveError(
+                f"another volbench is running the campaign in {layout.root}",
+                hint="wait until it has ended",
+                context={"path": str(layout.root)},
+            ) from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(path: Path, error: OSError) -> ArchiveError:
+    return ArchiveError(
+        f"{path} can't be written: {error.strerror or error}",
+        hint="check permissions and free space, or choose another folder with --into",
+        context={"path": str(path)},
+    )
