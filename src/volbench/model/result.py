@@ -150,3 +150,29 @@ class RunOutput:
     disk_util: tuple[DiskUtil, ...] = ()
     diagnostics: str = ""
     documents: int = 1
+
+
+@dataclass(frozen=True)
+class SeriesPoint:
+    """One interval of a Run's logs, all clones of a section together.
+
+    Attributes:
+        t_s: end of the interval, since I/O began.
+        utc_s: the same instant in seconds since the epoch; None when the logs tell no epoch.
+        iops: mean over the interval, 0 when nothing completed; None without a log that tells.
+        bw_bytes_per_s: as `iops`.
+        lat_mean_s: mean latency of the interval's I/Os; None for none.
+        lat_p50_s: from histogram or per-I/O logs, as the other percentiles; None without.
+        lat_max_s: None where the logs hold means or bins only.
+    """
+
+    direction: Direction
+    t_s: float
+    utc_s: float | None = None
+    iops: float | None = None
+    bw_bytes_per_s: float | None = None
+    lat_mean_s: float | None = None
+    lat_p50_s: float | None = None
+    lat_p99_s: float | None = None
+    lat_p999_s: float | None = None
+    lat_max_s: float | None = None

@@ -1,0 +1,127 @@
+"""JSON documents in fio's output: the whole text goes in, the last document and the rest come out.
+
+Neither stdout nor ``--output`` is pure JSON: notes, errors and status documents stand in the same
+stream (fio issues 731, 1685 and 2048). A document begins with a brace in the first column.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from volbench.errors import OutputError
+
+CUT_OFF = "a JSON document is cut off at line"
+"""Opens the line of the diagnostics that stands for an incomplete document."""
+
+_START = re.compile(r'(?:^|(?<=\r))\{(?=\s*"|\s*\Z)', re.MULTILINE)
+_STRING_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|(?<![\w.])-?(?:nan|inf)\b', re.DOTALL)
+_DECODER = json.JSONDecoder(strict=False)
+_QUOTED_LINES = 5
+
+
+@dataclass(frozen=True)
+class Documents:
+    """What was found in one output.
+
+    Attributes:
+        last: the last complete document.
+        count: how many complete documents there were.
+        diagnostics: the text outside them.
+    """
+
+    last: dict[str, object]
+    count: int
+    diagnostics: str
+
+
+def read_documents(text: str, *, path: str = "") -> Documents:
+    """Return the last complete document of an output, and the text around all of them.
+
+    Raises:
+        OutputError: there is no complete document; it says where it ends, or quotes the text.
+    """
+    last: dict[str, object] | None = None
+    count, position, outside = 0, 0, list[str]()
+    cut: _Broken | None = None
+    while start := _START.search(text, position):
+        outside.append(text[position : start.start()])
+        found = _decode(text, start.start())
+        if isinstance(found, _Broken):
+            cut = found
+            following = _START.search(text, max(found.position, start.end()))
+            position = following.start() if following else len(text)
+            outside.append(f"\n{CUT_OFF} {found.line}: {found.reason}\n")
+            continue
+        last, position = found
+        count += 1
+    outside.append(text[position:])
+    if last is not None:
+        return Documents(last, count, _tidy("".join(outside)))
+    if cut is not None:
+        raise OutputError(
+            f"fio's JSON can't be read at line {cut.line}, column {cut.column}: {cut.reason}",
+            hint="fio was killed, or the disk that holds its output was full",
+            context={"path": path, "line": cut.line, "column": cut.column},
+        )
+    raise _nothing(text, path)
+
+
+def quote(text: str) -> str:
+    """Return the first lines of fio's own words as one line for a message."""
+    lines = _tidy(text).split("\n")
+    more = " ..." if len(lines) > _QUOTED_LINES else ""
+    return " / ".join(line.strip()[:200] for line in lines[:_QUOTED_LINES]) + more
+
+
+@dataclass(frozen=True)
+class _Broken:
+    position: int
+    line: int
+    column: int
+    reason: str
+
+
+def _decode(text: str, start: int) -> tuple[dict[str, object], int] | _Broken:
+    """Return the object that begins at a place with the place it ends, or why there is none."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except RecursionError:
+        return _Broken(start, text.count("\n", 0, start) + 1, 1, "it is nested too deeply")
+    except ValueError:
+        readable = text[:start] + _STRING_OR_NO_NUMBER.sub(_readable, text[start:])
+    try:
+        return _DECODER.raw_decode(readable, start)
+    except json.JSONDecodeError as error:
+        ends = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
+        reason = "the text ends before the document does" if ends else error.msg
+        return _Broken(error.pos, error.lineno, error.colno, reason)
+    except (RecursionError, ValueError) as error:
+        return _Broken(start, text.count("\n", 0, start) + 1, 1, str(error))
+
+
+def _readable(match: re.Match[str]) -> str:
+    """Return what Python reads in place of ``nan`` and ``inf``, of the same length."""
+    token = match[0]
+    return token if token[0] == '"' else "NaN".rjust(len(token))
+
+
+def _tidy(text: str) -> str:
+    lines = (line.rstrip() for line in re.split(r"[\r\n]+", text))
+    return "\n".join(line for line in lines if line)
+
+
+def _nothing(text: str, path: str) -> OutputError:
+    said = quote(text)
+    if not said:
+        return OutputError(
+            "fio left no output at all",
+            hint="its stderr and exit status say why",
+            context={"path": path},
+        )
+    return OutputError(
+        f"fio left no JSON; it said: {said}",
+        hint="results need fio's --output-format=json or json+",
+        context={"path": path},
+    )

@@ -1,0 +1,88 @@
+"""fio's latency bins: numbers of bins go in, nanoseconds, sums and percentiles come out.
+
+Bins are written as fio's json+ writes them: the midpoint of the bin to its count. The layout is
+that of fio's ``stat.h`` (``FIO_IO_U_PLAT_BITS`` is 6: 64 bins a group, each group twice as wide).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+GROUP_BINS = 64
+BINS = 1856
+"""How many bins fio 3 has; they end near 17.2 s."""
+BINS_FIO2 = 1216
+"""How many bins fio 2 has; it counts microseconds."""
+
+
+def bin_mid_ns(index: int) -> int:
+    """Return the midpoint of one of fio 3's bins, exact below 128 ns.
+
+    Raises:
+        ValueError: fio has no bin of that number.
+    """
+    low, high = bin_range_ns(index)
+    return low + (high - low) // 2
+
+
+def bin_range_ns(index: int) -> tuple[int, int]:
+    """Return the lower edge of a bin of fio 3 and the lower edge of the next.
+
+    Raises:
+        ValueError: fio has no bin of that number.
+    """
+    if not 0 <= index < BINS:
+        raise ValueError(f"fio has no latency bin {index}, only 0 to {BINS - 1}")
+    if index < 2 * GROUP_BINS:
+        return index, index + 1
+    width = 1 << (index // GROUP_BINS - 1)
+    low = (GROUP_BINS + index % GROUP_BINS) * width
+    return low, low + width
+
+
+def bin_edges_ns(mid_ns: int, *, unit_ns: int = 1) -> tuple[int, int]:
+    """Return the edges of the bin with this midpoint: the first value in it, the first above it.
+
+    Args:
+        mid_ns: a key of ``Latency.bins``.
+        unit_ns: what fio counted in: 1 for fio 3, 1000 for fio 2.
+
+    Raises:
+        ValueError: the midpoint is negative.
+    """
+    mid = mid_ns // unit_ns
+    if mid < 0:
+        raise ValueError(f"{mid_ns} ns is no latency")
+    width = 1 << max(0, mid.bit_length() - GROUP_BINS.bit_length())
+    low = mid - width // 2
+    return low * unit_ns, (low + width) * unit_ns
+
+
+def merge_bins(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Return the sum of several sets of bins, in ascending order of latency."""
+    total: Counter[int] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(sorted(total.items()))
+
+
+def percentile_ns(bins: Mapping[int, int], percentile: float) -> int:
+    """Return the midpoint of the bin in which a percentile falls, as fio's own do.
+
+    fio takes the first bin at which the running count reaches ``percentile / 100 * samples``
+    (``calc_clat_percentiles`` in fio's ``stat.c``, in long double; fractions are exact here).
+
+    Raises:
+        ValueError: there are no samples, or the percentile is not within 0 to 100.
+    """
+    if not 0 <= percentile <= 100:
+        raise ValueError(f"{percentile} is not a percentile")
+    wanted = Fraction(percentile) * sum(bins.values())
+    seen = 0
+    for mid_ns, count in sorted(bins.items()):
+        seen += count
+        if count and seen * 100 >= wanted:
+            return mid_ns
+    raise ValueError("bins without samples have no percentiles")
