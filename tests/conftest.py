@@ -1,0 +1,37 @@
+"""What holds for every test: no change of the environment or the working directory may leak."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _PYTEST_OWN}
+
+
+@pytest.fixture(autouse=True)
+def no_leaks() -> Iterator[None]:
+    """Fail a test that leaves another environment or working directory behind."""
+    environment, folder = _environment(), Path.cwd()
+    yield
+    leaks = []
+    left, left_folder = _environment(), Path.cwd()
+    if left_folder != folder:
+        os.chdir(folder)
+        leaks.append(f"working directory {left_folder}")
+    leaks.extend(
+        f"{name}={left.get(name)!r}, was {environment.get(name)!r}"
+        for name in sorted(environment.keys() | left.keys())
+        if environment.get(name) != left.get(name)
+    )
+    if leaks:
+        for name in left.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(environment)
+        pytest.fail("the test leaked: " + "; ".join(leaks))

@@ -1,0 +1,100 @@
+"""Imports only go down: from a floor to the floors below it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+FLOORS = {
+    "errors": 1,
+    "units": 1,
+    "model": 2,
+    "plan": 3,
+    "fio": 3,
+    "execute": 3,
+    "store": 3,
+    "analyse": 3,
+    "lab": 3,
+    "engine": 4,
+    "present": 4,
+    "cli": 5,
+    "api": 5,
+    "__main__": 6,
+}
+SAME_FLOOR = {("units", "errors")}  # bad units are reported with the one error tree
+ANYWHERE = {"__version__"}  # a plain text that the package itself holds
+
+
+def part_of(module: str) -> str:
+    """Return the package or module right below volbench, or an empty text for volbench itself."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def imported(tree: ast.Module, module: str) -> Iterator[str]:
+    """Yield every volbench module that a tree imports, for types only or inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield f"{module} by a relative import"
+        elif isinstance(node, ast.ImportFrom) and node.module == "volbench":
+            yield from (f"volbench.{a.name}" for a in node.names if a.name not in ANYWHERE)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def breaches(sources: Mapping[str, ast.Module]) -> list[str]:
+    """Return one sentence for each import that does not go down."""
+    found = []
+    for module, tree in sources.items():
+        here = part_of(module)
+        if not here:  # volbench/__init__.py hands out the public names
+            continue
+        if here not in FLOORS:
+            found.append(f"{module} stands on no floor")
+            continue
+        for target in imported(tree, module):
+            if target.endswith("import"):
+                found.append(f"{target}: write the full name")
+            if target.partition(".")[0] != "volbench" or part_of(target) == here:
+                continue
+            there = part_of(target)
+            if FLOORS.get(there, 9) >= FLOORS[here] and (here, there) not in SAME_FLOOR:
+                found.append(f"{module} imports {target}")
+    return found
+
+
+def test_imports_only_go_down(sources: dict[str, ast.Module]) -> None:
+    """No module of volbench imports from its own floor or from above."""
+    assert breaches(sources) == []
+
+
+def test_a_breach_is_found() -> None:
+    """The checker sees breaches: upwards, sideways, lazy, type-only, relative and unplaced."""
+    made_up = {
+        "volbench.model.run": "import volbench.engine.single",
+        "volbench.fio.render": "def f():\n    from volbench.store import layout",
+        "volbench.plan.load": "if TYPE_CHECKING:\n    from volbench.fio.options import Table",
+        "volbench.store.tables": "from volbench import api",
+        "volbench.store.journal": "from . import layout",
+        "volbench.magic": "",
+    }
+    assert breaches({name: ast.parse(text) for name, text in made_up.items()}) == [
+        "volbench.model.run imports volbench.engine.single",
+        "volbench.fio.render imports volbench.store",
+        "volbench.plan.load imports volbench.fio.options",
+        "volbench.store.tables imports volbench.api",
+        "volbench.store.journal by a relative import: write the full name",
+        "volbench.magic stands on no floor",
+    ]
+
+
+def test_downward_imports_are_no_breach() -> None:
+    """The checker lets through what goes down, stays in a package or is the bare version."""
+    made_up = {
+        "volbench.engine.single": "from volbench.fio import render\nimport json",
+        "volbench.fio.render": "from volbench.fio.options import table",
+        "volbench.units": "from volbench.errors import InputError",
+        "volbench.store.layout": "from volbench import __version__",
+    }
+    assert breaches({name: ast.parse(text) for name, text in made_up.items()}) == []

@@ -1,0 +1,92 @@
+"""The public face: names, version, errors and what the package says it depends on."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+
+import volbench
+from volbench import errors
+
+PUBLIC = ["CampaignData", "VolbenchError", "__version__", "open_campaign"]
+
+
+def error_classes() -> dict[str, type[errors.VolbenchError]]:
+    """Return every class of the error tree by name."""
+    return {
+        name: value
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.VolbenchError)
+    }
+
+
+def test_public_names() -> None:
+    """Exactly the promised names are public, and each is there."""
+    assert sorted(volbench.__all__) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(volbench, name) is not None
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    """A misspelt name fails as it does on any module."""
+    assert not hasattr(volbench, "open_campaing")
+
+
+def test_one_version() -> None:
+    """The module, the installed package and pyproject.toml tell the same version."""
+    assert volbench.__version__ == version("volbench")
+
+
+def test_main_errors_have_their_own_exit_code() -> None:
+    """Errors right below the root differ in exit code; the ones below them inherit it."""
+    children = errors.VolbenchError.__subclasses__()
+    codes = [child.exit_code for child in children]
+    assert len(set(codes)) == len(codes)
+    assert 0 not in codes
+    for child in children:
+        assert all(sub.exit_code == child.exit_code for sub in child.__subclasses__())
+
+
+def test_every_error_is_documented(root: Path) -> None:
+    """docs/reference/errors.md lists every class of the tree with its exit code, and no other."""
+    page = (root / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+Error)` \| (\d+) \|", page, re.MULTILINE)
+    assert {name: int(code) for name, code in listed} == {
+        name: cls.exit_code for name, cls in error_classes().items()
+    }
+
+
+def test_the_tree_is_drawn_in_full() -> None:
+    """The drawing in the docstring of errors.py names every class."""
+    drawn = set(re.findall(r"\w+Error", errors.__doc__ or ""))
+    assert drawn >= set(error_classes())
+
+
+def test_every_imported_library_is_declared(root: Path, sources: dict[str, ast.Module]) -> None:
+    """Each library that the source imports is a dependency in pyproject.toml, or an extra."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["xlsx"]]
+    declared = {re.split(r"[<>=~\[ ]", text)[0].lower() for text in wanted}
+    imported = {
+        name.partition(".")[0]
+        for tree in sources.values()
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    owners = packages_distributions()
+    undeclared = {
+        name
+        for name in imported - {"volbench", *sys.stdlib_module_names}
+        if not {owner.lower() for owner in owners.get(name, [])} & declared
+    }
+    assert undeclared == set()

@@ -1,0 +1,72 @@
+"""The reference pages say what the code does, because they are written from it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from volbench.cli.main import cli
+
+
+def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command and everything below it with the words that call it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from commands(below, f"{path} {name}")
+
+
+@pytest.mark.parametrize("page", ["frames", "cli"])
+def test_page_is_current(root: Path, page: str) -> None:
+    """The page in the repository equals what its script prints now."""
+    script = root / "scripts" / f"make-{page}-page"
+    environment = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}}
+    done = subprocess.run(
+        [sys.executable, str(script)], check=True, capture_output=True, text=True, env=environment
+    )
+    kept = (root / "docs" / "reference" / f"{page}.md").read_text(encoding="utf-8")
+    assert kept == done.stdout, f"run: .venv/bin/python scripts/make-{page}-page"
+
+
+def test_every_verb_has_help_and_a_place_in_the_page(root: Path) -> None:
+    """Each command says what it does, explains its options, and stands in cli.md."""
+    page = (root / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    for path, command in commands(cli, "volbench"):
+        assert f"## {path}\n" in page, path
+        assert command.help, f"{path} has no help"
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert option.help, f"{path} {option.opts[0]} has no help"
+
+
+def test_links_between_pages_lead_somewhere(root: Path) -> None:
+    """A relative link in README, CONTRIBUTING, CHANGELOG or docs points at a file that exists."""
+    pages = [*(root / "docs").rglob("*.md"), *root.glob("*.md")]
+    assert len(pages) > 10
+    dead = [
+        f"{page.relative_to(root)}: {target}"
+        for page in pages
+        for target in links(page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert dead == []
+
+
+def links(text: str) -> list[str]:
+    """Return the relative targets of markdown links, without their anchors."""
+    targets = [part.partition(")")[0].partition("#")[0] for part in text.split("](")[1:]]
+    return [target for target in targets if target and "://" not in target]
+
+
+def test_links_are_found() -> None:
+    """The link reader keeps relative targets and drops anchors and addresses."""
+    assert links("[a](b.md#c) [d](https://e.test/f) [g](#h) [i](j/)") == ["b.md", "j/"]
