@@ -24,7 +24,9 @@ _BAD_WORDS = re.compile(
     r"got signal=|appears mounted|fopen log|Error \d+ while parsing|out of range|exceeding max"
     r"|disallowed|stuck grabbing|startup hung|" + re.escape(CUT_OFF)
 )
-_OWN_WORDS = re.compile(r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.I)
+_OWN_WORDS = re.compile(
+    r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
+)
 _QUOTED_LINES = 3
 
 
