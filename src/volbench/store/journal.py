@@ -41,16 +41,14 @@ class Journal:
     """An open journal; every `write` is durable when it returns.
 
     Args:
-        path: ``journal.jsonl``; made when missing. A line that a crash cut off is ended first.
+        path: ``journal.jsonl``; made when missing. An entry that a crash cut off is taken away first.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            size = os.lseek(self._descriptor, 0, os.SEEK_END)
-            if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
-                os.write(self._descriptor, b"\n")
+            _mend_tail(self._descriptor)
         except OSError as error:
             raise _unwritable(path, error) from error
 
@@ -87,6 +85,22 @@ class Journal:
     ) -> None:
         """Close the file."""
         self.close()
+
+
+def _mend_tail(descriptor: int) -> None:
+    """End the last line, or take it away when a crash cut it off."""
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    tail_start = os.pread(descriptor, size, 0).rfind(b"\n") + 1
+    tail = os.pread(descriptor, size - tail_start, tail_start)
+    if not tail:
+        return
+    try:
+        json.loads(tail)
+    except ValueError:
+        os.ftruncate(descriptor, tail_start)
+        os.lseek(descriptor, 0, os.SEEK_END)
+    else:
+        _write_all(descriptor, b"\n")
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
@@ -130,7 +144,7 @@ def _entries(path: Path) -> Iterator[Mapping[str, object]]:
         try:
             entry = json.loads(line)
         except ValueError as error:
-            if all(not later.strip() for later in lines[number:]) or _was_cut(lines, number):
+            if not any(later.strip() for later in lines[number:]):
                 continue
             raise ArchiveError(
                 f"{path}:{number}: not a journal entry: {error}",
@@ -139,11 +153,6 @@ def _entries(path: Path) -> Iterator[Mapping[str, object]]:
             ) from error
         if isinstance(entry, dict):
             yield entry
-
-
-def _was_cut(lines: list[bytes], number: int) -> bool:
-    """Tell whether a line is the start of an entry that a crash cut off before the next one."""
-    return lines[number - 1].startswith(b'{"utc": ') and not lines[number - 1].endswith(b"}")
 
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:

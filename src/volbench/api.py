@@ -1,0 +1,149 @@
+"""The Python interface: a campaign folder in, pandas frames out.
+
+campaign = volbench.open_campaign("results/quick")
+campaign.summary()[["job", "iops", "lat_p99_s"]]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from volbench.engine.ingest import Rows, ingest
+from volbench.errors import InputError
+from volbench.model.columns import FRAMES
+from volbench.model.run import Campaign, RunState
+from volbench.store.archive import Archive, Provenance, read_campaign, write_atomic
+from volbench.store.journal import History, read_history
+from volbench.store.layout import Layout
+from volbench.store.tables import frame_of, read_table, table_of, write_table
+
+TABLES_VERSION = "1"
+"""Raised whenever rows are made differently, so that older tables are rebuilt."""
+
+
+@dataclass(frozen=True)
+class RunNote:
+    """Where a Run stands and why.
+
+    Attributes:
+        state: planned, running, finished, failed or interrupted.
+        reason: empty when finished.
+    """
+
+    state: RunState
+    reason: str = ""
+
+
+class CampaignData:
+    """A campaign folder opened for reading.
+
+    Every frame has the columns documented in docs/reference/frames.md, a row for each Run that has
+    ended, in the order of the plan, and a plain integer index. Unknown values are NaN or missing.
+    """
+
+    def __init__(self, layout: Layout, archive: Archive) -> None:
+        self._layout = layout
+        self._archive = archive
+        self._history = read_history(layout.journal)
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._layout.root
+
+    @property
+    def report_folder(self) -> Path:
+        """Where charts and the report go unless another place is named; may not exist yet."""
+        return self._layout.report
+
+    @property
+    def campaign(self) -> Campaign:
+        """The plan."""
+        return self._archive.campaign
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the numbers were measured with."""
+        return self._archive.provenance
+
+    @property
+    def runs(self) -> Mapping[str, RunNote]:
+        """Every Run of the plan, in order, with its state."""
+        states, reasons = self._history.states, self._history.reasons
+        return {
+            run.id: RunNote(states.get(run.id, RunState.PLANNED), reasons.get(run.id, ""))
+            for run in self.campaign.runs
+        }
+
+    def job_text(self, run_id: str) -> str:
+        """Return the job file, or the dd command, exactly as it was used; "" before it started."""
+        folder = self._layout.run(run_id)
+        for path in (folder.job_file, folder.dd_command):
+            if path.exists():
+                return path.read_text(encoding="utf-8")
+        return ""
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row for each Run, fio job section and direction."""
+        return self.frame("summary")
+
+    def series(self) -> pd.DataFrame:
+        """Return one row for each Run, section, direction and interval; finished Runs only."""
+        return self.frame("series")
+
+    def percentiles(self) -> pd.DataFrame:
+        """Return one row for each latency percentile that fio reported."""
+        return self.frame("percentiles")
+
+    def histogram(self) -> pd.DataFrame:
+        """Return one row for each latency bin that is not empty."""
+        return self.frame("histogram")
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name; a copy, so that callers may change it.
+
+        Raises:
+            InputError: no frame has that name.
+            OutputError: raw output of a finished Run is damaged.
+        """
+        if name not in FRAMES:
+            raise InputError(
+                f"there is no frame {name!r}", hint=f"choose one of {', '.join(FRAMES)}"
+            )
+        if name not in self._frames:
+            self._frames = _load_frames(self._layout, self.campaign, self._history)
+        return self._frames[name].copy()
+
+
+def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
+    """Open a campaign folder.
+
+    Args:
+        path: the folder that ``volbench run`` wrote.
+
+    Raises:
+        ArchiveError: no campaign there, damaged, or written by a newer volbench.
+    """
+    layout, archive = read_campaign(Path(path))
+    return CampaignData(layout, archive)
+
+
+def _load_frames(layout: Layout, campaign: Campaign, history: History) -> dict[str, pd.DataFrame]:
+    """Return every frame, from Parquet when it is up to date, else from the raw files."""
+    stamp = f"{TABLES_VERSION} {layout.journal.stat().st_size if layout.journal.exists() else 0}\n"
+    stamp_file = layout.tables / "stamp"
+    if stamp_file.exists() and stamp_file.read_text(encoding="utf-8") == stamp:
+        return {name: frame_of(read_table(layout.tables / f"{name}.parquet")) for name in FRAMES}
+    rows: Rows = ingest(layout, campaign, history)
+    tables = {name: table_of(name, getattr(rows, name)) for name in FRAMES}
+    if os.access(layout.root, os.W_OK):
+        for name, table in tables.items():
+            write_table(layout.tables / f"{name}.parquet", table)
+        write_atomic(stamp_file, stamp)
+    return {name: frame_of(table) for name, table in tables.items()}

@@ -1,0 +1,48 @@
+"""What run and resume share: connect engine, screen and signals, then show what came out."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from volbench.api import open_campaign
+from volbench.engine.campaign import Settings, Surroundings, run_campaign
+from volbench.engine.prepare import Prepared
+from volbench.engine.stop import stop_on_signals
+from volbench.execute.protocol import Executor
+from volbench.model.run import Campaign
+from volbench.present.live import listener_for
+from volbench.present.tables import runs_table, show_table, summary_table
+from volbench.store.layout import Layout
+from volbench.units import format_duration, format_size
+
+
+def execute(executor: Executor, layout: Layout, campaign: Campaign, *, settings: Settings) -> None:
+    """Run a campaign with progress on standard error and its summary on standard output.
+
+    Raises:
+        VolbenchError: as `run_campaign` does, after what did finish has been shown.
+    """
+    try:
+        with stop_on_signals() as stop, listener_for(sys.stderr) as listener:
+            run_campaign(
+                layout,
+                campaign,
+                settings=settings,
+                around=Surroundings(executor, listener, stop),
+            )
+    finally:
+        show_table(summary_table(open_campaign(layout.root).summary()))
+        click.echo(f"campaign folder: {layout.root}", err=True)
+
+
+def show_plan(prepared: Prepared) -> None:
+    """Print what would run, in order, with time and bytes."""
+    show_table(runs_table(prepared.campaign))
+    estimate = prepared.estimate
+    time = (
+        "unknown" if estimate.total_s is None else f"at least {format_duration(estimate.total_s)}"
+    )
+    written = "unknown" if estimate.bytes_written is None else format_size(estimate.bytes_written)
+    click.echo(f"{estimate.runs} Runs, time: {time}, written: {written} bytes")

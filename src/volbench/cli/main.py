@@ -1,0 +1,85 @@
+"""The command line's front door: finds the verb, and turns every foreseen error into words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from volbench import __version__
+from volbench.errors import VolbenchError
+
+VERBS: dict[str, str] = {
+    "run": "Run profiles on volumes and keep the results in a campaign folder.",
+    "resume": "Go on with a campaign that was interrupted.",
+    "probe": "Show what this machine and its volumes are.",
+    "profile": "List, show, check, render and import profiles.",
+    "show": "Show the results of a campaign as a table.",
+    "export": "Write a frame of a campaign as csv, json, parquet or xlsx.",
+    "plot": "Draw a chart of a campaign.",
+    "report": "Write the report of a campaign: one HTML file.",
+}
+"""Verb to its short help. The verbs' modules are imported only when they are called."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a verb's module only when that verb is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order a user meets them."""
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a verb and return its command."""
+        del ctx
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = import_module(f"volbench.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="volbench")
+def cli() -> None:
+    """Benchmark storage volumes with fio: from a YAML profile to runs, charts and a report."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Exit codes: 0 success, 2 bad input, 3 refused, and so on as in docs/reference/errors.md.
+    """
+    try:
+        cli.main(args=arguments, prog_name="volbench", standalone_mode=False)
+    except VolbenchError as error:
+        _fail(error)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("volbench: stopped", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe, such as `head`, has what it wanted.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+def _fail(error: VolbenchError) -> NoReturn:
+    """Print an error with its way out, and exit with its code."""
+    click.echo(f"volbench: {error.message}", err=True)
+    if error.hint:
+        click.echo(f"  hint: {error.hint}", err=True)
+    sys.exit(error.exit_code)

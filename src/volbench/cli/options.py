@@ -1,0 +1,53 @@
+"""Arguments that several verbs share, and how their texts are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from volbench.errors import InputError
+
+CAMPAIGN = click.argument(
+    "campaign", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR"
+)
+
+SETTINGS = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a fio option in every job (size=64m), in one (test1.bs=8k), or a key of the "
+    "profile (repeat=3, limits.iops=1100).",
+)
+
+ALLOW_EXEC = click.option(
+    "--allow-exec",
+    is_flag=True,
+    help="Accept options that run programs or leave the Run's folder.",
+)
+
+_ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
+
+
+def parse_targets(texts: Sequence[str]) -> dict[str, str]:
+    """Return role to target of ``--on`` values; a bare target is the role ``data``.
+
+    Raises:
+        InputError: a role is named twice, or a target is empty.
+    """
+    targets: dict[str, str] = {}
+    for text in texts:
+        match = _ROLE.fullmatch(text)
+        role, target = match.groups() if match else ("data", text)
+        if not target or (target.endswith("=") and not match):
+            raise InputError(f"--on {text!r} names no target", hint="write it like data=/dev/sdb")
+        if role in targets:
+            raise InputError(
+                f"--on names the role {role!r} twice: {targets[role]} and {target}",
+                hint="a role is one volume; run the profile twice to measure two",
+            )
+        targets[role] = target
+    return targets

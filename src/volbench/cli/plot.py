@@ -1,0 +1,42 @@
+"""volbench plot: one chart of a campaign, or all that apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from volbench.api import open_campaign
+from volbench.cli.options import CAMPAIGN
+from volbench.cli.outputs import binary_output
+from volbench.model.columns import FRAMES
+from volbench.present.figures import KINDS, applicable, draw_chart
+from volbench.present.figures.save import save
+
+
+@click.command("plot")
+@click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
+@CAMPAIGN
+@click.option(
+    "--format", "image", type=click.Choice(["svg", "png", "pdf"]), default="svg", show_default=True
+)
+@click.option(
+    "--into",
+    metavar="PATH",
+    help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
+)
+@click.option("--title", help="Title over the chart.")
+def command(kind: str, campaign: Path, image: str, into: str | None, title: str | None) -> None:
+    """Draw the chart KIND of the campaign in DIR; `all` draws every chart that applies.
+
+    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series.
+    """
+    opened = open_campaign(campaign)
+    frames = {name: opened.frame(name) for name in FRAMES}
+    if into is None:
+        opened.report_folder.mkdir(exist_ok=True)
+        into = str(opened.report_folder)
+    for name in applicable(frames) if kind == "all" else (kind,):
+        figure = draw_chart(name, frames, title=title)
+        with binary_output(into, default_name=f"{name}.{image}") as sink:
+            save(figure, sink, format=image)

@@ -1,0 +1,67 @@
+"""A profile's job files without running anything."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from volbench.cli.options import parse_targets
+from volbench.errors import InputError
+from volbench.fio.dd import dd_argv
+from volbench.fio.render import render
+from volbench.model.profile import Profile, Tool
+from volbench.model.run import OnError
+from volbench.model.target import Volume, VolumeKind
+from volbench.plan.expand import expand
+
+
+def render_profile(
+    profile: Profile, *, targets: Sequence[str], measuring: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield file name and text of each job of a profile.
+
+    Targets are not touched, and need not exist: a path that is a directory here, or ends in ``/``,
+    is one; under ``/dev`` it is a device; anything else is a file.
+
+    Raises:
+        InputError: a role has no target.
+    """
+    places = {**profile.volumes, **parse_targets(targets)}
+    roles = {job.role for job in profile.jobs}
+    if not targets and not profile.volumes:
+        places = dict.fromkeys(roles, ".")
+    missing = sorted(roles - set(places))
+    if missing:
+        raise InputError(
+            f"no target for the role {missing[0]!r}", hint=f"add --on {missing[0]}=PATH"
+        )
+    campaign = expand(
+        [profile],
+        volumes={role: _volume(role, places[role]) for role in roles},
+        name=profile.name,
+        created_utc="",
+        seed=profile.seed or 0,
+        repeat=1,
+        on_error=OnError.CONTINUE,
+        allow_destroy=(),
+        command=(),
+    )
+    for run in campaign.runs:
+        if run.tool is Tool.DD:
+            yield f"{run.job}.txt", shlex.join(dd_argv(run)) + "\n"
+        else:
+            yield f"{run.job}.fio", render(run, measuring=measuring)
+
+
+def _volume(role: str, target: str) -> Volume:
+    if target.startswith("nbd"):
+        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+    path = Path(target)
+    if target.endswith("/") or path.is_dir():
+        kind = VolumeKind.DIRECTORY
+    elif target.startswith("/dev/"):
+        kind = VolumeKind.DEVICE
+    else:
+        kind = VolumeKind.FILE
+    return Volume(role=role, kind=kind, target=str(path.absolute()) if target != "." else ".")

@@ -1,0 +1,120 @@
+"""volbench run: profiles on volumes, into a campaign folder."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from volbench.cli.confirm import confirm_destruction
+from volbench.cli.execution import execute, show_plan
+from volbench.cli.options import ALLOW_EXEC, SETTINGS, parse_targets
+from volbench.cli.profiles import load_profiles
+from volbench.engine.campaign import GRACE_S, Settings
+from volbench.engine.prepare import Request, prepare
+from volbench.execute.local import LocalExecutor
+from volbench.model.run import OnError
+from volbench.store.archive import create_campaign
+from volbench.units import parse_duration
+
+
+@click.command("run")
+@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@click.option(
+    "--on",
+    "targets",
+    multiple=True,
+    metavar="[ROLE=]TARGET",
+    help="Device, file, directory or NBD uri of a role; without a role: data.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New campaign folder. Default: volbench-results/PROFILE-TIME.",
+)
+@SETTINGS
+@click.option("--repeat", type=click.IntRange(1), help="Run the measured jobs N times.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of order and random offsets.")
+@click.option(
+    "--on-error",
+    type=click.Choice([choice.value for choice in OnError]),
+    default=OnError.CONTINUE.value,
+    show_default=True,
+    help="After a failed Run: go on with the next, or stop.",
+)
+@click.option(
+    "--allow-destroy",
+    multiple=True,
+    metavar="DEVICE",
+    help="Allow this device or file to be overwritten. Name each one.",
+)
+@click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
+@click.option(
+    "--grace",
+    default=f"{GRACE_S:.0f}s",
+    show_default=True,
+    metavar="TIME",
+    help="How late a Run may be before it is ended.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would run, check it, and touch nothing.")
+@ALLOW_EXEC
+def command(
+    profiles: tuple[str, ...],
+    targets: tuple[str, ...],
+    into: Path | None,
+    settings: tuple[str, ...],
+    repeat: int | None,
+    seed: int | None,
+    on_error: str,
+    allow_destroy: tuple[str, ...],
+    *,
+    keep_files: bool,
+    grace: str,
+    dry_run: bool,
+    allow_exec: bool,
+) -> None:
+    r"""Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder.
+
+    \b
+    volbench run quick --on /data
+    volbench run aks-disk --on data=/data --on os=/tmp --set size=64m --set runtime=2s
+    volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb
+    """
+    executor = LocalExecutor()
+    loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
+    request = Request(
+        profiles=loaded,
+        targets=parse_targets(targets),
+        into=into or _default_folder([profile.name for profile in loaded]),
+        repeat=repeat,
+        seed=seed,
+        on_error=OnError(on_error),
+        allow_destroy=allow_destroy,
+        command=_shown_command(profiles, into),
+    )
+    grace_s = parse_duration(grace)
+    prepared = prepare(executor, request)
+    if dry_run:
+        show_plan(prepared)
+        return
+    confirm_destruction(executor, prepared)
+    layout = create_campaign(request.into, prepared.archive)
+    how = Settings(prepared.fio, grace_s=grace_s, keep_files=keep_files)
+    execute(executor, layout, prepared.campaign, settings=how)
+
+
+def _default_folder(names: list[str]) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return Path("volbench-results") / f"{'+'.join(names)}-{stamp}"
+
+
+def _shown_command(profiles: tuple[str, ...], into: Path | None) -> tuple[str, ...]:
+    """Return the command line for the record, with the controller's own paths made short."""
+    short = {name: Path(name).name for name in profiles}
+    if into is not None:
+        short |= {str(into): into.name, f"--into={into}": f"--into={into.name}"}
+    given = [short.get(argument, argument) for argument in sys.argv[1:]]
+    return ("volbench", *given)

@@ -1,0 +1,28 @@
+"""volbench show: the results of a campaign in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from volbench.api import open_campaign
+from volbench.cli.options import CAMPAIGN
+from volbench.present.export import export_frame
+from volbench.present.tables import show_table, states_table, summary_table
+
+
+@click.command("show")
+@CAMPAIGN
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON records.")
+def command(campaign: Path, *, as_json: bool) -> None:
+    """Show the results of the campaign in DIR, with the state of every Run that has no result."""
+    opened = open_campaign(campaign)
+    if as_json:
+        stdout = click.get_binary_stream("stdout")
+        export_frame(opened.summary(), frame_name="summary", format="json", into=stdout)
+        return
+    show_table(summary_table(opened.summary()))
+    unfinished = {run: note for run, note in opened.runs.items() if note.state != "finished"}
+    if unfinished:
+        show_table(states_table(unfinished))

@@ -1,0 +1,103 @@
+"""What is started for a Run: the argument list, the files it needs, what it should produce."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volbench.fio.dd import dd_argv
+from volbench.fio.files import is_time_based, lays_out, runtime_s, writes
+from volbench.fio.render import render
+from volbench.fio.success import Expected
+from volbench.model.profile import Tool
+from volbench.model.result import Direction
+from volbench.model.run import Run, Section
+from volbench.plan.estimate import expected_s
+from volbench.store.layout import DD_COMMAND, DD_OUTPUT, FIO_OUTPUT, JOB_FILE, STDERR
+
+_DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
+    "read": (Direction.READ,),
+    "randread": (Direction.READ,),
+    "write": (Direction.WRITE,),
+    "randwrite": (Direction.WRITE,),
+    "trim": (Direction.TRIM,),
+    "randtrim": (Direction.TRIM,),
+    "trimwrite": (Direction.TRIM, Direction.WRITE),
+    "randtrimwrite": (Direction.TRIM, Direction.WRITE),
+    "rw": (Direction.READ, Direction.WRITE),
+    "readwrite": (Direction.READ, Direction.WRITE),
+    "randrw": (Direction.READ, Direction.WRITE),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """One process to start.
+
+    Attributes:
+        argv: the argument list.
+        shown: the same without this machine's paths, for status.json.
+        stderr: name of the file for standard error.
+        files: name to text of the files it needs in its folder.
+        expected_s: how long it should take; None when only the data's size bounds it.
+        version: the tool's version as far as it is known before the start.
+    """
+
+    argv: list[str]
+    shown: list[str]
+    stderr: str
+    files: dict[str, str] = field(default_factory=dict)
+    expected_s: float | None = None
+    version: str = ""
+
+
+def command_of(run: Run, *, fio: str, version: str = "") -> Command:
+    """Return what to start for a Run."""
+    if run.tool is Tool.DD:
+        argv = dd_argv(run)
+        files = {DD_COMMAND: shlex.join(argv) + "\n"}
+        return Command(argv, argv, DD_OUTPUT, files, None, version or "dd")
+    options = [
+        "--output-format=json+",
+        f"--output={FIO_OUTPUT}",
+        "--eta=always",
+        "--eta-interval=500ms",
+        *([] if writes(run) or lays_out(run) else ["--readonly"]),
+        JOB_FILE,
+    ]
+    return Command(
+        [fio, *options],
+        ["fio", *options],
+        STDERR,
+        {JOB_FILE: render(run)},
+        expected_s(run),
+        version,
+    )
+
+
+def expected_of(run: Run) -> tuple[Expected, ...]:
+    """Return what fio must report for a Run to be a success."""
+    return tuple(_expected(run, section) for section in run.sections)
+
+
+def _expected(run: Run, section: Section) -> Expected:
+    options = run.effective(section)
+    grouped = options.get("group_reporting", "0") != "0"
+    return Expected(
+        name=section.name,
+        entries=1 if grouped else int(options.get("numjobs", "1")),
+        directions=_directions(options),
+        runtime_s=runtime_s(run) if is_time_based(run) else None,
+    )
+
+
+def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
+    """Return the directions that must show I/O; a mix of all or nothing shows one."""
+    directions = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0], ())
+    reads = options.get("rwmixread")
+    if reads is None and "rwmixwrite" in options:
+        reads = str(100 - int(options["rwmixwrite"]))
+    if directions == (Direction.READ, Direction.WRITE) and reads in {"0", "100"}:
+        return directions[:1] if reads == "100" else directions[1:]
+    return directions

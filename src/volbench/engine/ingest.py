@@ -1,0 +1,218 @@
+"""Raw files of a campaign in, rows of every frame out; frames can always be rebuilt from these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from volbench.engine.series import series_rows
+from volbench.engine.single import read_run_output, read_status
+from volbench.errors import OutputError
+from volbench.fio.histogram import bin_edges_ns
+from volbench.fio.merge import merge_clones
+from volbench.model.columns import PERCENTILES
+from volbench.model.result import Direction, DirectionResult, JobResult, Latency, RunOutput
+from volbench.model.run import Campaign, Run, RunState, Section
+from volbench.store.journal import History
+from volbench.store.layout import Layout
+
+Row = dict[str, object]
+
+_LATENCIES = ("lat", "clat", "slat")
+
+
+@dataclass
+class Rows:
+    """Rows of every frame, in the order of the plan."""
+
+    summary: list[Row] = field(default_factory=list)
+    series: list[Row] = field(default_factory=list)
+    percentiles: list[Row] = field(default_factory=list)
+    histogram: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of one Run besides its numbers."""
+
+    run: Run
+    state: RunState
+    reason: str
+    started_utc: str | None
+
+
+def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
+    """Read every Run that has ended.
+
+    A Run without readable output keeps its row in the summary, with its state and no numbers.
+
+    Returns:
+        Rows in the order of the plan.
+    """
+    rows = Rows()
+    for run in campaign.runs:
+        state = history.states.get(run.id, RunState.PLANNED)
+        if state in {RunState.PLANNED, RunState.RUNNING}:
+            continue
+        folder = layout.run(run.id)
+        started = read_status(folder).get("started_utc")
+        outcome = Outcome(
+            run, state, history.reasons.get(run.id, ""), None if started is None else str(started)
+        )
+        try:
+            output = read_run_output(run, folder)
+        except OutputError:
+            # The journal holds why; a finished Run always has readable output.
+            if state is RunState.FINISHED:
+                raise
+            rows.summary.append(_summary_row(campaign, outcome, run.sections[0]))
+            continue
+        _add_output(rows, campaign, outcome, output)
+        if state is RunState.FINISHED:
+            rows.series.extend(
+                {**_identity(campaign, run, section.name), **row}
+                for section, row in series_rows(run, folder, output)
+            )
+    return rows
+
+
+def _add_output(rows: Rows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:
+    by_name = {section.name: section for section in outcome.run.sections}
+    before = len(rows.summary)
+    for job in merge_clones(output.jobs):
+        section = by_name.get(job.name, outcome.run.sections[0])
+        for direction in job.directions:
+            rows.summary.append(
+                _summary_row(campaign, outcome, section)
+                | _numbers(section, outcome.run, job, direction)
+                | {"fio_version": output.tool_version}
+            )
+            identity = _identity(campaign, outcome.run, section.name)
+            identity["direction"] = direction.direction.value
+            for name, latency in _latencies(direction):
+                rows.percentiles.extend(_percentile_rows(identity, name, latency))
+                rows.histogram.extend(_histogram_rows(identity, name, latency))
+    if len(rows.summary) == before:
+        rows.summary.append(_summary_row(campaign, outcome, outcome.run.sections[0]))
+
+
+def _identity(campaign: Campaign, run: Run, group: str) -> Row:
+    return {
+        "campaign": campaign.name,
+        "run": run.id,
+        "host": run.host,
+        "profile": run.profile,
+        "job": run.job,
+        "group": group,
+        "role": run.volume.role,
+        "volume": run.volume.target,
+        "repeat": run.repeat,
+        "phase": run.phase.value,
+    }
+
+
+def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
+    """Return the columns that are known without any output."""
+    run = outcome.run
+    options = run.effective(section)
+    return {
+        **_identity(campaign, run, section.name),
+        "tool": run.tool.value,
+        "rw": options.get("rw", "read"),
+        "direct": _is_direct(options),
+        "iodepth": _whole(options.get("iodepth", "1")),
+        "numjobs": _whole(options.get("numjobs", "1")),
+        "ioengine": options.get("ioengine"),
+        "size_bytes": _whole(options.get("size", "")),
+        "status": outcome.state.value,
+        "started_utc": outcome.started_utc,
+        "limit_iops": run.limits.iops,
+        "limit_bw_bytes_per_s": run.limits.bandwidth_bytes_per_s,
+        "note": run.note or None,
+    }
+
+
+def _is_direct(options: Mapping[str, str]) -> bool:
+    flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
+    return options.get("direct", "0") == "1" or "direct" in flags
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+_POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
+
+
+def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None:
+    """Return the block size of a direction; fio's triples inherit the value before them."""
+    if direction is Direction.SYNC or "bssplit" in options or "bsrange" in options:
+        return None
+    sizes = [_whole(part) for part in options.get("bs", "4096").split(",")]
+    known = [size for size in sizes[: _POSITION.get(direction, 0) + 1] if size is not None]
+    return known[-1] if known else None
+
+
+def _numbers(section: Section, run: Run, job: JobResult, direction: DirectionResult) -> Row:
+    options = run.effective(section)
+    return {
+        "direction": direction.direction.value,
+        "block_bytes": _block_bytes(options, direction.direction),
+        "runtime_s": direction.runtime_s,
+        "io_bytes": direction.io_bytes,
+        "total_ios": direction.total_ios,
+        "iops": direction.iops,
+        "iops_min": direction.iops_min,
+        "iops_max": direction.iops_max,
+        "iops_stddev": direction.iops_stddev,
+        "bw_bytes_per_s": direction.bw_bytes_per_s,
+        "cpu_usr": job.cpu_usr,
+        "cpu_sys": job.cpu_sys,
+        "error": job.error,
+        **_latency_columns(direction),
+    }
+
+
+def _latencies(direction: DirectionResult) -> list[tuple[str, Latency]]:
+    found = ((name, getattr(direction, name)) for name in _LATENCIES)
+    return [(name, latency) for name, latency in found if latency is not None]
+
+
+def _latency_columns(direction: DirectionResult) -> Row:
+    row: Row = {}
+    for name, latency in _latencies(direction):
+        row |= {
+            f"{name}_mean_s": latency.mean_s,
+            f"{name}_stddev_s": latency.stddev_s,
+            f"{name}_min_s": latency.min_s,
+            f"{name}_max_s": latency.max_s,
+        }
+        row |= {
+            f"{name}_{label}_s": latency.percentiles.get(percentile)
+            for label, percentile in PERCENTILES.items()
+        }
+    return row
+
+
+def _percentile_rows(identity: Row, name: str, latency: Latency) -> Sequence[Row]:
+    return [
+        {**identity, "latency": name, "percentile": percentile, "value_s": value_s}
+        for percentile, value_s in latency.percentiles.items()
+    ]
+
+
+def _histogram_rows(identity: Row, name: str, latency: Latency) -> Sequence[Row]:
+    rows = []
+    for mid_ns, count in latency.bins.items():
+        low_ns, high_ns = bin_edges_ns(mid_ns)
+        rows.append(
+            {
+                **identity,
+                "latency": name,
+                "bin_s": mid_ns / 1e9,
+                "bin_low_s": low_ns / 1e9,
+                "bin_high_s": high_ns / 1e9,
+                "count": count,
+            }
+        )
+    return rows

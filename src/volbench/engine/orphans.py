@@ -1,0 +1,66 @@
+"""Processes that an earlier controller started and could not end: recognised surely, then ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from volbench.errors import CampaignError
+from volbench.execute.protocol import Executor
+
+_SIGNALS = (("-INT", 30.0), ("-TERM", 10.0), ("-KILL", 10.0))
+
+
+def identify(executor: Executor, pid: int) -> dict[str, object]:
+    """Return what tells a process from every other: pid, start time and boot.
+
+    Returns:
+        ``pid``, ``start_ticks`` (field 22 of proc(5) stat, None when it has ended) and ``boot_id``.
+    """
+    return {
+        "pid": pid,
+        "start_ticks": _start_ticks(executor, pid),
+        "boot_id": (executor.read_text("/proc/sys/kernel/random/boot_id") or "").strip(),
+    }
+
+
+def _start_ticks(executor: Executor, pid: int) -> int | None:
+    """Return the start time of a live process in clock ticks since boot."""
+    text = executor.read_text(f"/proc/{pid}/stat") or ""
+    fields = text.rpartition(")")[2].split()
+    if len(fields) < 20 or fields[0] == "Z":
+        return None
+    return int(fields[19])
+
+
+def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
+    """Tell whether exactly this process still runs."""
+    pid, ticks = process.get("pid"), process.get("start_ticks")
+    if not isinstance(pid, int) or ticks is None:
+        return False
+    return identify(executor, pid) == dict(process)
+
+
+def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
+    """End a process that an earlier controller left behind.
+
+    Returns:
+        Whether there was one.
+
+    Raises:
+        CampaignError: it can't be ended; starting another on the same volume would spoil both.
+    """
+    if not is_alive(executor, process):
+        return False
+    for option, patience_s in _SIGNALS:
+        executor.run(["kill", option, str(process["pid"])])
+        until = time.monotonic() + patience_s
+        while time.monotonic() < until:
+            if not is_alive(executor, process):
+                return True
+            time.sleep(0.1)
+    raise CampaignError(
+        f"process {process['pid']}, started by an earlier controller, can't be ended",
+        hint="it waits for the volume; resume when it has ended",
+        context=dict(process),
+    )

@@ -1,0 +1,127 @@
+"""Checks before anything is started: what would fail is said while nothing is lost."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from volbench.engine.guard import check_run, check_space
+from volbench.errors import FioError, InputError
+from volbench.execute.protocol import Executor
+from volbench.fio.files import lays_out, planned_files, writes
+from volbench.fio.render import render
+from volbench.model.profile import Tool
+from volbench.model.provenance import HostFacts
+from volbench.model.run import Campaign, Run
+from volbench.model.target import VolumeKind
+from volbench.plan.estimate import layout_bytes
+
+_CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
+
+
+def check_campaign(
+    executor: Executor, campaign: Campaign, *, host: HostFacts, fio: str, campaign_dir: str
+) -> None:
+    """Check every Run of a campaign against this machine before the first one.
+
+    Args:
+        executor: the machine.
+        campaign: the plan.
+        host: what the machine is.
+        fio: path of the binary; empty when no Run needs it.
+        campaign_dir: absolute path of the campaign folder.
+
+    Raises:
+        InputError: a job can't run here, with the fix.
+        FioError: fio rejects a job, in its own words.
+        RefusedError: a Run would destroy data without leave, or a volume is not fit.
+    """
+    made: set[str] = set()
+    for run in campaign.runs:
+        check_cpus(run, cpus=host.cpus)
+        guard_run(
+            executor, run, campaign=campaign, campaign_dir=campaign_dir, ours=made.__contains__
+        )
+        made.update(path for path in planned_files(run) if executor.stat(path) is None)
+    if fio:
+        check_job_files(executor, campaign.runs, fio=fio)
+
+
+def guard_run(
+    executor: Executor,
+    run: Run,
+    *,
+    campaign: Campaign,
+    campaign_dir: str,
+    ours: Callable[[str], bool],
+) -> None:
+    """Pass one Run through the guard and the check for free space.
+
+    Raises:
+        RefusedError: with the reason and the way out.
+    """
+    files = planned_files(run)
+    check_run(
+        executor,
+        run,
+        writes=writes(run) or lays_out(run),
+        files=files,
+        allow_destroy=campaign.allow_destroy,
+        campaign_dir=campaign_dir,
+        ours=ours,
+    )
+    missing = [path for path in files if executor.stat(path) is None]
+    if missing and run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
+        share = len(missing) / len(files)
+        check_space(executor, missing[0], needed_bytes=round(layout_bytes(run) * share))
+
+
+def check_cpus(run: Run, *, cpus: int) -> None:
+    """Check ``cpus_allowed``, which fio counts from 0, against the CPUs there are.
+
+    Raises:
+        InputError: a CPU that this machine does not have is asked for, with the fix.
+    """
+    for section in run.sections:
+        text = run.effective(section).get("cpus_allowed", "")
+        if not _CPU_LIST.fullmatch(text):
+            raise InputError(
+                f"job {run.job}: cpus_allowed={text} is no list of CPUs",
+                hint="write it like 0, 0-3 or 0,2",
+                context={"job": run.job},
+            )
+        asked = [int(number) for number in re.findall(r"\d+", text)]
+        if asked and max(asked) >= cpus:
+            raise InputError(
+                f"job {run.job} asks for CPU {max(asked)} (cpus_allowed={text}), but this machine "
+                f"has {cpus}, which fio counts from 0 to {cpus - 1}",
+                hint="choose one that exists with --set cpus_allowed=0, "
+                "or let fio use all with --set cpus_allowed=",
+                context={"job": run.job, "cpus": cpus},
+            )
+
+
+def check_job_files(executor: Executor, runs: Sequence[Run], *, fio: str) -> None:
+    """Let the installed fio parse every job file without running it.
+
+    Raises:
+        FioError: it rejects one; its own words are quoted.
+    """
+    with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
+        path = Path(folder) / "job.fio"
+        seen = set()
+        for run in runs:
+            if run.tool is not Tool.FIO or (text := render(run)) in seen:
+                continue
+            seen.add(text)
+            path.write_text(text, encoding="utf-8")
+            done = executor.run([fio, "--parse-only", str(path)])
+            if done.exit_status:
+                words = (done.stderr.strip() or done.stdout.strip()).replace(f"{path}", "job file")
+                raise FioError(
+                    f"fio rejects job {run.job}: {words}",
+                    hint=f"see what it would get: volbench profile render {run.profile} --into DIR",
+                    context={"job": run.job},
+                )

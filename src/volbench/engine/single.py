@@ -1,0 +1,219 @@
+"""One Run: a plan in, raw files and a judgement out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from volbench.engine.commands import Command, command_of, expected_of
+from volbench.engine.stop import Stop
+from volbench.engine.watch import Ending, Watched, watch
+from volbench.errors import OutputError
+from volbench.execute.protocol import Executor, Process
+from volbench.fio.dd import dd_problems, parse_dd
+from volbench.fio.output import parse_output
+from volbench.fio.progress import ProgressReader
+from volbench.fio.success import problems_of
+from volbench.model.event import Listener, Progress, RunProgress
+from volbench.model.profile import Tool
+from volbench.model.result import RunOutput
+from volbench.model.run import Run, RunState
+from volbench.store.archive import write_atomic
+from volbench.store.journal import utc_now
+from volbench.store.layout import RunFolder
+from volbench.store.logs import compress
+
+STATUS_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """How a Run ended.
+
+    Attributes:
+        state: finished, failed or interrupted.
+        reason: one or more plain sentences with the tool's own words; empty when finished.
+    """
+
+    state: RunState
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """What a Run needs of its surroundings.
+
+    Attributes:
+        listener: told about progress.
+        stop: the user's wish.
+        on_start: called with the process right after it was started.
+    """
+
+    listener: Listener
+    stop: Stop
+    on_start: Callable[[Process], None] = field(default=lambda _process: None)
+
+
+def run_single(
+    executor: Executor,
+    run: Run,
+    folder: RunFolder,
+    *,
+    fio: str,
+    deadline_s: float,
+    watcher: Watcher,
+) -> RunEnd:
+    """Execute one Run in its folder and judge it.
+
+    Args:
+        executor: the machine.
+        run: what to do; the guard has passed it.
+        folder: an existing empty folder for its raw files.
+        fio: path of the fio binary.
+        deadline_s: seconds after which it is ended.
+        watcher: listener, stop request and start hook.
+
+    Returns:
+        The end state. ``status.json`` is written last.
+    """
+    command = command_of(run, fio=fio)
+    for name, text in command.files.items():
+        write_atomic(folder.path / name, text)
+    started_utc = utc_now()
+    process = executor.start(
+        command.argv, cwd=str(folder.path), stderr=str(folder.path / command.stderr)
+    )
+    watcher.on_start(process)
+    watched = watch(
+        process,
+        deadline_s=deadline_s,
+        stop=watcher.stop,
+        on_output=_teller(run, command, watcher.listener),
+    )
+    end = judge(run, folder, watched, version=command.version)
+    _compress_logs(folder.path)
+    _write_status(folder, command, end, watched, started_utc=started_utc)
+    return end
+
+
+def _teller(run: Run, command: Command, listener: Listener) -> Callable[[str, float], None]:
+    """Return what turns output of the process into progress events."""
+    reader = ProgressReader(total_s=command.expected_s)
+    last = Progress(0.0, command.expected_s)
+
+    def tell(text: str, elapsed_s: float) -> None:
+        nonlocal last
+        glance = reader.feed(text, elapsed_s=elapsed_s) if run.tool is Tool.FIO else None
+        last = glance or Progress(**{**vars(last), "elapsed_s": elapsed_s})
+        listener(RunProgress(run, last))
+
+    return tell
+
+
+def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> RunEnd:
+    """Decide from raw files and exit status whether a Run succeeded."""
+    if watched.ending is Ending.STOPPED:
+        return RunEnd(RunState.INTERRUPTED, "stopped by the user")
+    problems = list(_problems(run, folder, watched, version=version))
+    if watched.ending is Ending.DEADLINE:
+        problems.insert(0, f"still running after {watched.elapsed_s:.0f} s and was ended")
+    if watched.exit_status is None:
+        problems.insert(0, "can't be ended: it may still be doing I/O")
+    if problems:
+        return RunEnd(RunState.FAILED, "; ".join(problems))
+    return RunEnd(RunState.FINISHED)
+
+
+def _problems(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tuple[str, ...]:
+    status = -9 if watched.exit_status is None else watched.exit_status
+    stderr = read_stderr(run, folder)
+    if run.tool is Tool.DD:
+        found = dd_problems(exit_status=status, stderr=stderr)
+        return found or _unreadable(run, folder, watched.elapsed_s, version=version)
+    try:
+        output = parse_output(_text(folder.fio_output), path=folder.fio_output.name)
+    except OutputError as error:
+        expected_problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
+        return (*expected_problems, error.message)
+    return problems_of(output, exit_status=status, stderr=stderr, expected=expected_of(run))
+
+
+def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) -> tuple[str, ...]:
+    """Return why dd's report can't be read, or nothing."""
+    try:
+        parse_dd(_text(folder.dd_output), run=run, elapsed_s=elapsed_s, version=version)
+    except OutputError as error:
+        return (error.message,)
+    return ()
+
+
+def read_stderr(run: Run, folder: RunFolder) -> str:
+    """Return what the tool wrote to standard error."""
+    return _text(folder.dd_output if run.tool is Tool.DD else folder.stderr)
+
+
+def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
+    """Read back what one Run measured.
+
+    Raises:
+        OutputError: the raw file is missing or malformed.
+    """
+    if run.tool is Tool.DD:
+        status = read_status(folder)
+        return parse_dd(
+            _text(folder.dd_output),
+            run=run,
+            elapsed_s=float(str(status.get("elapsed_s", "nan"))),
+            version=str(status.get("tool_version", "dd")),
+        )
+    return parse_output(_text(folder.fio_output), path=str(folder.fio_output))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise OutputError(f"{path} can't be read: {error}", hint="check permissions") from error
+
+
+def _compress_logs(folder: Path) -> None:
+    for path in sorted(folder.glob("*.log")):
+        compress(path)
+
+
+def _write_status(
+    folder: RunFolder, command: Command, end: RunEnd, watched: Watched, *, started_utc: str
+) -> None:
+    content = {
+        "format": STATUS_FORMAT,
+        "state": end.state,
+        "reason": end.reason,
+        "exit_status": watched.exit_status,
+        "ending": watched.ending,
+        "started_utc": started_utc,
+        "ended_utc": utc_now(),
+        "elapsed_s": round(watched.elapsed_s, 3),
+        "argv": command.shown,
+        "tool_version": command.version,
+    }
+    write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
+
+
+def read_status(folder: RunFolder) -> Mapping[str, object]:
+    """Return status.json of a Run, empty when it has not ended yet.
+
+    Raises:
+        OutputError: it is damaged.
+    """
+    text = _text(folder.status)
+    if not text:
+        return {}
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise OutputError(f"{folder.status} is damaged: {error}", hint="restore a copy") from error
+    return content if isinstance(content, dict) else {}
