@@ -1,0 +1,320 @@
+"""Progress of a campaign: events enter, bars on a terminal or plain lines leave.
+
+Both listeners write to the stream they are given and to nothing else; data never passes here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self, TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from volbench.model.event import (
+    CampaignEnded,
+    CampaignStarted,
+    Event,
+    Notice,
+    Progress,
+    RunEnded,
+    RunProgress,
+    RunStarted,
+)
+from volbench.model.run import Run, RunState
+from volbench.present.cells import printable
+from volbench.present.outcome import first_line
+from volbench.units import format_count, format_duration, format_latency, format_rate
+
+Clock = Callable[[], float]
+
+_UNKNOWN = "-"
+_STATE_WORDS = {"layout": "laying out the file", "ramp": "ramping up", "run": "running"}
+_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
+
+
+class CampaignListener(Protocol):
+    """A listener that is opened before the first event and closed after the last."""
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the screen in order, whatever happened."""
+
+    def __call__(self, event: Event, /) -> None:
+        """Show one event."""
+
+
+@dataclass
+class _Active:
+    """A Run under way, as seen last."""
+
+    run: Run
+    started_s: float
+    expected_s: float | None
+    progress: Progress = field(default_factory=lambda: Progress(elapsed_s=0.0))
+    heard_s: float = 0.0
+
+
+@dataclass
+class Tally:
+    """What the events so far amount to.
+
+    Attributes:
+        clock: seconds that only go up.
+        total: Runs to do.
+        ended: Runs that ended, in whatever state.
+        failed: those of them that did not finish.
+    """
+
+    clock: Clock = time.monotonic
+    total: int = 0
+    ended: int = 0
+    failed: int = 0
+    active: dict[str, _Active] = field(default_factory=dict)
+    waiting_s: dict[str, float | None] = field(default_factory=dict)
+
+    def note(self, event: Event) -> None:
+        """Take an event into account."""
+        if isinstance(event, CampaignStarted):
+            self.total = len(event.pending)
+            self.waiting_s = {run.id: event.expected_s.get(run.id) for run in event.pending}
+        elif isinstance(event, RunStarted):
+            expected_s = event.expected_s or self.waiting_s.get(event.run.id)
+            self.waiting_s.pop(event.run.id, None)
+            self.active[event.run.id] = _Active(event.run, self.clock(), expected_s)
+        elif isinstance(event, RunProgress) and event.run.id in self.active:
+            seen = self.active[event.run.id]
+            seen.progress, seen.heard_s = event.progress, self.clock()
+        elif isinstance(event, RunEnded):
+            self.active.pop(event.run.id, None)
+            self.waiting_s.pop(event.run.id, None)
+            self.ended += 1
+            self.failed += event.state is not RunState.FINISHED
+
+    def place(self, run: Run) -> int:
+        """Return the place of a Run among those to do, counted from 1."""
+        return self.ended + list(self.active).index(run.id) + 1
+
+    def elapsed_s(self, run_id: str) -> float:
+        """Return how long a Run has been going on, by the own clock between reports."""
+        seen = self.active[run_id]
+        if seen.heard_s:
+            return seen.progress.elapsed_s + self.clock() - seen.heard_s
+        return self.clock() - seen.started_s
+
+    def total_s(self, run_id: str) -> float | None:
+        """Return how long a Run should take; None when only its data bounds it."""
+        seen = self.active[run_id]
+        return seen.progress.total_s or seen.expected_s
+
+    def left_s(self) -> float | None:
+        """Return the time left; None when the length of a Run is not known."""
+        waiting = list(self.waiting_s.values())
+        for run_id in self.active:
+            total_s = self.total_s(run_id)
+            waiting.append(None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id)))
+        known = [seconds for seconds in waiting if seconds is not None]
+        return sum(known) if len(known) == len(waiting) else None
+
+    def done(self) -> float:
+        """Return Runs done, those under way by their share."""
+        shares = (
+            min(1.0, self.elapsed_s(run_id) / total_s)
+            for run_id in self.active
+            if (total_s := self.total_s(run_id))
+        )
+        return self.ended + sum(shares)
+
+
+class LiveProgress:
+    """Bars on a terminal: one for the campaign, one for each Run under way.
+
+    Args:
+        stream: the terminal, usually stderr.
+        clock: seconds that only go up.
+        console: a console to draw on instead of one made for the stream.
+    """
+
+    def __init__(
+        self, stream: TextIO, *, clock: Clock = time.monotonic, console: Console | None = None
+    ) -> None:
+        self._tally = Tally(clock)
+        self._console = console or Console(file=stream)
+        self._live = Live(
+            console=self._console,
+            get_renderable=self.draw,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the bars away; the lines above them stay."""
+        self._live.stop()
+
+    def __call__(self, event: Event, /) -> None:
+        """Draw one event."""
+        line = _line(event, self._tally)
+        self._tally.note(event)
+        if line is not None:
+            self._console.print(line, soft_wrap=True)
+        elif isinstance(event, RunStarted | RunProgress):
+            self._live.refresh()
+
+    def draw(self) -> RenderableType:
+        """Return what stands at the bottom of the screen now."""
+        tally = self._tally
+        if not tally.total:
+            return Text("")
+        bars = Table.grid(padding=(0, 1), expand=True)
+        bars.add_column(no_wrap=True, overflow="ellipsis", max_width=28)
+        bars.add_column(ratio=1, min_width=8)
+        bars.add_column(no_wrap=True, justify="right")
+        bars.add_row("campaign", _bar(tally.done(), tally.total), _campaign_words(tally))
+        rates: list[RenderableType] = []
+        for run_id, seen in tally.active.items():
+            total_s = tally.total_s(run_id)
+            elapsed_s = tally.elapsed_s(run_id)
+            bar = _bar(elapsed_s, total_s)
+            bars.add_row(Text(printable(run_id)), bar, _run_words(elapsed_s, total_s))
+            rates.append(_rates(seen, alone=len(tally.active) == 1))
+        return Group(bars, *rates)
+
+
+class PlainProgress:
+    """A line when a Run starts and one when it ends, for logs and pipes.
+
+    Args:
+        stream: usually stderr.
+        clock: seconds that only go up.
+    """
+
+    def __init__(self, stream: TextIO, *, clock: Clock = time.monotonic) -> None:
+        self._stream = stream
+        self._tally = Tally(clock)
+
+    def __enter__(self) -> Self:
+        """Do nothing: there is no screen to prepare."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Do nothing: every line is already out."""
+
+    def __call__(self, event: Event, /) -> None:
+        """Write the line of one event, if it has one."""
+        line = _line(event, self._tally)
+        self._tally.note(event)
+        if isinstance(event, RunStarted):
+            expected_s = self._tally.total_s(event.run.id)
+            length = f", about {format_duration(expected_s)}" if expected_s else ""
+            place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
+            line = Text(printable(f"{place} started {event.run.id}{length}"))
+        if line is not None:
+            self._stream.write(line.plain + "\n")
+            self._stream.flush()
+
+
+def listener_for(stream: TextIO) -> CampaignListener:
+    """Return bars for a terminal that can draw them, plain lines for everything else."""
+    if stream.isatty() and not Console(file=stream).is_dumb_terminal:
+        return LiveProgress(stream)
+    return PlainProgress(stream)
+
+
+def _line(event: Event, tally: Tally) -> Text | None:
+    """Return the lasting line of an event; None when it has none. The tally is from before it."""
+    if isinstance(event, RunEnded):
+        return _ended_line(event, tally)
+    if isinstance(event, Notice):
+        return Text(printable(f"note: {event.message}"))
+    if isinstance(event, CampaignEnded):
+        counts = [f"{len(event.finished)} finished"]
+        counts += [f"{len(event.failed)} failed"] if event.failed else []
+        counts += [f"{len(event.left)} not run"] if event.left else []
+        return Text(f"campaign ended: {', '.join(counts)}")
+    return None
+
+
+def _ended_line(event: RunEnded, tally: Tally) -> Text:
+    """Return how a Run ended, after how long, and why."""
+    line = Text(f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ")
+    line.append(event.state.value, style=_STATE_STYLES.get(event.state, "yellow"))
+    line.append(" " + printable(event.run.id))
+    if event.run.id in tally.active:
+        seconds = tally.clock() - tally.active[event.run.id].started_s
+        line.append(f" after {format_duration(seconds)}")
+    if event.state is not RunState.FINISHED:
+        line.append(": " + printable(first_line(event.reason)))
+    return line
+
+
+def _bar(done: float, total: float | None) -> RenderableType:
+    """Return a bar; without a known end it moves to and fro."""
+    return ProgressBar(total=total, completed=min(done, total or done), pulse=total is None)
+
+
+def _campaign_words(tally: Tally) -> Text:
+    words = Text(f"{tally.ended}/{tally.total} Runs")
+    if tally.failed:
+        words.append(f", {tally.failed} failed", style="bold red")
+    left_s = tally.left_s()
+    words.append(f", {_UNKNOWN if left_s is None else format_duration(left_s)} left")
+    return words
+
+
+def _run_words(elapsed_s: float, total_s: float | None) -> Text:
+    length = _UNKNOWN if total_s is None else format_duration(total_s)
+    return Text(f"{format_duration(int(elapsed_s))} of {length}")
+
+
+def _rates(seen: _Active, *, alone: bool) -> Text:
+    """Return state, rates and latency of a Run; zero is said as zero, unknown as a dash."""
+    progress = seen.progress
+    parts = [_STATE_WORDS.get(progress.state, progress.state)]
+    directions = (
+        ("read", progress.read_iops, progress.read_bw_bytes_per_s),
+        ("write", progress.write_iops, progress.write_bw_bytes_per_s),
+        ("trim", progress.trim_iops, progress.trim_bw_bytes_per_s),
+    )
+    told = [part for part in directions if part[1] is not None or part[2] is not None]
+    busy = [part for part in told if part[1] or part[2]] or told[:1]
+    for name, iops, bw_bytes_per_s in busy:
+        label = f"{name} " if any(part[1] or part[2] for part in told) else ""
+        count = _UNKNOWN if iops is None else format_count(iops)
+        rate = _UNKNOWN if bw_bytes_per_s is None else format_rate(bw_bytes_per_s)
+        parts.append(f"{label}{count} IOPS {rate}")
+    if not told:
+        parts.append(f"{_UNKNOWN} IOPS")
+    if progress.lat_mean_s is not None:
+        parts.append(f"latency {format_latency(progress.lat_mean_s)}")
+    name = "" if alone else f"{printable(seen.run.id)}: "
+    return Text("  " + name + "  ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,52 @@
+"""How the Runs of a campaign ended: states enter, counts and lists in plan order leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from volbench.model.run import Campaign, Run, RunState
+
+
+@dataclass(frozen=True)
+class RunStateNote:
+    """The state of one Run and why.
+
+    Attributes:
+        state: where it stands.
+        reason: fio's own words or volbench's, empty when it finished.
+    """
+
+    state: RunState
+    reason: str = ""
+
+
+PLANNED = RunStateNote(RunState.PLANNED)
+
+
+def note_of(run: Run, states: Mapping[str, RunStateNote]) -> RunStateNote:
+    """Return the note of a Run; one without a note was planned and never ran."""
+    return states.get(run.id, PLANNED)
+
+
+def count_states(campaign: Campaign, states: Mapping[str, RunStateNote]) -> dict[RunState, int]:
+    """Return how many Runs stand in each state, states without Runs left out."""
+    counts = dict.fromkeys(RunState, 0)
+    for run in campaign.runs:
+        counts[note_of(run, states).state] += 1
+    return {state: count for state, count in counts.items() if count}
+
+
+def unfinished(
+    campaign: Campaign, states: Mapping[str, RunStateNote]
+) -> list[tuple[Run, RunStateNote]]:
+    """Return the Runs that did not finish, in the order of the plan."""
+    noted = [(run, note_of(run, states)) for run in campaign.runs]
+    return [(run, note) for run, note in noted if note.state is not RunState.FINISHED]
+
+
+def first_line(reason: str) -> str:
+    """Return the first line of a reason that says something."""
+    return next(
+        (line.strip() for line in reason.splitlines() if line.strip()), "no reason was recorded"
+    )

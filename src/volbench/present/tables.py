@@ -1,0 +1,242 @@
+"""Tables for a terminal: frames, profiles and plans enter, rich tables leave.
+
+Numbers are for people (three digits, SI units); the exact ones are in the exported frames. What is
+not told reads ``n/a``. Nothing is cut off when the output is piped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from volbench.model.profile import Phase, Profile
+from volbench.model.run import Campaign, Run, RunState
+from volbench.present.cells import (
+    MISSING,
+    Row,
+    flag,
+    job_label,
+    latency,
+    pattern,
+    printable,
+    records,
+    shown,
+    size,
+    text,
+    whole,
+)
+from volbench.present.outcome import RunStateNote, first_line
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_latency,
+    format_rate,
+    format_size,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATE_STYLES = {
+    RunState.FINISHED.value: "green",
+    RunState.FAILED.value: "bold red",
+    RunState.INTERRUPTED.value: "yellow",
+}
+
+_BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
+_STATISTICS = ("mean", "p50", "p99", "max")
+
+
+def summary_table(
+    summary: pd.DataFrame, *, states: Mapping[str, RunStateNote] | None = None
+) -> Table:
+    """Return the results, a row per Run, group and direction, about 110 columns wide.
+
+    Args:
+        summary: the summary frame.
+        states: run id to its state; Runs that left no numbers get a row too, and the caption
+            says why they failed.
+    """
+    rows, states = records(summary), dict(states or {})
+    extra = _distinguishing(rows)
+    table = _table(*extra, "job", "rw", "bs", "depth", "direct")
+    for heading in ("IOPS", "bandwidth", *(f"lat {name}" for name in _STATISTICS)):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for row in rows:
+        table.add_row(*(text(row, name, missing=MISSING) for name in extra), *_result_cells(row))
+    told = {str(row.get("run")) for row in rows}
+    blanks = [MISSING] * (len(table.columns) - len(extra) - 2)
+    for run_id, note in states.items():
+        if run_id not in told and note.state is not RunState.FINISHED:
+            left = [MISSING] * len(extra)
+            table.add_row(*left, printable(run_id), *blanks, _state(note.state.value))
+    table.caption = _caption(rows, states)
+    return table
+
+
+def profile_table(profile: Profile) -> Table:
+    """Return the jobs of a profile as they are asked for."""
+    table = _table("job", "role", "tool", "phase", "options", "note")
+    for job in profile.jobs:
+        options = {**profile.defaults, **job.options}
+        brief = _brief({name: value for name, value in options.items() if value is not None})
+        if job.sections:
+            brief += f" ({len(job.sections)} sections)"
+        cells = (job.name, job.role, job.tool.value, job.phase.value, brief, job.note)
+        table.add_row(*map(printable, cells))
+    return table
+
+
+def profiles_table(profiles: Iterable[Profile]) -> Table:
+    """Return a list of profiles: name, number of jobs, description."""
+    table = _table("profile", "jobs", "description")
+    table.columns[1].justify = "right"
+    for profile in profiles:
+        description = " ".join(printable(profile.description).split())
+        table.add_row(printable(profile.name), str(len(profile.jobs)), description)
+    return table
+
+
+def runs_table(
+    campaign: Campaign,
+    *,
+    expected_s: Mapping[str, float] | None = None,
+    written_bytes: Mapping[str, int] | None = None,
+) -> Table:
+    """Return the plan, a row per Run in the order they run.
+
+    Args:
+        campaign: the plan.
+        expected_s: run id to the expected length; ``n/a`` where unknown, no column without it.
+        written_bytes: run id to the bytes it would write; the same.
+    """
+    table = _table("#", "run", "job", "volume", "phase", "options")
+    table.columns[0].justify = "right"
+    for heading, told in (("time", expected_s), ("writes", written_bytes)):
+        if told is not None:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for place, run in enumerate(campaign.runs, start=1):
+        cells = [str(place), run.id, run.job, f"{run.volume.role}: {run.volume.target}"]
+        cells += [run.phase.value, _run_brief(run)]
+        if expected_s is not None:
+            cells.append(_told(expected_s.get(run.id), format_duration))
+        if written_bytes is not None:
+            cells.append(_told(written_bytes.get(run.id), format_size))
+        table.add_row(*map(printable, cells))
+    table.caption = _plan_caption(campaign, expected_s=expected_s, written_bytes=written_bytes)
+    return table
+
+
+def print_table(table: Table, *, stream: TextIO) -> None:
+    """Print a table: fitted to a terminal, at full width and without colour to a pipe."""
+    console = Console(file=stream, force_terminal=None if stream.isatty() else False)
+    if not stream.isatty():
+        wide = console.options.update(width=100_000)
+        widest = Measurement.get(console, wide, table).maximum
+        console = Console(file=stream, force_terminal=False, width=max(widest, 40))
+    console.print(table)
+
+
+def print_rows(rows: Sequence[Mapping[str, str]], *, stream: TextIO) -> None:
+    """Print rows of text under the keys they share, in the order of the first row."""
+    headings = list(dict.fromkeys(key for row in rows for key in row))
+    table = _table(*headings)
+    for row in rows:
+        table.add_row(*(printable(row.get(heading, MISSING)) for heading in headings))
+    print_table(table, stream=stream)
+
+
+def _table(*headings: str) -> Table:
+    """Return an empty table whose cells are plain text."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption_justify="left")
+    for heading in headings:
+        table.add_column(Text(heading), overflow="fold")
+    return table
+
+
+def _distinguishing(rows: Sequence[Row]) -> list[str]:
+    """Return the identity columns that tell rows apart beyond the job."""
+    columns = ("host", "profile", "volume", "phase", "repeat")
+    return [name for name in columns if len({str(row.get(name)) for row in rows}) > 1]
+
+
+def _result_cells(row: Row) -> list[str | Text]:
+    """Return the cells of one result from the job to the status."""
+    cells: list[str | Text] = [
+        job_label(row),
+        pattern(row),
+        size(row, "block_bytes"),
+        whole(row, "iodepth"),
+        flag(row, "direct"),
+        shown(row, "iops", format_count),
+        shown(row, "bw_bytes_per_s", format_rate),
+    ]
+    for statistic in _STATISTICS:
+        found = latency(row, statistic)
+        cells.append(format_latency(found.seconds) + ("*" if found.is_completion else ""))
+    cells.append(_state(text(row, "status", missing=MISSING)))
+    return cells
+
+
+def _state(state: str) -> Text:
+    return Text(state, style=STATE_STYLES.get(state, ""))
+
+
+def _caption(rows: Sequence[Row], states: Mapping[str, RunStateNote]) -> Text | None:
+    """Return what the reader must know about the rows: stand-ins, and why Runs failed."""
+    lines = []
+    if any(latency(row, statistic).is_completion for row in rows for statistic in _STATISTICS):
+        lines.append("* completion latency; the tool told no total latency")
+    for run_id, note in states.items():
+        if note.state in (RunState.FAILED, RunState.INTERRUPTED):
+            lines.append(f"{run_id} {note.state.value}: {first_line(note.reason)}")
+    return Text(printable("\n".join(lines)), style="") if lines else None
+
+
+def _told(value: float | None, format_value: Callable[[float], str]) -> str:
+    """Return a number in words, ``n/a`` for None or NaN."""
+    return MISSING if value is None or math.isnan(value) else format_value(value)
+
+
+def _run_brief(run: Run) -> str:
+    """Return a Run's main options; those of several sections are counted, not listed."""
+    first = _brief(run.effective(run.sections[0]))
+    more = len(run.sections) - 1
+    return f"{first} (+{more} sections)" if more else first
+
+
+def _brief(options: Mapping[str, str]) -> str:
+    """Return the options that shape a result, such as ``randwrite bs=4k iodepth=16``."""
+    parts = []
+    for name in _BRIEF_OPTIONS:
+        value = options.get(name)
+        if value is None:
+            continue
+        if name == "bs" and value.isdigit():
+            value = format_size(int(value))
+        parts.append(value if name == "rw" else f"{name}={value}")
+    return " ".join(parts)
+
+
+def _plan_caption(
+    campaign: Campaign,
+    *,
+    expected_s: Mapping[str, float] | None,
+    written_bytes: Mapping[str, int] | None,
+) -> Text:
+    """Return the sums of a plan."""
+    measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
+    parts = [f"{len(campaign.runs)} Runs, {measured} of them measured", f"seed {campaign.seed}"]
+    if expected_s:
+        parts.append(f"about {format_duration(sum(expected_s.values()))}")
+    if written_bytes:
+        parts.append(f"writes about {format_size(sum(written_bytes.values()))}")
+    return Text("; ".join(parts), style="")
