@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from volbench.model.run import Campaign, Run, RunState
+
+
+class StateNote(Protocol):
+    """Where a Run stands and why, whoever kept it."""
+
+    @property
+    def state(self) -> RunState:
+        """Where it stands."""
+
+    @property
+    def reason(self) -> str:
+        """The tool's own words or volbench's; empty when it finished."""
 
 
 @dataclass(frozen=True)
@@ -21,15 +34,15 @@ class RunStateNote:
     reason: str = ""
 
 
-PLANNED = RunStateNote(RunState.PLANNED)
+PLANNED: StateNote = RunStateNote(RunState.PLANNED)
 
 
-def note_of(run: Run, states: Mapping[str, RunStateNote]) -> RunStateNote:
+def note_of(run: Run, states: Mapping[str, StateNote]) -> StateNote:
     """Return the note of a Run; one without a note was planned and never ran."""
     return states.get(run.id, PLANNED)
 
 
-def count_states(campaign: Campaign, states: Mapping[str, RunStateNote]) -> dict[RunState, int]:
+def count_states(campaign: Campaign, states: Mapping[str, StateNote]) -> dict[RunState, int]:
     """Return how many Runs stand in each state, states without Runs left out."""
     counts = dict.fromkeys(RunState, 0)
     for run in campaign.runs:
@@ -37,9 +50,7 @@ def count_states(campaign: Campaign, states: Mapping[str, RunStateNote]) -> dict
     return {state: count for state, count in counts.items() if count}
 
 
-def unfinished(
-    campaign: Campaign, states: Mapping[str, RunStateNote]
-) -> list[tuple[Run, RunStateNote]]:
+def unfinished(campaign: Campaign, states: Mapping[str, StateNote]) -> list[tuple[Run, StateNote]]:
     """Return the Runs that did not finish, in the order of the plan."""
     noted = [(run, note_of(run, states)) for run in campaign.runs]
     return [(run, note) for run, note in noted if note.state is not RunState.FINISHED]

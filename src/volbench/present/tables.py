@@ -7,6 +7,7 @@ not told reads ``n/a``. Nothing is cut off when the output is piped.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -32,7 +33,8 @@ from volbench.present.cells import (
     text,
     whole,
 )
-from volbench.present.outcome import RunStateNote, first_line
+from volbench.present.facts import facts_text
+from volbench.present.outcome import StateNote, first_line
 from volbench.units import (
     format_count,
     format_duration,
@@ -44,6 +46,18 @@ from volbench.units import (
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = [
+    "facts_table",
+    "facts_text",
+    "print_rows",
+    "profile_table",
+    "profiles_table",
+    "runs_table",
+    "show_table",
+    "states_table",
+    "summary_table",
+]
+
 STATE_STYLES = {
     RunState.FINISHED.value: "green",
     RunState.FAILED.value: "bold red",
@@ -54,9 +68,7 @@ _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
 _STATISTICS = ("mean", "p50", "p99", "max")
 
 
-def summary_table(
-    summary: pd.DataFrame, *, states: Mapping[str, RunStateNote] | None = None
-) -> Table:
+def summary_table(summary: pd.DataFrame, *, states: Mapping[str, StateNote] | None = None) -> Table:
     """Return the results, a row per Run, group and direction, about 110 columns wide.
 
     Args:
@@ -71,13 +83,13 @@ def summary_table(
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
     for row in rows:
-        table.add_row(*(text(row, name, missing=MISSING) for name in extra), *_result_cells(row))
+        _add(table, *(text(row, name, missing=MISSING) for name in extra), *_result_cells(row))
     told = {str(row.get("run")) for row in rows}
     blanks = [MISSING] * (len(table.columns) - len(extra) - 2)
     for run_id, note in states.items():
         if run_id not in told and note.state is not RunState.FINISHED:
             left = [MISSING] * len(extra)
-            table.add_row(*left, printable(run_id), *blanks, _state(note.state.value))
+            _add(table, *left, run_id, *blanks, _state(note.state.value))
     table.caption = _caption(rows, states)
     return table
 
@@ -91,7 +103,7 @@ def profile_table(profile: Profile) -> Table:
         if job.sections:
             brief += f" ({len(job.sections)} sections)"
         cells = (job.name, job.role, job.tool.value, job.phase.value, brief, job.note)
-        table.add_row(*map(printable, cells))
+        _add(table, *cells)
     return table
 
 
@@ -100,8 +112,8 @@ def profiles_table(profiles: Iterable[Profile]) -> Table:
     table = _table("profile", "jobs", "description")
     table.columns[1].justify = "right"
     for profile in profiles:
-        description = " ".join(printable(profile.description).split())
-        table.add_row(printable(profile.name), str(len(profile.jobs)), description)
+        description = " ".join(profile.description.split())
+        _add(table, profile.name, str(len(profile.jobs)), description)
     return table
 
 
@@ -130,13 +142,36 @@ def runs_table(
             cells.append(_told(expected_s.get(run.id), format_duration))
         if written_bytes is not None:
             cells.append(_told(written_bytes.get(run.id), format_size))
-        table.add_row(*map(printable, cells))
+        _add(table, *cells)
     table.caption = _plan_caption(campaign, expected_s=expected_s, written_bytes=written_bytes)
     return table
 
 
-def print_table(table: Table, *, stream: TextIO) -> None:
-    """Print a table: fitted to a terminal, at full width and without colour to a pipe."""
+def states_table(states: Mapping[str, StateNote]) -> Table:
+    """Return Runs with their state and the reason, a row each; rows of a reason stay apart."""
+    table = _table("run", "state", "reason")
+    for run_id, note in states.items():
+        _add(table, run_id, _state(note.state.value), note.reason.strip())
+    return table
+
+
+def facts_table(title: str, facts: Mapping[str, object]) -> Table:
+    """Return facts about a host or a volume, a row each."""
+    table = _table("fact", "value")
+    table.title, table.title_justify = Text(printable(title), style="bold"), "left"
+    for label, value in facts_text(facts).items():
+        _add(table, label, value)
+    return table
+
+
+def show_table(table: Table, *, stream: TextIO | None = None) -> None:
+    """Print a table: fitted to a terminal, at full width and without colour to a pipe.
+
+    Args:
+        table: what to print.
+        stream: standard output when None.
+    """
+    stream = sys.stdout if stream is None else stream
     console = Console(file=stream, force_terminal=None if stream.isatty() else False)
     if not stream.isatty():
         wide = console.options.update(width=100_000)
@@ -150,8 +185,8 @@ def print_rows(rows: Sequence[Mapping[str, str]], *, stream: TextIO) -> None:
     headings = list(dict.fromkeys(key for row in rows for key in row))
     table = _table(*headings)
     for row in rows:
-        table.add_row(*(printable(row.get(heading, MISSING)) for heading in headings))
-    print_table(table, stream=stream)
+        _add(table, *(row.get(heading, MISSING) for heading in headings))
+    show_table(table, stream=stream)
 
 
 def _table(*headings: str) -> Table:
@@ -160,6 +195,11 @@ def _table(*headings: str) -> Table:
     for heading in headings:
         table.add_column(Text(heading), overflow="fold")
     return table
+
+
+def _add(table: Table, *cells: str | Text) -> None:
+    """Add a row of plain text: brackets in a name are no markup, escapes no commands."""
+    table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in cells))
 
 
 def _distinguishing(rows: Sequence[Row]) -> list[str]:
@@ -190,7 +230,7 @@ def _state(state: str) -> Text:
     return Text(state, style=STATE_STYLES.get(state, ""))
 
 
-def _caption(rows: Sequence[Row], states: Mapping[str, RunStateNote]) -> Text | None:
+def _caption(rows: Sequence[Row], states: Mapping[str, StateNote]) -> Text | None:
     """Return what the reader must know about the rows: stand-ins, and why Runs failed."""
     lines = []
     if any(latency(row, statistic).is_completion for row in rows for statistic in _STATISTICS):
