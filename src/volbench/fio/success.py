@@ -28,6 +28,8 @@ _OWN_WORDS = re.compile(
     r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
 )
 _QUOTED_LINES = 3
+_ERRNO_END = 4096
+"""Linux has no error numbers from here on (MAX_ERRNO in its err.h)."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +117,19 @@ def _of_jobs(
 
 def _of_errors(job: JobResult) -> Iterator[str]:
     if job.error:
-        yield f"Job {job.name}: error {job.error} ({os.strerror(job.error)})."
+        meaning = os.strerror(job.error) if 0 < job.error < _ERRNO_END else "unknown"
+        yield f"Job {job.name}: error {job.error} ({meaning})."
     if job.total_errors:
         yield f"Job {job.name}: {job.total_errors} I/Os failed."
 
 
 def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
+    """Yield what an entry left undone; one that reached its steady state may end early."""
     for name in section.directions:
         if not _did(job, name):
             yield f"Job {job.name}: no {name.value} was done."
+    if (job.steadystate or {}).get("attained") == 1:
+        return
     runtime_s = max((d.runtime_s for d in job.directions), default=0.0)
     if section.runtime_s and job.directions and runtime_s < LEAST_RUNTIME * section.runtime_s:
         yield f"Job {job.name}: it ran {runtime_s:g} s of the {section.runtime_s:g} s asked for."
