@@ -37,7 +37,8 @@ class Windows:
 
     def at(self, time_ms: float) -> float:
         """Return a time of the logs in windows since the start."""
-        return max(0.0, (time_ms - self.start_ms) / 1000 / self.interval_s)
+        width_ms = round(self.interval_s * 1000, 6)
+        return max(0.0, (time_ms - self.start_ms) / width_ms)
 
     @property
     def per_second(self) -> float:
