@@ -21,7 +21,10 @@ FLOORS = {
     "api": 5,
     "__main__": 6,
 }
-SAME_FLOOR = {("units", "errors")}  # bad units are reported with the one error tree
+SAME_FLOOR = {
+    ("units", "errors"),  # bad units are reported with the one error tree
+    ("cli", "api"),  # the command line reads a campaign as any Python program does
+}
 ANYWHERE = {"__version__"}  # a plain text that the package itself holds
 
 
