@@ -1,0 +1,25 @@
+"""Profiles shown in the documentation are profiles."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PROFILE = re.compile(r"```yaml\n(name:.*?)```", re.DOTALL)
+
+
+def test_every_shown_profile_is_good(root: Path, tmp_path: Path) -> None:
+    """Each YAML block that begins with a name passes ``volbench profile check``."""
+    files = []
+    for page in sorted((root / "docs").rglob("*.md")):
+        for number, text in enumerate(PROFILE.findall(page.read_text(encoding="utf-8")), 1):
+            files.append(tmp_path / f"{page.stem}-{number}.yaml")
+            files[-1].write_text(text, encoding="utf-8")
+    assert len(files) > 4
+    command = [str(Path(sys.executable).with_name("volbench")), "profile", "check"]
+    done = subprocess.run(
+        [*command, *map(str, files)], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
