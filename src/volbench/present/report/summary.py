@@ -1,0 +1,220 @@
+"""The summary of the report in plain words: plan, states and numbers enter, sentences leave.
+
+Main numbers are of measured Runs that finished. The directions of a Run that reads and writes are
+added up; of several repeats the median is taken. Direct I/O comes first, because a buffered result
+shows the page cache as much as the volume.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from volbench.model.profile import Phase
+from volbench.model.run import RunState
+from volbench.present.cells import Row, latency, number, text
+from volbench.present.outcome import count_states
+from volbench.present.report.content import ReportContent
+from volbench.units import format_count, format_latency, format_rate, format_size
+
+REACHED = 0.95
+"""Share of a declared limit from which on it counts as reached. volbench's own choice."""
+OVER = 1.05
+"""Share from which on a result stands above the limit, and needs explaining. volbench's own."""
+
+_STATE_WORDS = {
+    RunState.FINISHED: "finished",
+    RunState.FAILED: "failed",
+    RunState.INTERRUPTED: "was interrupted",
+    RunState.RUNNING: "was still running when the report was made",
+    RunState.PLANNED: "never ran",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One job on one volume: all directions together, median over the repeats."""
+
+    job: str
+    role: str
+    host: str
+    setting: str
+    direct: bool
+    iops: float
+    bw_bytes_per_s: float
+    p99_s: float
+    limit_iops: float
+    limit_bw_bytes_per_s: float
+    repeats: int
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """A main number: what it is, how much, and of which job."""
+
+    label: str
+    value: str
+    source: str
+
+
+def outcomes(rows: Sequence[Row]) -> list[Outcome]:
+    """Return the outcomes of measured Runs that finished, in the order of the plan."""
+    by_run: dict[str, list[Row]] = {}
+    for row in rows:
+        measured = row.get("phase") in (None, Phase.MEASURED.value)
+        if (
+            measured
+            and row.get("status") == RunState.FINISHED.value
+            and row.get("direction") != "sync"
+        ):
+            by_run.setdefault(text(row, "run"), []).append(row)
+    by_job: dict[tuple[str, ...], list[list[Row]]] = {}
+    for run_rows in by_run.values():
+        key = tuple(text(run_rows[0], name) for name in ("host", "profile", "job", "volume"))
+        by_job.setdefault(key, []).append(run_rows)
+    return [_outcome(runs) for runs in by_job.values()]
+
+
+def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
+    """Return one job's outcome from the rows of each of its repeats."""
+    first = runs[0][0]
+    return Outcome(
+        job=text(first, "job"),
+        role=text(first, "role"),
+        host=text(first, "host"),
+        setting=_setting(first),
+        direct=all(row.get("direct") is True for rows in runs for row in rows),
+        iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
+        bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
+        p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in runs),
+        limit_iops=number(first, "limit_iops"),
+        limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
+        repeats=len(runs),
+    )
+
+
+def _median(values: Iterable[float]) -> float:
+    """Return the median of the values that were told, NaN for none."""
+    told = [value for value in values if not math.isnan(value)]
+    return statistics.median(told) if told else math.nan
+
+
+def _setting(row: Row) -> str:
+    """Return what a job did in a few words, such as ``randwrite, 4k blocks, depth 16``."""
+    block, depth = number(row, "block_bytes"), number(row, "iodepth")
+    parts = [text(row, "rw")]
+    parts += [] if math.isnan(block) else [f"{format_size(block)} blocks"]
+    parts += [] if math.isnan(depth) else [f"depth {depth:.0f}"]
+    if row.get("direct") is False:
+        parts.append("through the page cache")
+    return ", ".join(part for part in parts if part)
+
+
+def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
+    """Return sentences on what was run, where, when, and how it ended."""
+    campaign = content.campaign
+    profiles = _joined(dict.fromkeys(run.profile for run in campaign.runs))
+    hosts = dict.fromkeys(run.host for run in campaign.runs)
+    volumes = dict.fromkeys(f"{run.volume.role} ({run.volume.target})" for run in campaign.runs)
+    where = "this machine" if list(hosts) == ["local"] else _joined(hosts)
+    name = content.host.get("name") or content.host.get("hostname")
+    if name and len(hosts) == 1:
+        where = name
+    started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
+    when = f"planned at {instant(campaign.created_utc)}"
+    if started:
+        when = f"from {instant(started[0])} to {instant(started[-1])} (start of the last Run)"
+    return [
+        f"Profile {profiles} ran on {where}, on {_joined(volumes)}, {when}.",
+        _ending(content),
+    ]
+
+
+def _ending(content: ReportContent) -> str:
+    """Return how many Runs ended how."""
+    counts = count_states(content.campaign, content.states)
+    total = sum(counts.values())
+    if counts.get(RunState.FINISHED) == total:
+        return "The only Run finished." if total == 1 else f"All {total} Runs finished."
+    parts = [f"{count} {_plural_state(state, count)}" for state, count in counts.items()]
+    return f"Of {total} Runs, {_joined(parts)}."
+
+
+def _plural_state(state: RunState, count: int) -> str:
+    words = _STATE_WORDS[state]
+    return words.replace("was ", "were ", 1) if count > 1 else words
+
+
+def key_numbers(found: Sequence[Outcome]) -> list[KeyNumber]:
+    """Return the greatest rates and the least tail latency, of direct I/O where there is any."""
+    direct = [outcome for outcome in found if outcome.direct]
+    chosen = direct or list(found)
+    kind = "direct I/O" if direct else "through the page cache"
+    measures: tuple[tuple[str, Callable[[Outcome], float], Callable[[float], str], int], ...] = (
+        ("Highest IOPS", lambda outcome: outcome.iops, format_count, 1),
+        ("Highest bandwidth", lambda outcome: outcome.bw_bytes_per_s, format_rate, 1),
+        ("Lowest p99 latency", lambda outcome: outcome.p99_s, format_latency, -1),
+    )
+    numbers = []
+    for label, measure, show, sign in measures:
+        ranked = [(sign * measure(o), o) for o in chosen if not math.isnan(measure(o))]
+        if ranked:
+            score, winner = max(ranked, key=lambda pair: pair[0])
+            source = f"{winner.job}: {winner.setting}"
+            numbers.append(KeyNumber(f"{label}, {kind}", show(sign * score), source))
+    return numbers
+
+
+def cautions(found: Sequence[Outcome]) -> list[str]:
+    """Return what a reader must keep in mind about these numbers."""
+    buffered = [outcome.job for outcome in found if not outcome.direct]
+    sentences = []
+    if buffered:
+        sentences.append(
+            f"{_joined(buffered)} went through the page cache (direct=0): such numbers show the"
+            " memory of the host as much as the volume."
+        )
+    repeats = max((outcome.repeats for outcome in found), default=0)
+    if repeats > 1:
+        sentences.append(f"Main numbers are the median of {repeats} repeats.")
+    elif found:
+        sentences.append("Each job ran once, so how much the numbers vary is not known.")
+    return sentences
+
+
+def limit_sentences(found: Sequence[Outcome]) -> list[str]:
+    """Return what the declared limits say: reached, missed or exceeded, one sentence a job."""
+    sentences = []
+    for outcome in found:
+        for limit, value, show, unit in (
+            (outcome.limit_iops, outcome.iops, format_count, " IOPS"),
+            (outcome.limit_bw_bytes_per_s, outcome.bw_bytes_per_s, format_rate, ""),
+        ):
+            if not (math.isnan(limit) or math.isnan(value)) and limit > 0:
+                sentences.append(
+                    f"{outcome.job} on {outcome.role}: {show(value)}{unit}, "
+                    f"{value / limit:.0%} of the {show(limit)}{unit} declared"
+                    f"{_judgement(value / limit, direct=outcome.direct)}"
+                )
+    return sentences
+
+
+def _judgement(share: float, *, direct: bool) -> str:
+    """Return what a share of a limit means."""
+    if share > OVER:
+        cause = "a burst, or a limit declared too low" if direct else "the page cache took it"
+        return f": above the limit ({cause})."
+    return ": the limit is reached." if share >= REACHED else "."
+
+
+def instant(utc: str) -> str:
+    """Return an ISO 8601 instant for people: ``2026-01-31 13:05:09 UTC``."""
+    return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"
+
+
+def _joined(words: Iterable[str]) -> str:
+    """Return words as a list in a sentence: ``a, b and c``."""
+    *head, last = list(words) or [""]
+    return f"{', '.join(head)} and {last}" if head else last
