@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from volbench.errors import OutputError
 
-CUT_OFF = "a JSON document is cut off at line"
-"""Opens the line of the diagnostics that stands for an incomplete document."""
+CUT_OFF = "the last JSON document is cut off at line"
+"""Opens the line of the diagnostics that tells of an incomplete document after the last."""
 
 _START = re.compile(r'(?:^|(?<=\r))\{(?=\s*"|\s*\Z)', re.MULTILINE)
+_NO_NUMBER = re.compile(r"-?(?:nan|inf)\b")
 _STRING_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|(?<![\w.])-?(?:nan|inf)\b', re.DOTALL)
 _DECODER = json.JSONDecoder(strict=False)
 _QUOTED_LINES = 5
@@ -50,13 +51,15 @@ def read_documents(text: str, *, path: str = "") -> Documents:
         found = _decode(text, start.start())
         if isinstance(found, _Broken):
             cut = found
-            following = _START.search(text, max(found.position, start.end()))
+            following = _START.search(text, start.end())
             position = following.start() if following else len(text)
-            outside.append(f"\n{CUT_OFF} {found.line}: {found.reason}\n")
+            outside.append(f"\nunreadable JSON at line {found.line}: {found.reason}\n")
             continue
         last, position = found
-        count += 1
+        count, cut = count + 1, None
     outside.append(text[position:])
+    if cut is not None:
+        outside.append(f"\n{CUT_OFF} {cut.line}\n")
     if last is not None:
         return Documents(last, count, _tidy("".join(outside)))
     if cut is not None:
@@ -68,7 +71,7 @@ def read_documents(text: str, *, path: str = "") -> Documents:
     raise _nothing(text, path)
 
 
-def quote(text: str) -> str:
+def _quote(text: str) -> str:
     """Return the first lines of fio's own words as one line for a message."""
     lines = _tidy(text).split("\n")
     more = " ..." if len(lines) > _QUOTED_LINES else ""
@@ -85,20 +88,24 @@ class _Broken:
 
 def _decode(text: str, start: int) -> tuple[dict[str, object], int] | _Broken:
     """Return the object that begins at a place with the place it ends, or why there is none."""
+    found = _try(text, start)
+    if isinstance(found, _Broken) and _NO_NUMBER.match(text, found.position):
+        return _try(text[:start] + _STRING_OR_NO_NUMBER.sub(_readable, text[start:]), start)
+    return found
+
+
+def _try(text: str, start: int) -> tuple[dict[str, object], int] | _Broken:
     try:
         return _DECODER.raw_decode(text, start)
-    except RecursionError:
-        return _Broken(start, text.count("\n", 0, start) + 1, 1, "it is nested too deeply")
-    except ValueError:
-        readable = text[:start] + _STRING_OR_NO_NUMBER.sub(_readable, text[start:])
-    try:
-        return _DECODER.raw_decode(readable, start)
     except json.JSONDecodeError as error:
         ends = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         reason = "the text ends before the document does" if ends else error.msg
         return _Broken(error.pos, error.lineno, error.colno, reason)
-    except (RecursionError, ValueError) as error:
-        return _Broken(start, text.count("\n", 0, start) + 1, 1, str(error))
+    except ValueError:
+        reason = "a number has too many digits"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    return _Broken(start, text.count("\n", 0, start) + 1, 1, reason)
 
 
 def _readable(match: re.Match[str]) -> str:
@@ -113,7 +120,7 @@ def _tidy(text: str) -> str:
 
 
 def _nothing(text: str, path: str) -> OutputError:
-    said = quote(text)
+    said = _quote(text)
     if not said:
         return OutputError(
             "fio left no output at all",

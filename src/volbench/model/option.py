@@ -1,4 +1,4 @@
-"""fio's options as data: what enters is a table, what leaves is a checked, canonical value.
+"""fio's options as data: names, kinds, choices, and which of them a profile may not use.
 
 A canonical value is what is written behind ``option=`` in a job file: plain byte integers, whole
 seconds (or milliseconds), ``0`` and ``1``. fio's own reading of suffixes is never relied on.
@@ -6,27 +6,25 @@ seconds (or milliseconds), ``0`` and ``1``. fio's own reading of suffixes is nev
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class OptionKind(StrEnum):
     """How the value of an option is read."""
 
-    SIZE = "size"  # bytes, or a percentage where fio takes one
-    BLOCK_SIZE = "block-size"  # bytes, as up to three values for read,write,trim
+    SIZE = "size"  # bytes, or a percentage; up to three, separated by commas
     SIZE_RANGE = "size-range"  # bytes low-high, up to three
-    DURATION = "duration"  # fio's time options; bare numbers are seconds
-    MICROSECONDS = "microseconds"  # fio's time options whose bare number is a microsecond
-    INTEGER = "integer"
-    BOOLEAN = "boolean"  # 0 or 1
-    FLAG = "flag"  # may stand bare in a job file; rendered as 0 or 1
+    BLOCK_SPLIT = "block-split"  # bytes/percent pairs separated by colons
+    DURATION = "duration"  # a bare number is seconds
+    MICROSECONDS = "microseconds"  # a bare number is microseconds, as in fio
+    INTEGER = "integer"  # up to three, separated by commas
+    BOOLEAN = "boolean"
+    FLAG = "flag"  # may stand bare in a job file
     FLOATS = "floats"  # numbers separated by colons
-    CHOICE = "choice"  # one of `choices`
+    CHOICE = "choice"  # one of `choices`, maybe with a parameter behind a colon
     TEXT = "text"
 
 
@@ -63,10 +61,78 @@ class OptionTable:
         fio_version: such as ``3.33``.
         options: canonical name to Option.
         engines: ioengines known to this fio.
-        source: ``shipped`` or the path of the fio binary asked.
+        source: ``shipped`` or ``installed``.
     """
 
     fio_version: str
     options: Mapping[str, Option]
     engines: tuple[str, ...]
     source: str
+
+    def find(self, name: str) -> Option | None:
+        """Return an option by its name or an alias, or None."""
+        found = self.options.get(name)
+        if found is not None:
+            return found
+        return next((option for option in self.options.values() if name in option.aliases), None)
+
+    def suggest(self, name: str) -> str | None:
+        """Return the known name that is nearest to a misspelt one, or None."""
+        names = [*self.options, *(a for option in self.options.values() for a in option.aliases)]
+        return nearest(name, names)
+
+
+def nearest(name: str, names: list[str]) -> str | None:
+    """Return the nearest of `names`, or None when none is near."""
+    found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+_RUNS = "it runs a program"
+_WRITES = "it writes or reads files outside the Run's folder"
+
+RISKY: Mapping[str, str] = {
+    "exec_prerun": _RUNS,
+    "exec_postrun": _RUNS,
+    "program": _RUNS,
+    "arguments": _RUNS,
+    "write_iolog": _WRITES,
+    "read_iolog": _WRITES,
+    "merge_blktrace_file": _WRITES,
+    "opendir": "it takes every file below a folder as a target",
+    "lockfile": _WRITES,
+    "lockmem_file": _WRITES,
+    "verify_state_save": _WRITES,
+    "verify_state_load": _WRITES,
+    "uid": "it changes the user that does the I/O",
+    "gid": "it changes the group that does the I/O",
+    "cgroup": "it changes control groups of the machine",
+    "cgroup_weight": "it changes control groups of the machine",
+    "ioscheduler": "it changes a setting of the device",
+    "replay_redirect": "it sends I/O to another device",
+    "allow_mounted_write": "it takes away fio's own check for mounted devices",
+    "mem": "a huge-page file may lie outside the Run's folder",
+    "include": "it reads another job file",
+}
+"""Options that run a program or leave the Run's folder, with the reason; need ``--allow-exec``."""
+
+OWN: Mapping[str, str] = {
+    "name": "name the job in `jobs`",
+    "description": "write a `note`",
+    "directory": "name the directory as the volume: --on ROLE=DIR",
+    "stonewall": "jobs run one after another anyway; use `sections` for what runs together",
+    "write_bw_log": "set `sample`",
+    "write_iops_log": "set `sample`",
+    "write_lat_log": "set `sample`",
+    "write_hist_log": "set `sample`",
+    "per_job_logs": "set `sample`",
+    "log_avg_msec": "set `sample`",
+    "log_hist_msec": "set `sample`",
+    "log_unix_epoch": "set `sample`",
+    "log_alternate_epoch": "set `sample`",
+    "log_compression": "logs are compressed when the Run ends",
+    "log_store_compressed": "logs are compressed when the Run ends",
+    "allow_file_create": "volbench sets it from the kind of the volume",
+    "uri": "name the export as the volume: --on ROLE=nbd://...",
+}
+"""Options that volbench sets itself, with what to write instead."""

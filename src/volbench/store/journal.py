@@ -41,7 +41,7 @@ class Journal:
     """An open journal; every `write` is durable when it returns.
 
     Args:
-        path: ``journal.jsonl``; made when missing. An entry that a crash cut off is taken away first.
+        path: ``journal.jsonl``; made when missing. An entry that a crash cut off is removed.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,0 +1,103 @@
+"""dd as people use it: a Run to an argument list, dd's one line of report to a RunOutput."""
+
+from __future__ import annotations
+
+import re
+
+from volbench.errors import InputError, OutputError
+from volbench.fio.files import dd_file
+from volbench.model.result import Direction, DirectionResult, JobResult, RunOutput
+from volbench.model.run import Run
+from volbench.model.target import VolumeKind
+
+_REPORT = re.compile(
+    r"^(\d+) bytes?(?: \([^)]*\))? (?:copied|transferred)(?: in|,) ([\d.]+(?:e[+-]?\d+)?) s",
+    re.MULTILINE,
+)
+_RECORDS = re.compile(r"^(\d+)\+(\d+) records out$", re.MULTILINE)
+
+
+def dd_argv(run: Run) -> list[str]:
+    """Return the argument list of a dd Run.
+
+    Raises:
+        InputError: no size, a size that is no multiple of bs, or a volume dd can't reach.
+    """
+    options = run.effective(run.sections[0])
+    if run.volume.kind is VolumeKind.NBD:
+        raise InputError("dd can't reach an NBD export", hint="use a device, file or directory")
+    place = dd_file(run) or run.volume.target
+    block, size = int(options.get("bs", "512")), int(options.get("size", "0"))
+    if not size or size % block:
+        raise InputError(
+            f"job {run.job}: size {size} is no multiple of bs {block}",
+            hint="give a dd job a size of whole blocks",
+        )
+    reads = options.get("rw", "write") == "read"
+    argv = [
+        "dd",
+        f"if={place if reads else options.get('if', '/dev/zero')}",
+        f"of={'/dev/null' if reads else place}",
+        f"bs={block}",
+        f"count={size // block}",
+    ]
+    return argv + [
+        f"{name}={options[name]}" for name in ("iflag", "oflag", "conv") if name in options
+    ]
+
+
+def dd_problems(*, exit_status: int, stderr: str) -> tuple[str, ...]:
+    """Return why a dd Run is no success, in dd's own words; empty for success."""
+    if exit_status == 0:
+        return ()
+    words = [line for line in stderr.splitlines() if line.startswith("dd:")]
+    return (f"dd exited with {exit_status}: {' '.join(words) or stderr.strip() or 'no message'}",)
+
+
+def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOutput:
+    """Read dd's report.
+
+    dd tells bytes and seconds only: IOPS, latencies and percentiles are None. Its seconds have six
+    significant digits and count the flush only with ``conv=fsync`` or ``conv=fdatasync``.
+
+    Args:
+        stderr: standard error of dd with LC_ALL=C.
+        run: what it did.
+        elapsed_s: of the whole process, kept beside dd's own seconds.
+        version: such as ``dd-9.1``.
+
+    Raises:
+        OutputError: no report in it.
+    """
+    found = _REPORT.search(stderr)
+    if found is None:
+        raise OutputError(
+            f"dd left no report: {stderr.strip()[-300:] or 'no output'}",
+            hint="run the command in command.txt by hand",
+        )
+    io_bytes, seconds = int(found.group(1)), float(found.group(2))
+    options = run.effective(run.sections[0])
+    reads = options.get("rw", "write") == "read"
+    direction = DirectionResult(
+        direction=Direction.READ if reads else Direction.WRITE,
+        io_bytes=io_bytes,
+        total_ios=None,
+        runtime_s=seconds,
+        iops=None,
+        bw_bytes_per_s=io_bytes / seconds if seconds else None,
+    )
+    job = JobResult(
+        name=run.sections[0].name,
+        groupid=0,
+        error=0,
+        directions=(direction,),
+        options=dict(options),
+        elapsed_s=elapsed_s,
+    )
+    return RunOutput(tool_version=version, jobs=(job,), diagnostics=stderr)
+
+
+def parse_dd_version(text: str) -> str:
+    """Return ``dd-9.1`` for what ``dd --version`` prints; ``dd`` when it tells none."""
+    found = re.search(r"\b(\d+\.\d+(?:\.\d+)?)\b", text.splitlines()[0] if text else "")
+    return f"dd-{found.group(1)}" if found else "dd"

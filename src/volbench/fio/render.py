@@ -1,0 +1,143 @@
+"""A Run in, a job file out that a person can read and rerun with plain fio."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from volbench import __version__
+from volbench.errors import InputError
+from volbench.fio.files import access_of
+from volbench.model.run import Run, Section
+from volbench.model.target import VolumeKind
+
+LOG_PREFIX = "series"
+"""Prefix of the log files in a Run's folder."""
+
+_LINE_LIMIT = 8191
+_FILENAME_LIMIT = 4096
+_UNSAFE = re.compile(r"[#;\x00-\x1f\x7f]|\$\{")
+_ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
+_NO_FILES = frozenset({"null", "cpuio", "net", "netsplice"})
+_SEEDS = ("randrepeat", "allrandrepeat", "randseed")
+
+
+def render(run: Run, *, measuring: bool = True) -> str:
+    """Return the job file of a Run.
+
+    Args:
+        run: options are canonical already.
+        measuring: add what volbench needs to report: logs, percentiles, seeds. Without, the file
+            holds the profile's own options only, and ``thread``.
+
+    Raises:
+        InputError: a value can't stand in a job file.
+    """
+    lines = [
+        *_head(run),
+        "[global]",
+        # Without threads fio's workers are processes that outlive a killed fio.
+        "thread=1",
+        *(_line(name, value) for name, value in run.options.items() if _shared(name)),
+        *(_measuring(run) if measuring else ()),
+    ]
+    for section in run.sections:
+        lines += ["", f"[{_header(section.name)}]", *_section(run, section)]
+    return "\n".join(lines) + "\n"
+
+
+def _shared(name: str) -> bool:
+    """Tell whether an option may stand in [global]; filename there overruns a buffer (#2151)."""
+    return name not in {"filename", "thread"}
+
+
+def _head(run: Run) -> Iterator[str]:
+    """Yield comments that say what this is; text of others is reduced to harmless characters."""
+    yield f"# volbench {__version__}: profile {run.profile}, job {run.job}"
+    if run.note:
+        yield f"# {_plain(run.note)}"
+    yield "# rerun it with: fio <this file>"
+    yield ""
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\w .,:()/%+-]", " ", " ".join(text.split()))[:200]
+
+
+def _measuring(run: Run) -> Iterator[str]:
+    """Yield what volbench adds for reporting; none of it changes the workload."""
+    yield "# added by volbench for reporting"
+    yield "lat_percentiles=1"
+    yield "clat_percentiles=1"
+    if run.sample_s:
+        yield f"log_avg_msec={round(run.sample_s * 1000)}"
+        yield "log_unix_epoch=1"
+        yield f"write_bw_log={LOG_PREFIX}"
+        yield f"write_iops_log={LOG_PREFIX}"
+        yield f"write_lat_log={LOG_PREFIX}"
+    used = {name for section in run.sections for name in run.effective(section)}
+    if not used.intersection(_SEEDS):
+        yield "# added by volbench: other random offsets in each repeat, the same in a rerun"
+        yield "randrepeat=0"
+        yield f"randseed={run.seed}"
+
+
+def _section(run: Run, section: Section) -> Iterator[str]:
+    for name, value in section.options.items():
+        if name not in {"filename", "thread"}:
+            yield _line(name, value)
+    yield from _place(run, section)
+
+
+def _place(run: Run, section: Section) -> Iterator[str]:
+    """Yield the lines that tie a section to its volume."""
+    options = run.effective(section)
+    target = run.volume.target
+    match run.volume.kind:
+        case _ if options.get("ioengine") in _NO_FILES:
+            return
+        case VolumeKind.NBD:
+            yield _line("ioengine", "nbd")
+            yield _line("uri", target)
+        case VolumeKind.DEVICE:
+            yield _line("filename", escape_colons(target))
+            yield "# a mistyped device must not become a file"
+            yield "allow_file_create=0"
+        case VolumeKind.FILE:
+            yield _line("filename", escape_colons(target))
+        case VolumeKind.DIRECTORY if "filename" in options:
+            folder = escape_colons(target.rstrip("/"))
+            names = options["filename"].split(":")
+            yield _line("filename", ":".join(f"{folder}/{name}" for name in names))
+        case VolumeKind.DIRECTORY:
+            yield _line("directory", escape_colons(target))
+
+
+def escape_colons(path: str) -> str:
+    r"""Return a path as fio's filename takes it: a colon separates files unless written ``\:``."""
+    return path.replace(":", r"\:")
+
+
+def _header(name: str) -> str:
+    if not _ALLOWED_HEADER.fullmatch(name) or name.startswith("global") or len(name) > 127:
+        raise InputError(
+            f"{name!r} can't be a section of a job file",
+            hint="use up to 127 letters, digits, - and _, not starting with global",
+        )
+    return name
+
+
+def _line(name: str, value: str) -> str:
+    """Return ``name=value`` after a last check that fio will read exactly this."""
+    line = f"{name}={value}"
+    if _UNSAFE.search(line):
+        raise InputError(f"{line!r} can't stand in a job file", hint="leave out # ; and ${}")
+    limit = _FILENAME_LIMIT if name == "filename" else _LINE_LIMIT
+    if len(line.encode()) >= limit:
+        raise InputError(f"{name} is longer than the {limit} bytes fio reads", hint="shorten it")
+    return line
+
+
+def directions_text(sections: Iterable[dict[str, str]]) -> str:
+    """Return the access patterns of several sections as one short text."""
+    return "+".join(dict.fromkeys(access_of(options) for options in sections))

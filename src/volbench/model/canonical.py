@@ -1,0 +1,265 @@
+"""Values as people write them in, values as they stand in a job file out.
+
+fio reads values laxly: ``1.5g`` is 1 byte, ``1min`` a microsecond, ``4KiB`` 4000 bytes (fio 3.33,
+and the same code in 3.42). Here they are read as a person means them, and plain integers leave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from volbench.errors import InputError
+from volbench.model.option import OWN, RISKY, Option, OptionKind, OptionTable, nearest
+from volbench.units import parse_duration, parse_size
+
+_FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f\u0085\u2028\u2029]")
+_SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+_PERCENT = re.compile(r"\d+(\.\d+)?%")
+_ZONES = re.compile(r"\d+z")
+
+
+def check_text(value: str) -> str:
+    """Return a text unchanged if it means to fio what it says.
+
+    Raises:
+        InputError: it holds a comment sign, a control character or something fio replaces.
+    """
+    if found := _FORBIDDEN.search(value):
+        raise InputError(
+            f"{value!r} holds {found.group()!r}, which would cut or end the line in a job file",
+            hint="leave out #, ;, line ends and control characters",
+        )
+    if found := _SUBSTITUTED.search(value):
+        raise InputError(
+            f"{value!r} holds {found.group()}, which fio would replace",
+            hint="write the value itself",
+        )
+    if value != value.strip():
+        raise InputError(f"{value!r} begins or ends with a blank", hint="take the blank away")
+    return value
+
+
+def check_option(
+    table: OptionTable, name: str, raw: object, *, allow_exec: bool = False
+) -> tuple[str, str]:
+    """Return canonical name and value of a fio option as written in a profile.
+
+    Args:
+        table: the options of the fio that will run it.
+        name: as written; may be an alias.
+        raw: text, number or boolean.
+        allow_exec: accept options that run programs or leave the Run's folder.
+
+    Raises:
+        InputError: unknown, not for profiles, dangerous, or a value that can't be.
+    """
+    option = table.find(name)
+    if option is None:
+        near = table.suggest(name)
+        raise InputError(
+            f"fio {table.fio_version} has no option {name!r}",
+            hint=f"did you mean `{near}`?" if near else "see `fio --cmdhelp=all`",
+        )
+    if option.name in OWN:
+        raise InputError(f"{name} is set by volbench", hint=OWN[option.name])
+    if option.name in RISKY and not allow_exec:
+        raise InputError(
+            f"{name} is refused: {RISKY[option.name]}",
+            hint="if you trust this profile, allow it with --allow-exec",
+        )
+    value = canonical(option, raw)
+    _check_special(table, option, value, allow_exec=allow_exec)
+    return option.name, value
+
+
+def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec: bool) -> None:
+    if option.name == "ioengine":
+        _check_engine(table, value, allow_exec=allow_exec)
+    if option.name == "filename":
+        for part in value.split(":"):
+            if not part or part.startswith("/") or ".." in part.split("/") or "/" in part:
+                raise InputError(
+                    f"filename {value!r} is no plain name inside the volume",
+                    hint="name the place with --on ROLE=PATH and the file by its name alone",
+                )
+    if option.name == "filename_format" and ("/" in value or ".." in value):
+        raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
+    if option.name == "numjobs" and value == "0":
+        raise InputError("numjobs must be at least 1", hint="fio fails with 0")
+
+
+def _check_engine(table: OptionTable, value: str, *, allow_exec: bool) -> None:
+    if value.startswith("external:") or value == "exec":
+        if not allow_exec:
+            raise InputError(
+                f"ioengine {value!r} is refused: it runs foreign code",
+                hint="if you trust this profile, allow it with --allow-exec",
+            )
+        return
+    if value not in table.engines:
+        near = nearest(value, list(table.engines))
+        raise InputError(
+            f"this fio has no ioengine {value!r}",
+            hint=f"did you mean `{near}`?" if near else f"it has {', '.join(table.engines)}",
+        )
+
+
+def canonical(option: Option, raw: object) -> str:
+    """Return what stands behind ``option=`` in a job file for a value as a person wrote it.
+
+    Raises:
+        InputError: the value is not of the option's kind, out of range, or unsafe.
+    """
+    if raw is None or isinstance(raw, list | dict | tuple | set):
+        raise InputError(f"{option.name} takes one value", hint="write a number or a text")
+    text = ("1" if raw else "0") if isinstance(raw, bool) else str(raw).strip()
+    if not text:
+        raise InputError(f"{option.name} has no value", hint="write one, or null to take it away")
+    check_text(text)
+    try:
+        return _READERS[option.kind](option, text)
+    except InputError as error:
+        raise InputError(f"{option.name}: {error.message}", hint=error.hint) from error
+
+
+def _text(_option: Option, text: str) -> str:
+    return text
+
+
+def _sizes(option: Option, text: str) -> str:
+    return ",".join(_size(part) if part else "" for part in _up_to_three(option, text))
+
+
+def _size(text: str) -> str:
+    if _PERCENT.fullmatch(text) or _ZONES.fullmatch(text):
+        return text
+    return str(parse_size(text))
+
+
+def _up_to_three(option: Option, text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 3:
+        raise InputError(
+            f"{text!r} has {len(parts)} values", hint=f"{option.name} takes read,write,trim"
+        )
+    return parts
+
+
+def _size_ranges(option: Option, text: str) -> str:
+    ranges = []
+    for part in _up_to_three(option, text):
+        low, dash, high = part.partition("-")
+        if not dash:
+            raise InputError(f"{part!r} is no range", hint="write it like 4k-64k")
+        ranges.append(f"{parse_size(low)}-{parse_size(high)}")
+    return ",".join(ranges)
+
+
+def _block_split(option: Option, text: str) -> str:
+    return ",".join(_one_split(part) for part in _up_to_three(option, text))
+
+
+def _one_split(text: str) -> str:
+    entries, total, open_shares = [], 0, 0
+    for entry in text.split(":"):
+        size, slash, share = entry.partition("/")
+        if share and not share.isdecimal():
+            raise InputError(f"{entry!r} has no whole percentage", hint="write it like 4k/60")
+        entries.append(f"{parse_size(size)}{slash}{share}")
+        total += int(share or 0)
+        open_shares += not share
+    if total > 100 or (total < 100 and not open_shares):
+        raise InputError(f"{text!r} adds up to {total} %", hint="the shares must add up to 100")
+    return ":".join(entries)
+
+
+def _duration(_option: Option, text: str) -> str:
+    return render_duration(parse_duration(text))
+
+
+def render_duration(seconds: float) -> str:
+    """Return a duration as fio reads it surely: whole seconds, else whole ms or us.
+
+    Raises:
+        InputError: shorter than a microsecond.
+    """
+    for factor, unit in ((1, "s"), (1_000, "ms"), (1_000_000, "us")):
+        scaled = seconds * factor
+        if abs(scaled - round(scaled)) < 1e-6:
+            return f"{round(scaled)}{unit}"
+    raise InputError(f"{seconds} s is not a whole number of microseconds", hint="round it")
+
+
+def _microseconds(_option: Option, text: str) -> str:
+    if text.isdecimal():
+        return text
+    value = parse_duration(text) * 1_000_000
+    if abs(value - round(value)) > 1e-3:
+        raise InputError(f"{text!r} is not a whole number of microseconds", hint="round it")
+    return str(round(value))
+
+
+def _integers(option: Option, text: str) -> str:
+    if option.name == "cpus_allowed":
+        return text
+    return ",".join(_integer(option, part) if part else "" for part in _up_to_three(option, text))
+
+
+def _integer(option: Option, text: str) -> str:
+    if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
+        raise InputError(f"{text!r} is no whole number", hint="write digits only, such as 16")
+    number = int(text, 0) if text.lower().startswith("0x") else int(text)
+    low, high = option.minimum, option.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        limits = f"from {low}" + ("" if high is None else f" to {high}")
+        raise InputError(f"{number} is out of range", hint=f"it goes {limits}")
+    return str(number)
+
+
+def _boolean(_option: Option, text: str) -> str:
+    if text.lower() in _TRUE:
+        return "1"
+    if text.lower() in _FALSE:
+        return "0"
+    raise InputError(f"{text!r} is neither true nor false", hint="write 1 or 0")
+
+
+def _floats(option: Option, text: str) -> str:
+    parts = text.split(":")
+    for part in parts:
+        if not re.fullmatch(r"\d+(\.\d+)?", part):
+            raise InputError(f"{part!r} is no number", hint="write numbers like 50:99:99.9")
+    if option.name == "percentile_list":
+        if len(parts) > 20:
+            raise InputError(f"{len(parts)} percentiles; fio keeps 20", hint="leave some out")
+        if any(not 0 < float(part) <= 100 for part in parts):
+            raise InputError("percentiles go above 0 and up to 100", hint="a 0 ends fio's list")
+    return text
+
+
+def _choice(option: Option, text: str) -> str:
+    if text.partition(":")[0] in option.choices:
+        return text
+    near = nearest(text.partition(":")[0], list(option.choices))
+    raise InputError(
+        f"{text!r} is none of {', '.join(option.choices)}",
+        hint=f"did you mean `{near}`?" if near else "choose one of them",
+    )
+
+
+_READERS: dict[OptionKind, Callable[[Option, str], str]] = {
+    OptionKind.SIZE: _sizes,
+    OptionKind.SIZE_RANGE: _size_ranges,
+    OptionKind.BLOCK_SPLIT: _block_split,
+    OptionKind.DURATION: _duration,
+    OptionKind.MICROSECONDS: _microseconds,
+    OptionKind.INTEGER: _integers,
+    OptionKind.BOOLEAN: _boolean,
+    OptionKind.FLAG: _boolean,
+    OptionKind.FLOATS: _floats,
+    OptionKind.CHOICE: _choice,
+    OptionKind.TEXT: _text,
+}
