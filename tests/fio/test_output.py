@@ -232,6 +232,10 @@ def test_a_document_cut_after_a_complete_one_is_noted() -> None:
     output = parse_output(text + "\n" + text[: len(text) // 2])
     assert output.documents == 1
     assert "cut off at line" in output.diagnostics
+    before = parse_output(text[: len(text) // 2] + "\n" + text)
+    assert before.jobs == output.jobs
+    assert "unreadable JSON" in before.diagnostics
+    assert "cut off" not in before.diagnostics
 
 
 @pytest.mark.parametrize("case", ["fio-3.33/randrw-jsonplus", "fio-2.2.10/interrupted"])
