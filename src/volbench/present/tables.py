@@ -64,6 +64,7 @@ STATE_STYLES = {
     RunState.INTERRUPTED.value: "yellow",
 }
 
+_BOX = box.Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
 _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
 _STATISTICS = ("mean", "p50", "p99", "max")
 
@@ -79,6 +80,10 @@ def summary_table(summary: pd.DataFrame, *, states: Mapping[str, StateNote] | No
     rows, states = records(summary), dict(states or {})
     extra = _distinguishing(rows)
     table = _table(*extra, "job", "rw", "bs", "depth", "direct")
+    for column in table.columns[len(extra) + 1 :]:
+        column.no_wrap = True
+    for column in table.columns[-3:-1]:
+        column.justify = "right"
     for heading in ("IOPS", "bandwidth", *(f"lat {name}" for name in _STATISTICS)):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
@@ -172,12 +177,18 @@ def show_table(table: Table, *, stream: TextIO | None = None) -> None:
         stream: standard output when None.
     """
     stream = sys.stdout if stream is None else stream
-    console = Console(file=stream, force_terminal=None if stream.isatty() else False)
-    if not stream.isatty():
-        wide = console.options.update(width=100_000)
-        widest = Measurement.get(console, wide, table).maximum
-        console = Console(file=stream, force_terminal=False, width=max(widest, 40))
-    console.print(table)
+    terminal = stream.isatty()
+    console = Console(file=stream, force_terminal=None if terminal else False)
+    fit = Measurement.get(console, console.options.update(width=100_000), table)
+    width = max(console.width, fit.minimum) if terminal else max(fit.maximum, _caption_width(table))
+    wide = Console(file=stream, force_terminal=None if terminal else False, width=width)
+    wide.print(table, crop=False)
+
+
+def _caption_width(table: Table) -> int:
+    """Return the length of the longest line below or above a table."""
+    around = [part for part in (table.title, table.caption) if isinstance(part, Text)]
+    return max((line.cell_len for part in around for line in part.split()), default=0)
 
 
 def print_rows(rows: Sequence[Mapping[str, str]], *, stream: TextIO) -> None:
@@ -191,7 +202,7 @@ def print_rows(rows: Sequence[Mapping[str, str]], *, stream: TextIO) -> None:
 
 def _table(*headings: str) -> Table:
     """Return an empty table whose cells are plain text."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption_justify="left")
+    table = Table(box=_BOX, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left")
     for heading in headings:
         table.add_column(Text(heading), overflow="fold")
     return table
@@ -204,7 +215,7 @@ def _add(table: Table, *cells: str | Text) -> None:
 
 def _distinguishing(rows: Sequence[Row]) -> list[str]:
     """Return the identity columns that tell rows apart beyond the job."""
-    columns = ("host", "profile", "volume", "phase", "repeat")
+    columns = ("host", "profile", "role", "phase", "repeat")
     return [name for name in columns if len({str(row.get(name)) for row in rows}) > 1]
 
 

@@ -23,10 +23,11 @@ from volbench.present.outcome import note_of, unfinished
 from volbench.present.report.content import ReportContent
 from volbench.present.report.results import results
 from volbench.present.report.summary import (
+    against_limits,
     cautions,
+    declared,
     instant,
     key_numbers,
-    limit_sentences,
     outcomes,
     what_ran,
 )
@@ -59,7 +60,8 @@ def render_report(content: ReportContent) -> str:
         ran=what_ran(content, rows),
         key_numbers=key_numbers(found),
         cautions=cautions(found),
-        limits=limit_sentences(found),
+        declared=declared(found),
+        limits=against_limits(found),
         results=results(rows),
         failures=unfinished(content.campaign, content.states),
         states={run.id: note_of(run, content.states).state for run in content.campaign.runs},

@@ -37,6 +37,16 @@ class Heading:
     numeric: bool = False
 
 
+_EXTRA: Mapping[str, Heading] = {
+    "host": Heading("Host"),
+    "profile": Heading("Profile"),
+    "phase": Heading("Phase", "precondition, warmup or measured"),
+    "repeat": Heading("Repeat", numeric=True),
+    "numjobs": Heading("Clones", "clones of the job (numjobs)", numeric=True),
+}
+"""Columns that are shown only where they tell rows apart."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell.
@@ -63,7 +73,9 @@ class Results:
 
 def results(rows: Sequence[Row]) -> Results:
     """Return the results table of all rows of the summary, in their order."""
-    extra = [name for name in ("host", "profile", "repeat") if _differs(rows, name)]
+    extra = [name for name in ("host", "profile", "phase", "repeat") if _differs(rows, name)]
+    if any(number(row, "numjobs") != 1 for row in rows):
+        extra.append("numjobs")
     return Results(
         headings=(*_headings(extra),),
         rows=tuple(tuple(_cells(row, extra)) for row in rows),
@@ -81,13 +93,11 @@ def _headings(extra: Sequence[str]) -> list[Heading]:
     """Return the headings in the order of `_cells`."""
     return [
         Heading("Job", "name of the job in the profile"),
-        *(Heading(name.capitalize(), numeric=name == "repeat") for name in extra),
+        *(_EXTRA[name] for name in extra),
         Heading("Volume", "role of the volume"),
-        Heading("Phase", "precondition, warmup or measured"),
         Heading("Pattern", "access pattern as fio names it"),
         Heading("Block", "block size, in powers of 1024", numeric=True),
         Heading("Depth", "I/Os kept in flight by each clone", numeric=True),
-        Heading("Clones", "clones of the job (numjobs)", numeric=True),
         Heading("Direct", "whether the page cache was bypassed"),
         Heading("IOPS", "I/Os a second", numeric=True),
         Heading("Bandwidth", "bytes a second, in powers of 1000", numeric=True),
@@ -100,15 +110,13 @@ def _cells(row: Row, extra: Sequence[str]) -> list[Cell]:
     """Return the cells of one row."""
     return [
         Cell(job_label(row), title=text(row, "run"), value=job_label(row)),
-        *(Cell(text(row, name, missing=MISSING), value=text(row, name)) for name in extra),
+        *(_word(row, name) for name in extra),
         Cell(
             text(row, "role", missing=MISSING), title=text(row, "volume"), value=text(row, "role")
         ),
-        _word(row, "phase"),
         Cell(pattern(row), value=pattern(row)),
         _number(row, "block_bytes", format_size, unit="bytes"),
         _number(row, "iodepth", "{:.0f}".format),
-        _number(row, "numjobs", "{:.0f}".format),
         Cell(flag(row, "direct"), value=flag(row, "direct")),
         _number(row, "iops", format_count, unit="I/Os per second"),
         _number(row, "bw_bytes_per_s", format_rate, unit="bytes per second"),

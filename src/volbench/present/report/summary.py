@@ -184,29 +184,66 @@ def cautions(found: Sequence[Outcome]) -> list[str]:
     return sentences
 
 
-def limit_sentences(found: Sequence[Outcome]) -> list[str]:
-    """Return what the declared limits say: reached, missed or exceeded, one sentence a job."""
-    sentences = []
+@dataclass(frozen=True)
+class AgainstLimit:
+    """One job held against the declared limits of its volume; shares are text, empty for none."""
+
+    job: str
+    role: str
+    iops_share: str
+    bw_share: str
+    reading: str
+
+
+def declared(found: Sequence[Outcome]) -> list[str]:
+    """Return a sentence for each volume on what is declared for it."""
+    told: dict[str, list[str]] = {}
     for outcome in found:
-        for limit, value, show, unit in (
-            (outcome.limit_iops, outcome.iops, format_count, " IOPS"),
-            (outcome.limit_bw_bytes_per_s, outcome.bw_bytes_per_s, format_rate, ""),
-        ):
-            if not (math.isnan(limit) or math.isnan(value)) and limit > 0:
-                sentences.append(
-                    f"{outcome.job} on {outcome.role}: {show(value)}{unit}, "
-                    f"{value / limit:.0%} of the {show(limit)}{unit} declared"
-                    f"{_judgement(value / limit, direct=outcome.direct)}"
-                )
-    return sentences
+        limits = []
+        if outcome.limit_iops > 0:
+            limits.append(f"{format_count(outcome.limit_iops)} IOPS")
+        if outcome.limit_bw_bytes_per_s > 0:
+            limits.append(format_rate(outcome.limit_bw_bytes_per_s))
+        if limits:
+            told.setdefault(f"{outcome.role}: {_joined(limits)}", []).append(outcome.job)
+    return [
+        f"Declared for {limits} ({_joined(dict.fromkeys(jobs))})." for limits, jobs in told.items()
+    ]
 
 
-def _judgement(share: float, *, direct: bool) -> str:
-    """Return what a share of a limit means."""
+def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
+    """Return the jobs whose volume has a declared limit, with what their share of it means."""
+    compared = []
+    for outcome in found:
+        iops = outcome.iops / outcome.limit_iops if outcome.limit_iops > 0 else math.nan
+        bandwidth = math.nan
+        if outcome.limit_bw_bytes_per_s > 0:
+            bandwidth = outcome.bw_bytes_per_s / outcome.limit_bw_bytes_per_s
+        told = [share for share in (iops, bandwidth) if not math.isnan(share)]
+        if told:
+            reading = _reading(max(told), direct=outcome.direct)
+            shares = (_percent(iops), _percent(bandwidth))
+            compared.append(AgainstLimit(outcome.job, outcome.role, *shares, reading))
+    return compared
+
+
+def _percent(share: float) -> str:
+    return (
+        ""
+        if math.isnan(share)
+        else f"{share * 100:.3g} %"
+        if share < 1
+        else f"{share:.0%}".replace("%", " %")
+    )
+
+
+def _reading(share: float, *, direct: bool) -> str:
+    """Return what the greater of a job's shares means."""
     if share > OVER:
-        cause = "a burst, or a limit declared too low" if direct else "the page cache took it"
-        return f": above the limit ({cause})."
-    return ": the limit is reached." if share >= REACHED else "."
+        return "above: a burst, or declared too low" if direct else "above: the page cache took it"
+    if share >= REACHED:
+        return "reached" if direct else "reached, through the page cache"
+    return "below"
 
 
 def instant(utc: str) -> str:
