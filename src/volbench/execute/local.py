@@ -1,0 +1,270 @@
+"""This machine: programs and files enter as argument lists and paths, plain facts leave.
+
+A measured process writes its standard output to an unlinked file: a slow reader never holds it up,
+and it does not die of a broken pipe when the controller does.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from volbench.errors import InputError, TransportError, VolbenchError
+from volbench.execute.protocol import Completed, FileStat
+
+_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFBLK: "block",
+    stat.S_IFCHR: "char",
+}
+_SYSTEM_PATH = ("/usr/sbin", "/sbin")
+"""Where blkid and its kin live; not on the PATH of an ordinary user everywhere."""
+
+_ABSENT = {errno.ENOENT, errno.ENOTDIR}
+_KILL_PATIENCE_S = 5.0
+
+
+class LocalProcess:
+    """A process on this machine that leads its own session."""
+
+    def __init__(self, process: subprocess.Popen[bytes], output: int) -> None:
+        self._process = process
+        self._output = output
+        self._offset = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        weakref.finalize(self, os.close, output)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit status (negative: ended by that signal), or None while it runs."""
+        return self._process.poll()
+
+    def read_output(self) -> str:
+        """Return what it wrote to standard output since the last call."""
+        parts = []
+        while part := os.pread(self._output, 65536, self._offset):
+            self._offset += len(part)
+            parts.append(self._decoder.decode(part))
+        return "".join(parts)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to its whole process group; nothing happens when it has ended."""
+        if self.poll() is None:
+            _signal_group(self._process, number)
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Return the exit status, or None when it still runs after `timeout_s`."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+class LocalExecutor:
+    """The machine that the controller runs on."""
+
+    host = "local"
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
+        """Run a program to its end with LC_ALL=C and no input.
+
+        Raises:
+            TransportError: the program is missing, or did not end in `timeout_s` (it is killed).
+        """
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            process = _spawn(argv, stdout=stdout, stderr=stderr, cwd=None, extra={})
+            try:
+                status = process.wait(timeout_s)
+            except subprocess.TimeoutExpired as error:
+                raise TransportError(
+                    f"{argv[0]} did not end in {timeout_s:g} s and was killed",
+                    hint="a program that hangs often waits for a volume that does not answer",
+                    context={"argv": tuple(argv)},
+                ) from error
+            finally:
+                _kill(process)
+            return Completed(tuple(argv), status, _text(stdout), _text(stderr))
+
+    def start(
+        self, argv: Sequence[str], *, cwd: str, stderr: str, env: Mapping[str, str] | None = None
+    ) -> LocalProcess:
+        """Start a program in its own session, standard error to the file `stderr`.
+
+        Its temporary directory is `cwd`: fio obeys a file named fio-dump-status there.
+
+        Raises:
+            TransportError: it could not be started.
+        """
+        extra = {"TMPDIR": cwd, **(env or {})}
+        try:
+            errors = Path(stderr).open("wb")  # noqa: SIM115 - closed by the with below
+        except OSError as error:
+            raise TransportError(
+                f"{stderr} can't be written: {error.strerror}",
+                hint="check permissions and free space",
+                context={"path": stderr},
+            ) from error
+        with errors, tempfile.TemporaryFile() as stdout:
+            process = _spawn(argv, stdout=stdout, stderr=errors, cwd=cwd, extra=extra)
+            return LocalProcess(process, os.dup(stdout.fileno()))
+
+    def which(self, program: str) -> str | None:
+        """Return the absolute path of a program, or None."""
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
+        found = shutil.which(program, path=path)
+        return None if found is None else str(Path(found).absolute())
+
+    def read_text(self, path: str) -> str | None:
+        """Return a file's text, or None when it can't be read."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as file:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    return None
+                return file.read().decode("utf-8", errors="replace")
+        except OSError:
+            return None
+
+    def list_directory(self, path: str) -> tuple[str, ...]:
+        """Return the sorted names in a directory; empty when there is none."""
+        try:
+            return tuple(sorted(entry.name for entry in Path(path).iterdir()))
+        except OSError:
+            return ()
+
+    def real_path(self, path: str) -> str:
+        """Return the path with every symlink resolved; parts that do not exist are kept."""
+        return os.path.realpath(path)
+
+    def stat(self, path: str) -> FileStat | None:
+        """Return what a path is, or None when nothing is there.
+
+        Raises:
+            InputError: the system does not let us look.
+        """
+        try:
+            found = Path(path).stat()
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise _not_examined(path, error) from error
+        return FileStat(
+            kind=_KINDS.get(stat.S_IFMT(found.st_mode), "other"),
+            device=(os.major(found.st_dev), os.minor(found.st_dev)),
+            rdev=(os.major(found.st_rdev), os.minor(found.st_rdev)),
+            inode=found.st_ino,
+            size_bytes=found.st_size,
+        )
+
+    def exclusive_error(self, path: str) -> str:
+        """Open a block device with O_EXCL and close it; return "" or the system's reason."""
+        try:
+            if not stat.S_ISBLK(Path(path).stat().st_mode):
+                return "not a block device"
+            os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def free_bytes(self, path: str) -> int:
+        """Return the bytes an ordinary user may still write to the filesystem of `path`.
+
+        Raises:
+            InputError: the system does not tell.
+        """
+        try:
+            found = os.statvfs(path)
+        except OSError as error:
+            raise _not_examined(path, error) from error
+        return found.f_bavail * found.f_frsize
+
+    def remove(self, path: str) -> None:
+        """Remove one file; nothing happens when it is gone.
+
+        Raises:
+            VolbenchError: the system refused.
+        """
+        try:
+            Path(path).unlink(missing_ok=True)
+        except OSError as error:
+            raise VolbenchError(
+                f"{path} can't be removed: {error.strerror}",
+                hint="remove it by hand",
+                context={"path": path},
+            ) from error
+
+    def close(self) -> None:
+        """Let the machine go; running processes are left alone."""
+
+
+def _spawn(
+    argv: Sequence[str],
+    *,
+    stdout: IO[bytes],
+    stderr: IO[bytes],
+    cwd: str | None,
+    extra: Mapping[str, str],
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=cwd,
+            env={**os.environ, "LC_ALL": "C", **extra},
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise TransportError(
+            f"{argv[0]} can't be started: {reason}",
+            hint=f"check that it is installed: command -v {argv[0]}",
+            context={"argv": tuple(argv)},
+        ) from error
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill what still runs, and wait a little: what sits in the kernel can't be killed."""
+    if process.poll() is not None:
+        return
+    _signal_group(process, signal.SIGKILL)
+    try:
+        process.wait(_KILL_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:  # it ended since we looked
+        return
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", errors="replace")
+
+
+def _not_examined(path: str, error: OSError) -> InputError:
+    return InputError(
+        f"{path} can't be examined: {error.strerror}",
+        hint="check the path and its permissions",
+        context={"path": path},
+    )
