@@ -192,8 +192,11 @@ def _append(sheet: WriteOnlyWorksheet, values: Sequence[object], *, bold: bool =
 
     cells = []
     for value in values:
-        if value is None or (isinstance(value, int | float) and math.isfinite(value)):
+        if value is None or isinstance(value, bool):
             cell = WriteOnlyCell(sheet, value=value)
+        elif isinstance(value, int | float) and math.isfinite(value):
+            cell = WriteOnlyCell(sheet, value=repr(value))  # openpyxl would round to 16 digits
+            cell.data_type = "n"
         else:
             words = ILLEGAL_CHARACTERS_RE.sub("\N{REPLACEMENT CHARACTER}", str(value))
             cell = WriteOnlyCell(sheet, value=words)
