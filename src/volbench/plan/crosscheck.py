@@ -1,0 +1,67 @@
+"""Checks across options that `fio --parse-only` does not make: a Job in, problems out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from volbench.model.profile import Job, Options, Tool
+from volbench.plan.document import Node
+from volbench.plan.reader import Reader
+
+_SECTOR_BYTES = 512
+
+
+def check_job(reader: Reader, job: Job, defaults: Options, fallback: Node) -> None:
+    """Note what can't work together in a job."""
+    if job.tool is Tool.DD:
+        for name, message, hint in _dd_problems(job.options):
+            _complain(reader, [job.name], name, message, hint, fallback)
+        return
+    for section, own in (job.sections or {"": {}}).items():
+        merged = {**defaults, **job.options, **own}
+        options = {name: value for name, value in merged.items() if value is not None}
+        owners = [f"{job.name}.{section}", job.name, ""]
+        for name, message, hint in _problems(options):
+            _complain(reader, owners, name, message, hint, fallback)
+
+
+def _complain(
+    reader: Reader, owners: list[str], name: str, message: str, hint: str, fallback: Node
+) -> None:
+    """Note a problem where the option was written last; once, however many jobs share it."""
+    found = [reader.places[owner, name] for owner in owners if (owner, name) in reader.places]
+    node = found[0] if found else fallback
+    known = {(p.line, p.column, p.message) for p in reader.problems.found}
+    if (node.line, node.column, message) not in known:
+        reader.complain(node, message, key=node.key or name, hint=hint)
+
+
+def _dd_problems(options: Options) -> Iterator[tuple[str, str, str]]:
+    size, block = options.get("size"), options.get("bs") or "512"
+    if size is None:
+        yield "size", "a dd job needs a size", "write it like size: 64m"
+    elif int(size) % int(block):
+        yield "size", f"size {size} is no multiple of bs {block}", "use whole blocks"
+    if options.get("rw") == "read" and "if" in options:
+        yield "if", "a reading dd takes the volume as its input", "leave out if"
+
+
+def _problems(options: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    blocks = [int(part) for part in options.get("bs", "4096").split(",") if part.isdecimal()]
+    size = options.get("size", "")
+    if blocks and size.isdecimal() and int(size) and max(blocks) > int(size):
+        yield "bs", f"bs {max(blocks)} is larger than size {size}", "make size larger"
+    if options.get("direct") == "1" and any(block % _SECTOR_BYTES for block in blocks):
+        yield "bs", "direct=1 needs a bs that is a multiple of 512", "use 4k, or direct: 0"
+    if options.get("time_based", "0") == "1" and options.get("runtime", "0s") == "0s":
+        yield "time_based", "time_based without runtime runs size once", "add runtime: 60s"
+    if "rate" in options and "rate_iops" in options:
+        yield "rate_iops", "rate and rate_iops exclude each other", "keep one"
+    if options.get("direct") == "1" and options.get("buffered") == "1":
+        yield "buffered", "direct and buffered exclude each other", "keep one"
+    mix = [int(options[name]) for name in ("rwmixread", "rwmixwrite") if name in options]
+    if len(mix) == 2 and sum(mix) != 100:
+        yield "rwmixwrite", f"rwmixread and rwmixwrite add up to {sum(mix)}", "keep one"
+    low, high = options.get("iodepth_low"), options.get("iodepth", "1")
+    if low is not None and int(low) > int(high):
+        yield "iodepth_low", f"iodepth_low {low} is above iodepth {high}", "make it smaller"

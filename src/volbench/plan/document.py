@@ -1,0 +1,164 @@
+"""YAML text in, a tree out in which every value knows its line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from volbench.errors import Problems
+
+_NODE_LIMIT = 20_000
+"""Nodes a profile may have with aliases written out; more is a mistake or an attack."""
+
+_CORE = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value in a YAML file.
+
+    Attributes:
+        line: 1-based.
+        column: 1-based.
+        key: dotted path from the top, such as ``jobs.test1.bs``.
+        raw: text, True, False or None for a scalar; unused otherwise.
+        entries: of a mapping, in file order; None for anything else.
+        items: of a list; None for anything else.
+    """
+
+    line: int
+    column: int
+    key: str
+    raw: str | bool | None = None
+    entries: tuple[Entry, ...] | None = None
+    items: tuple[Node, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is, for messages."""
+        if self.entries is not None:
+            return "a mapping"
+        if self.items is not None:
+            return "a list"
+        return "nothing" if self.raw is None else "a value"
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is a single value or null."""
+        return self.entries is None and self.items is None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of a mapping with its value; the place is the key's."""
+
+    name: str
+    line: int
+    column: int
+    value: Node
+
+
+def parse_document(text: str, problems: Problems) -> Node | None:
+    """Return the top mapping of a YAML 1.2 text, or None when problems forbid one."""
+    try:
+        root = YAML(typ="safe", pure=True).compose(text.removeprefix("\ufeff"))
+        node = None if root is None else _Builder(problems).build(root, "")
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problems.add(
+            f"not YAML: {' '.join(str(error.problem or error.context).split())}",
+            line=mark.line + 1 if mark else 0,
+            column=mark.column + 1 if mark else 0,
+            hint="YAML indents with blanks, never tabs",
+        )
+        return None
+    except (YAMLError, ValueError, RecursionError) as error:
+        problems.add(f"not YAML: {' '.join(str(error).split())[:200] or 'nested too deeply'}")
+        return None
+    if node is None:
+        problems.add("the file is empty", hint="a profile needs a name and jobs")
+    elif node.entries is None:
+        problems.add(
+            f"a profile is a mapping, this is {node.kind}", line=node.line, column=node.column
+        )
+        return None
+    return node
+
+
+class _Builder:
+    """Turns composed nodes into ours; merges ``<<``, refuses repeats and bombs."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._count = 0
+
+    def build(self, node: object, key: str) -> Node:
+        self._count += 1
+        if self._count > _NODE_LIMIT:
+            raise YAMLError(f"more than {_NODE_LIMIT} values once aliases are written out")
+        if isinstance(node, ScalarNode):
+            line, column = _place(node)
+            return Node(line, column, key, raw=_scalar(node))
+        if isinstance(node, SequenceNode):
+            line, column = _place(node)
+            items = tuple(
+                self.build(item, f"{key}.{number}" if key else str(number))
+                for number, item in enumerate(node.value)
+            )
+            return Node(line, column, key, items=items)
+        if isinstance(node, MappingNode):
+            line, column = _place(node)
+            return Node(line, column, key, entries=self._entries(node, key))
+        raise YAMLError(f"{type(node).__name__} has no meaning in a profile")
+
+    def _entries(self, node: MappingNode, key: str) -> tuple[Entry, ...]:
+        own: dict[str, Entry] = {}
+        merged: dict[str, Entry] = {}
+        for key_node, value_node in node.value:
+            line, column = _place(key_node)
+            if not isinstance(key_node, ScalarNode):
+                self._problems.add("a key must be a single word", line=line, column=column, key=key)
+                continue
+            name = str(key_node.value)
+            if name == "<<":
+                merged |= dict(self._merged(value_node, key))
+                continue
+            path = f"{key}.{name}" if key else name
+            if name in own:
+                first = own[name].line
+                self._problems.add(
+                    f"{name} stands here twice, first in line {first}",
+                    line=line,
+                    column=column,
+                    key=path,
+                    hint="keep one of them",
+                )
+                continue
+            own[name] = Entry(name, line, column, self.build(value_node, path))
+        return tuple((merged | own).values())
+
+    def _merged(self, node: object, key: str) -> Iterator[tuple[str, Entry]]:
+        sources = node.value if isinstance(node, SequenceNode) else [node]
+        for source in reversed(sources):
+            if not isinstance(source, MappingNode):
+                raise YAMLError("<< takes a mapping, or a list of mappings")
+            for entry in self._entries(source, key):
+                yield entry.name, entry
+
+
+def _place(node: object) -> tuple[int, int]:
+    mark = getattr(node, "start_mark", None)
+    return (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
+
+
+def _scalar(node: ScalarNode) -> str | bool | None:
+    """Return null and booleans as such, and everything else as the text that stands there."""
+    if node.tag == f"{_CORE}null":
+        return None
+    if node.tag == f"{_CORE}bool":
+        return str(node.value).lower() in {"true", "yes", "on"}
+    return str(node.value)

@@ -1,0 +1,213 @@
+"""The jobs, phases and matrix of a profile: nodes in, Jobs out."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from volbench.model.profile import Job, Options, Phase, Tool
+from volbench.plan.document import Entry, Node
+from volbench.plan.reader import Reader
+
+JOB_KEYS = ("role", "note", "tool", "limits", "sections")
+MATRIX_KEYS = ("role", "note", "name", "exclude", "include")
+_COMBINATIONS_LIMIT = 10_000
+
+
+def read_jobs(reader: Reader, node: Node, phase: Phase) -> list[Job]:
+    """Return the jobs of a ``jobs`` or phase mapping."""
+    entries = reader.entries(node, "jobs")
+    if node.entries is not None and not entries:
+        reader.complain(node, "there is no job in it", hint="name at least one")
+    return [_job(reader, entry, phase) for entry in entries]
+
+
+def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
+    name = reader.name(entry, entry.name, "a job")
+    content = (
+        reader.entries(entry.value, f"job {name}")
+        if entry.value.raw is not None or (entry.value.entries is not None)
+        else ()
+    )
+    special = {item.name: item for item in content if item.name in JOB_KEYS}
+    tool = Tool.FIO
+    if "tool" in special:
+        choices = {tool.value: tool for tool in Tool}
+        tool = Tool(reader.choice(special["tool"].value, "tool", choices))
+    options = reader.options(
+        (item for item in content if item.name not in JOB_KEYS), owner=name, dd=tool is Tool.DD
+    )
+    sections = _sections(reader, special.get("sections"), name) if "sections" in special else {}
+    if tool is Tool.DD and sections:
+        reader.complain(special["sections"], "a dd job has no sections")
+    return Job(
+        name=name,
+        role=_role(reader, special),
+        tool=tool,
+        phase=phase,
+        note=reader.text(special["note"].value, "note") if "note" in special else "",
+        options=options,
+        sections=sections,
+        limits=reader.limits(special["limits"].value) if "limits" in special else None,
+    )
+
+
+def _role(reader: Reader, special: dict[str, Entry]) -> str:
+    if "role" not in special:
+        return "data"
+    node = special["role"].value
+    return reader.name(node, reader.text(node, "role"), "a role")
+
+
+def _sections(reader: Reader, entry: Entry | None, job: str) -> dict[str, Options]:
+    if entry is None:
+        return {}
+    found = {}
+    for section in reader.entries(entry.value, "sections"):
+        name = reader.name(section, section.name, "a section")
+        content = reader.entries(section.value, f"section {name}")
+        found[name] = reader.options(content, owner=f"{job}.{name}")
+    if not found:
+        reader.complain(entry, "there is no section in it", hint="name at least one")
+    return found
+
+
+@dataclass
+class _Matrix:
+    """The parts of a matrix while it is read."""
+
+    role: str = "data"
+    note: str = ""
+    template: str = ""
+    axes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    exclude: list[tuple[Node, Options]] = field(default_factory=list)
+    include: list[tuple[Node, Options, dict[str, str]]] = field(default_factory=list)
+
+
+def read_matrix(reader: Reader, node: Node) -> list[Job]:
+    """Return a job for each combination of a ``matrix``, less ``exclude``, plus ``include``."""
+    before = len(reader.problems.found)
+    matrix = _read_matrix(reader, node)
+    if len(reader.problems.found) > before:
+        return []
+    total = 1
+    for values in matrix.axes.values():
+        total *= len(values)
+    if total > _COMBINATIONS_LIMIT:
+        reader.complain(node, f"{total} combinations; at most {_COMBINATIONS_LIMIT} make sense")
+        return []
+    cells = list(_cells(reader, matrix)) if matrix.axes else []
+    cells += [(labels, options) for _, options, labels in matrix.include]
+    if not cells:
+        reader.complain(node, "nothing is left in the matrix", hint="give it lists of values")
+    return [_cell_job(reader, node, matrix, labels, options) for labels, options in cells]
+
+
+def _read_matrix(reader: Reader, node: Node) -> _Matrix:
+    matrix = _Matrix()
+    entries = reader.entries(node, "matrix")
+    special = {entry.name: entry for entry in entries if entry.name in MATRIX_KEYS}
+    matrix.role = _role(reader, special)
+    if "note" in special:
+        matrix.note = reader.text(special["note"].value, "note")
+    for entry in entries:
+        if entry.name not in MATRIX_KEYS:
+            _read_axis(reader, matrix, entry)
+    if "name" in special:
+        matrix.template = reader.text(special["name"].value, "name")
+        _check_template(reader, special["name"].value, matrix)
+    if "exclude" in special:
+        for item in reader.items(special["exclude"].value, "exclude"):
+            matrix.exclude.append((item, reader.options(reader.entries(item, "an exclusion"))))
+    if "include" in special:
+        for item in reader.items(special["include"].value, "include"):
+            content = reader.entries(item, "an inclusion")
+            labels = {entry.name: str(entry.value.raw) for entry in content}
+            matrix.include.append((item, reader.options(content), labels))
+    return matrix
+
+
+def _read_axis(reader: Reader, matrix: _Matrix, entry: Entry) -> None:
+    items = reader.items(entry.value, f"matrix option {entry.name}")
+    if entry.value.items is not None and not items:
+        reader.complain(entry, f"{entry.name} has no values")
+    values: list[tuple[str, str]] = []
+    for item in items:
+        pair = reader.option(Entry(entry.name, item.line, item.column, item))
+        if pair is None:
+            continue
+        name, value = pair
+        if value is None or value in {known for _, known in values}:
+            reader.complain(item, f"{entry.name} has the value {item.raw} twice or none")
+            continue
+        values.append((str(item.raw), value))
+        matrix.axes[name] = values
+
+
+def _check_template(reader: Reader, node: Node, matrix: _Matrix) -> None:
+    for word in re.findall(r"\{(.*?)\}", matrix.template):
+        option = reader.table.find(word)
+        if option is None or option.name not in matrix.axes:
+            reader.complain(
+                node,
+                f"name uses {{{word}}}, which is no option of the matrix",
+                hint=f"it has {', '.join(matrix.axes)}",
+            )
+
+
+def _cells(reader: Reader, matrix: _Matrix) -> Iterator[tuple[dict[str, str], Options]]:
+    used: set[int] = set()
+    for combination in itertools.product(*matrix.axes.values()):
+        pairs = list(zip(matrix.axes, combination, strict=True))
+        options: Options = {name: value for name, (_, value) in pairs}
+        hits = [
+            number
+            for number, (_, wanted) in enumerate(matrix.exclude)
+            if wanted and wanted.items() <= options.items()
+        ]
+        used.update(hits)
+        if not hits:
+            yield {name: label for name, (label, _) in pairs}, options
+    for number, (node, _) in enumerate(matrix.exclude):
+        if number not in used:
+            reader.complain(node, "this exclusion fits no combination", hint="check its values")
+
+
+def _cell_job(
+    reader: Reader, node: Node, matrix: _Matrix, labels: dict[str, str], options: Options
+) -> Job:
+    if matrix.template and set(labels) >= set(re.findall(r"\{(.*?)\}", matrix.template)):
+        name = re.sub(r"\{(.*?)\}", lambda match: labels[match.group(1)], matrix.template)
+    else:
+        name = "-".join(_label(option, label) for option, label in labels.items())
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+    reader.name(node, name, "a job of the matrix")
+    return Job(name=name, role=matrix.role, note=matrix.note, options=dict(options))
+
+
+def _label(option: str, label: str) -> str:
+    """Return how one option shows in a job's name: patterns speak for themselves."""
+    return label if option in {"rw", "ioengine"} else f"{option}{label}"
+
+
+def read_phases(reader: Reader, node: Node) -> list[Job]:
+    """Return the jobs of ``phases``, precondition first."""
+    known = {phase.value: phase for phase in Phase}
+    jobs: dict[Phase, list[Job]] = {}
+    for entry in reader.entries(node, "phases"):
+        if entry.name not in known:
+            reader.unknown(entry, known, "phases")
+            continue
+        jobs[known[entry.name]] = read_jobs(reader, entry.value, known[entry.name])
+    return [job for phase in Phase for job in jobs.get(phase, [])]
+
+
+def check_names(reader: Reader, node: Node, jobs: Iterable[Job]) -> None:
+    """Note jobs of one name: their folders and results could not be told apart."""
+    seen: set[str] = set()
+    for job in jobs:
+        if job.name in seen:
+            reader.complain(node, f"two jobs are called {job.name}", hint="rename one of them")
+        seen.add(job.name)

@@ -1,0 +1,176 @@
+"""A profile's YAML in, a Profile out, or every problem in it with file, line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from volbench.errors import Problems
+from volbench.model.option import OptionTable
+from volbench.model.profile import Job, Limits, Order, Phase, Profile, Source
+from volbench.plan.crosscheck import check_job
+from volbench.plan.document import Entry, Node, parse_document
+from volbench.plan.jobs import check_names, read_jobs, read_matrix, read_phases
+from volbench.plan.reader import Reader
+from volbench.units import parse_duration
+
+PROFILE_KEYS = (
+    "name",
+    "description",
+    "source",
+    "defaults",
+    "volumes",
+    "repeat",
+    "order",
+    "seed",
+    "sample",
+    "limits",
+    "jobs",
+    "matrix",
+    "phases",
+)
+_LEAST_SAMPLE_S = 0.1
+
+
+def load_profile(text: str, *, path: str, table: OptionTable, allow_exec: bool = False) -> Profile:
+    """Read a profile.
+
+    Args:
+        text: YAML 1.2.
+        path: for messages.
+        table: the options of the fio that will run it.
+        allow_exec: accept options that run programs or leave the Run's folder.
+
+    Raises:
+        ProfileError: everything that is wrong in it, in file order.
+    """
+    problems = Problems(path)
+    top = parse_document(text, problems)
+    if top is None or top.entries is None:
+        problems.raise_if_any()
+        raise AssertionError("a document without a mapping has a problem")
+    profile = _profile(Reader(problems, table, allow_exec=allow_exec), top)
+    problems.raise_if_any()
+    return profile
+
+
+def _profile(reader: Reader, top: Node) -> Profile:
+    entries = {entry.name: entry for entry in reader.entries(top, "a profile")}
+    for entry in entries.values():
+        if entry.name not in PROFILE_KEYS:
+            reader.unknown(entry, PROFILE_KEYS, "a profile")
+    values: dict[str, object] = {}
+    for name, read in _READERS.items():
+        if name in entries and (name in _MAY_BE_EMPTY or _is_given(reader, entries[name])):
+            values[_FIELDS.get(name, name)] = read(reader, entries[name].value)
+    if "name" not in entries:
+        reader.complain(top, "a profile needs a name", key="name", hint="add name: my-profile")
+        values["name"] = "unnamed"
+    jobs = _jobs(reader, top, entries)
+    defaults = values.get("defaults")
+    for job in jobs:
+        check_job(reader, job, defaults if isinstance(defaults, dict) else {}, top)
+    return Profile.model_validate({**values, "jobs": tuple(jobs)})
+
+
+_MAY_BE_EMPTY = frozenset({"seed"})
+_FIELDS = {"sample": "sample_s"}
+
+
+def _is_given(reader: Reader, entry: Entry) -> bool:
+    if entry.value.is_scalar and entry.value.raw is None:
+        reader.complain(entry, f"{entry.name} has no value", hint="write one, or leave it out")
+        return False
+    return True
+
+
+def _jobs(reader: Reader, top: Node, entries: dict[str, Entry]) -> list[Job]:
+    given = {name: entries[name] for name in ("phases", "jobs", "matrix") if name in entries}
+    if not given:
+        reader.complain(top, "a profile needs jobs, a matrix or phases", key="jobs")
+    jobs = [job for entry in given.values() for job in _read_group(reader, entry)]
+    if given and jobs and not any(job.phase is Phase.MEASURED for job in jobs):
+        reader.complain(top, "nothing in it is measured", key="jobs", hint="add jobs")
+    check_names(reader, top, jobs)
+    order = list(Phase)
+    return sorted(jobs, key=lambda job: order.index(job.phase))
+
+
+def _read_group(reader: Reader, entry: Entry) -> list[Job]:
+    if entry.name == "phases":
+        return read_phases(reader, entry.value)
+    if entry.name == "matrix":
+        return read_matrix(reader, entry.value)
+    return read_jobs(reader, entry.value, Phase.MEASURED)
+
+
+def _source(reader: Reader, node: Node) -> Source | None:
+    if node.entries is None:
+        return Source(title=reader.text(node, "source"))
+    values: dict[str, str] = {}
+    for entry in node.entries:
+        if entry.name not in Source.model_fields:
+            reader.unknown(entry, Source.model_fields, "source")
+            continue
+        values[entry.name] = reader.text(entry.value, entry.name)
+    if "title" not in values:
+        reader.complain(node, "source needs a title")
+        return None
+    if "year" in values and not re.fullmatch(r"\d{4}", values["year"]):
+        reader.complain(node, f"year {values['year']!r} is no year", hint="write it like 2019")
+        return None
+    return Source.model_validate(values)
+
+
+def _limits(reader: Reader, node: Node) -> dict[str, Limits]:
+    entries = reader.entries(node, "limits")
+    if any(entry.value.entries is not None for entry in entries):
+        return {entry.name: reader.limits(entry.value) for entry in entries}
+    return {"*": reader.limits(node)}
+
+
+def _volumes(reader: Reader, node: Node) -> dict[str, str]:
+    return {
+        reader.name(entry, entry.name, "a role"): reader.text(entry.value, "a volume")
+        for entry in reader.entries(node, "volumes")
+    }
+
+
+def _whole(what: str, least: int) -> Callable[[Reader, Node], int]:
+    def read(reader: Reader, node: Node) -> int:
+        number = reader.value(node, what, int, least)
+        if number < least:
+            reader.complain(node, f"{what} must be at least {least}, this is {number}")
+            return least
+        return number
+
+    return read
+
+
+def _seed(reader: Reader, node: Node) -> int | None:
+    return None if node.raw is None and node.is_scalar else _whole("seed", 0)(reader, node)
+
+
+def _sample(reader: Reader, node: Node) -> float:
+    sample_s = reader.value(node, "sample", parse_duration, 1.0)
+    if 0 < sample_s < _LEAST_SAMPLE_S:
+        reader.complain(
+            node, "sample must be 0 or at least 100ms", hint="fio's shorter windows are distorted"
+        )
+    return sample_s
+
+
+_READERS: dict[str, Callable[[Reader, Node], object]] = {
+    "name": lambda reader, node: reader.name(node, reader.text(node, "name"), "a profile"),
+    "description": lambda reader, node: reader.text(node, "description"),
+    "source": _source,
+    "defaults": lambda reader, node: reader.options(reader.entries(node, "defaults")),
+    "volumes": _volumes,
+    "repeat": _whole("repeat", 1),
+    "order": lambda reader, node: reader.choice(
+        node, "order", {order.value: order for order in Order}
+    ),
+    "seed": _seed,
+    "sample": _sample,
+    "limits": _limits,
+}
