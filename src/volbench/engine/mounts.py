@@ -1,0 +1,147 @@
+"""What is in use on a machine: its mounts, swap areas, loop files and fstab, as text from /proc.
+
+See proc_pid_mountinfo(5), proc_swaps(5) and fstab(5).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from volbench.errors import RefusedError
+from volbench.execute.protocol import Executor
+
+Number = tuple[int, int]
+"""(major, minor) of a device."""
+
+_MOUNTINFO = "/proc/self/mountinfo"
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+_DELETED = " (deleted)"
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line of mountinfo.
+
+    Attributes:
+        number: device number of the filesystem; major 0 for btrfs, overlay, tmpfs and their kin.
+        mount_point: where.
+        options: of the mount and of the filesystem, comma-separated, each once.
+        filesystem: its type.
+        source: what was mounted, as told to mount(8).
+    """
+
+    number: Number
+    mount_point: str
+    options: str
+    filesystem: str
+    source: str
+
+
+def read_mounts(executor: Executor) -> tuple[Mount, ...]:
+    """Return every mount, oldest first.
+
+    Raises:
+        RefusedError: the list can't be read; then nobody can tell what is safe.
+    """
+    text = executor.read_text(_MOUNTINFO)
+    if not text:
+        raise RefusedError(
+            f"{_MOUNTINFO} can't be read, so it is not known what is mounted",
+            hint="mount /proc",
+            context={"path": _MOUNTINFO},
+        )
+    return tuple(_mount(line) for line in text.splitlines())
+
+
+def _mount(line: str) -> Mount:
+    before, _, after = line.partition(" - ")
+    own, rest = before.split(" "), after.split(" ")
+    major, _, minor = own[2].partition(":")
+    options = dict.fromkeys([*own[5].split(","), *rest[2].split(",")])
+    return Mount(
+        (int(major), int(minor)), unescape(own[4]), ",".join(options), rest[0], unescape(rest[1])
+    )
+
+
+def unescape(text: str) -> str:
+    """Return a field of a kernel table with its octal escapes resolved."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def mount_of(executor: Executor, path: str) -> Mount | None:
+    """Return the mount that a path is on: the longest mount point above it, the newest of those."""
+    real = executor.real_path(path)
+    above = [m for m in read_mounts(executor) if is_inside(real, m.mount_point)]
+    longest = max((len(m.mount_point) for m in above), default=0)
+    return next((m for m in reversed(above) if len(m.mount_point) == longest), None)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Tell whether a resolved path is a folder or something below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def mount_numbers(executor: Executor, mount: Mount) -> set[Number]:
+    """Return the device numbers of a mount: the filesystem's and that of its source."""
+    found = {mount.number}
+    if mount.source.startswith("/") and (source := executor.stat(mount.source)) is not None:
+        found.add(source.rdev)
+    return {number for number in found if number[0]}
+
+
+def number_under(executor: Executor, path: str) -> Number | None:
+    """Return the number of the block device that holds a path; None for tmpfs, NFS and so on."""
+    mount = mount_of(executor, path)
+    numbers = set() if mount is None else mount_numbers(executor, mount)
+    return min(numbers, default=None)
+
+
+def mount_points(executor: Executor, numbers: set[Number]) -> tuple[str, ...]:
+    """Return where any of these devices is mounted, by whatever name."""
+    return tuple(
+        mount.mount_point
+        for mount in read_mounts(executor)
+        if mount_numbers(executor, mount) & numbers
+    )
+
+
+def read_swaps(executor: Executor) -> tuple[str, ...]:
+    """Return the devices and files in use as swap."""
+    lines = (executor.read_text("/proc/swaps") or "").splitlines()[1:]
+    return tuple(unescape(line.split()[0]) for line in lines if line.strip())
+
+
+def swap_numbers(executor: Executor) -> set[Number]:
+    """Return the numbers of the block devices in use as swap."""
+    found = (executor.stat(path) for path in read_swaps(executor))
+    return {swap.rdev for swap in found if swap is not None and swap.kind == "block"}
+
+
+def read_loop_files(executor: Executor) -> dict[str, str]:
+    """Return the backing file of each active loop device, by the device's kernel name."""
+    found = {}
+    for name in executor.list_directory("/sys/block"):
+        text = executor.read_text(f"/sys/block/{name}/loop/backing_file")
+        if text:
+            found[name] = text.rstrip("\n").removesuffix(_DELETED)
+    return found
+
+
+def unmounted_above(executor: Executor, path: str) -> str:
+    """Return the mount point of fstab that a path is at or below and where nothing is mounted.
+
+    Returns:
+        The mount point, or an empty text when all are mounted. Writing there would fill the disk
+        beneath.
+    """
+    real = executor.real_path(path)
+    mounted = {mount.mount_point for mount in read_mounts(executor)}
+    for line in (executor.read_text("/etc/fstab") or "").splitlines():
+        fields = line.split()
+        if len(fields) < 3 or fields[0].startswith("#") or not fields[1].startswith("/"):
+            continue
+        point = executor.real_path(unescape(fields[1]))
+        if is_inside(real, point) and point not in mounted:
+            return point
+    return ""
