@@ -1,0 +1,76 @@
+"""What stands on a device: its path enters, what blkid(8) recognises leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from volbench.execute.protocol import Executor
+
+_NOTHING_FOUND = 2
+_AMBIVALENT = 8
+_BTRFS_DEVICES_OFFSET = 0x10000 + 0x88
+"""Where num_devices stands: struct btrfs_super_block of the kernel, its first copy at 64 KiB."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What was recognised.
+
+    Attributes:
+        known: whether the device could be looked at.
+        type: such as ``ext4``, ``LVM2_member`` or ``btrfs``; empty for nothing.
+        usage: blkid's class of it, such as ``filesystem`` or ``raid``.
+        label: its name; may be empty.
+        table: type of the partition table; may be empty.
+        ambivalent: signatures contradict each other.
+    """
+
+    known: bool = False
+    type: str = ""
+    usage: str = ""
+    label: str = ""
+    table: str = ""
+    ambivalent: bool = False
+
+    def __str__(self) -> str:
+        """Return it in words; empty when the device could not be looked at."""
+        if not self.known:
+            return ""
+        if self.ambivalent:
+            return "several signatures that contradict each other"
+        named = f'{self.type} "{self.label}"' if self.type and self.label else self.type
+        table = f"partition table {self.table}" if self.table else ""
+        return ", ".join(filter(None, (named, table))) or "nothing that blkid knows"
+
+
+def read_signature(executor: Executor, node: str) -> Signature:
+    """Return what blkid finds on a device by reading the device itself."""
+    blkid = executor.which("blkid")
+    if blkid is None:
+        return Signature()
+    done = executor.run([blkid, "-p", "-o", "export", node])
+    if done.exit_status == _AMBIVALENT:
+        return Signature(known=True, ambivalent=True)
+    if done.exit_status == _NOTHING_FOUND and not done.stderr.strip():
+        return Signature(known=True)
+    if done.exit_status:
+        return Signature()
+    tags = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    return Signature(
+        known=True,
+        type=tags.get("TYPE", ""),
+        usage=tags.get("USAGE", ""),
+        label=tags.get("LABEL", ""),
+        table=tags.get("PTTYPE", ""),
+    )
+
+
+def btrfs_devices(executor: Executor, node: str) -> int | None:
+    """Return how many devices a btrfs spans, from its superblock; None when it can't be read."""
+    od = executor.which("od")
+    if od is None:
+        return None
+    place = ["-A", "n", "-t", "u8", "--endian=little", "-j", str(_BTRFS_DEVICES_OFFSET), "-N", "8"]
+    done = executor.run([od, *place, node])
+    text = done.stdout.strip()
+    return int(text) if not done.exit_status and text.isdecimal() else None
