@@ -65,7 +65,7 @@ class _Active:
     started_s: float
     expected_s: float | None
     progress: Progress = field(default_factory=lambda: Progress(elapsed_s=0.0))
-    heard_s: float = 0.0
+    heard_s: float | None = None
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Tally:
     def elapsed_s(self, run_id: str) -> float:
         """Return how long a Run has been going on, by the own clock between reports."""
         seen = self.active[run_id]
-        if seen.heard_s:
+        if seen.heard_s is not None:
             return seen.progress.elapsed_s + self.clock() - seen.heard_s
         return self.clock() - seen.started_s
 
@@ -271,7 +271,7 @@ def _ended_line(event: RunEnded, tally: Tally) -> Text:
     line.append(" " + printable(event.run.id))
     if event.run.id in tally.active:
         seconds = tally.clock() - tally.active[event.run.id].started_s
-        line.append(f" after {format_duration(seconds)}")
+        line.append(f" after {format_duration(round(seconds))}")
     if event.state is not RunState.FINISHED:
         line.append(": " + printable(first_line(event.reason)))
     return line

@@ -1,0 +1,230 @@
+"""Progress as a terminal and as a log file get it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+from rich.console import Console
+
+from volbench.model.event import (
+    CampaignEnded,
+    CampaignStarted,
+    Event,
+    Notice,
+    Progress,
+    RunEnded,
+    RunProgress,
+    RunStarted,
+)
+from volbench.model.run import Campaign, Run, RunState, Section
+from volbench.model.target import Volume, VolumeKind
+from volbench.present.live import LiveProgress, PlainProgress, listener_for
+
+VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+
+
+def run_of(name: str) -> Run:
+    """Return a planned Run."""
+    return Run(id=name, profile="p", job=name, volume=VOLUME, sections=(Section(name=name),))
+
+
+FIRST, SECOND = run_of("001-a-r1"), run_of("002-[b]-r1")
+CAMPAIGN = Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=(FIRST, SECOND), seed=1)
+STARTED = CampaignStarted(CAMPAIGN, CAMPAIGN.runs, {FIRST.id: 60.0, SECOND.id: 90.0})
+
+
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        """Return the time it was set to."""
+        return self.now_s
+
+
+def screen(events: Iterable[Event | float], *, width: int = 80) -> str:
+    """Return what stands at the bottom of a screen after events; a number moves the clock."""
+    clock = Clock()
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    progress = LiveProgress(io.StringIO(), clock=clock, console=console)
+    for event in events:
+        if isinstance(event, float):
+            clock.now_s += event
+        else:
+            progress(event)
+    sheet = Console(file=io.StringIO(), width=width, color_system=None, record=True)
+    sheet.print(progress.draw())
+    return sheet.export_text()
+
+
+def plain(events: Iterable[Event | float]) -> list[str]:
+    """Return the lines of a log after events; a number moves the clock."""
+    clock, stream = Clock(), io.StringIO()
+    with PlainProgress(stream, clock=clock) as progress:
+        for event in events:
+            if isinstance(event, float):
+                clock.now_s += event
+            else:
+                progress(event)
+    return stream.getvalue().splitlines()
+
+
+def running(**rates: float) -> list[Event | float]:
+    """Return the events of a Run that told these rates ten seconds after its start."""
+    told = Progress(10.0, 60.0, "run", **rates)
+    return [STARTED, RunStarted(FIRST, 60.0), 10.0, RunProgress(FIRST, told)]
+
+
+def test_time_left_is_the_sum_of_what_is_expected() -> None:
+    """What is left of the Run under way and the whole of those that wait add up."""
+    text = screen(running())
+    assert "0/2 Runs, 2m 20s left" in text
+    assert "10s of 1m 00s" in text
+
+
+def test_the_clock_goes_on_between_reports() -> None:
+    """A Run that says nothing still gets older on the screen."""
+    assert "15s of 1m 00s" in screen([*running(), 5.0])
+
+
+def test_unknown_length_is_a_dash() -> None:
+    """Without an expected length neither the Run nor the campaign invents a time."""
+    text = screen([CampaignStarted(CAMPAIGN, CAMPAIGN.runs), RunStarted(FIRST, None), 3.0])
+    assert "3s of -" in text
+    assert "0/2 Runs, - left" in text
+
+
+def test_zero_is_shown_as_zero() -> None:
+    """A stall reads 0 IOPS."""
+    text = screen(running(write_iops=0.0, write_bw_bytes_per_s=0.0))
+    assert "0 IOPS 0 B/s" in text
+
+
+def test_unknown_is_shown_as_a_dash() -> None:
+    """Before the tool has said anything there is no number."""
+    text = screen(running())
+    assert "- IOPS" in text
+    assert "0 IOPS" not in text
+    assert "latency" not in text
+
+
+def test_each_busy_direction_has_its_rates() -> None:
+    """Reads and writes stand apart, with latency where it is told, within 80 columns."""
+    text = screen(
+        running(
+            read_iops=1234.0,
+            read_bw_bytes_per_s=5e6,
+            write_iops=950.0,
+            write_bw_bytes_per_s=3.9e6,
+            lat_mean_s=0.00025,
+        )
+    )
+    assert "read 1.23k IOPS 5 MB/s  write 950 IOPS 3.9 MB/s  latency 250 us" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_state_is_in_words() -> None:
+    """Laying out a file is not mistaken for measuring."""
+    text = screen(
+        [STARTED, RunStarted(FIRST, 60.0), RunProgress(FIRST, Progress(1.0, None, "layout"))]
+    )
+    assert "laying out the file" in text
+
+
+def test_runs_at_the_same_time_each_have_a_bar() -> None:
+    """With two Runs under way both are seen, each with its rates."""
+    text = screen([STARTED, RunStarted(FIRST, 60.0), RunStarted(SECOND, 90.0)])
+    assert text.count("0s of") == 2
+    assert "002-[b]-r1: running" in text
+
+
+def test_failures_are_counted_on_the_bar() -> None:
+    """A failed Run stays in sight."""
+    ended = RunEnded(FIRST, RunState.FAILED, "No space left")
+    assert "1/2 Runs, 1 failed, 1m 30s left" in screen([*running(), ended])
+
+
+def test_a_log_has_a_line_for_start_and_end() -> None:
+    """Every Run is told twice, with place, length and reason."""
+    lines = plain(
+        [
+            STARTED,
+            RunStarted(FIRST, 60.0),
+            61.0,
+            RunEnded(FIRST, RunState.FINISHED),
+            RunStarted(SECOND, None),
+            2.0,
+            RunEnded(SECOND, RunState.FAILED, "\nfio: no space\nmore"),
+            CampaignEnded((FIRST.id,), (SECOND.id,), ("x",)),
+        ]
+    )
+    assert lines == [
+        "[1/2] started 001-a-r1, about 1m 00s",
+        "[1/2] finished 001-a-r1 after 1m 01s",
+        "[2/2] started 002-[b]-r1, about 1m 30s",
+        "[2/2] failed 002-[b]-r1 after 2s: fio: no space",
+        "campaign ended: 1 finished, 1 failed, 1 not run",
+    ]
+
+
+def test_progress_leaves_no_line_in_a_log() -> None:
+    """Reports of a running process don't fill a log."""
+    assert len(plain([*running(), *running()[2:]])) == 1
+
+
+def test_a_notice_is_text() -> None:
+    """A notice is printed as it stands: brackets are kept and escapes can't act."""
+    assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[io.TextIOWrapper, Callable[[], str]]]:
+    """Return a real terminal to write to, and what was written to it."""
+    controller, side = os.openpty()
+    os.set_blocking(controller, False)
+    stream = os.fdopen(side, "w", encoding="utf-8")
+
+    def written() -> str:
+        stream.flush()
+        return os.read(controller, 1 << 20).decode()
+
+    yield stream, written
+    stream.close()
+    os.close(controller)
+
+
+def test_a_terminal_gets_bars_and_lines_that_stay(
+    terminal: tuple[io.TextIOWrapper, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal bars are drawn, and what ended stays above them; no colour with NO_COLOR."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream, written = terminal
+    with listener_for(stream) as listener:
+        assert isinstance(listener, LiveProgress)
+        for event in (STARTED, RunStarted(FIRST, 60.0), RunEnded(FIRST, RunState.FAILED, "why")):
+            listener(event)
+    text = written()
+    assert "0/2 Runs" in text
+    assert "[1/2] failed 001-a-r1 after 0s: why" in text.replace("\x1b[1m", "").replace(
+        "\x1b[0m", ""
+    )
+    assert not any(f"\x1b[{code}m" in text for code in ("31", "32", "36", "1;31"))
+
+
+def test_a_terminal_that_cannot_draw_gets_lines(
+    terminal: tuple[io.TextIOWrapper, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TERM=dumb is taken at its word."""
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(listener_for(terminal[0]), PlainProgress)
+
+
+def test_a_pipe_gets_lines() -> None:
+    """Without a terminal there are no bars."""
+    assert isinstance(listener_for(io.StringIO()), PlainProgress)
