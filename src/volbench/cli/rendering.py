@@ -11,9 +11,8 @@ from volbench.errors import InputError
 from volbench.fio.dd import dd_argv
 from volbench.fio.render import render
 from volbench.model.profile import Profile, Tool
-from volbench.model.run import OnError
 from volbench.model.target import Volume, VolumeKind
-from volbench.plan.expand import expand
+from volbench.plan.expand import Terms, expand
 
 
 def render_profile(
@@ -36,17 +35,9 @@ def render_profile(
         raise InputError(
             f"no target for the role {missing[0]!r}", hint=f"add --on {missing[0]}=PATH"
         )
-    campaign = expand(
-        [profile],
-        volumes={role: _volume(role, places[role]) for role in roles},
-        name=profile.name,
-        created_utc="",
-        seed=profile.seed or 0,
-        repeat=1,
-        on_error=OnError.CONTINUE,
-        allow_destroy=(),
-        command=(),
-    )
+    volumes = {role: _volume(role, places[role]) for role in roles}
+    terms = Terms(name=profile.name, seed=profile.seed or 0, repeat=1)
+    campaign = expand([profile], volumes, terms)
     for run in campaign.runs:
         if run.tool is Tool.DD:
             yield f"{run.job}.txt", shlex.join(dd_argv(run)) + "\n"

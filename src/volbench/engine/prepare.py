@@ -15,7 +15,7 @@ from volbench.model.profile import Profile, Tool
 from volbench.model.run import Campaign, OnError
 from volbench.plan.dump import dump_profile
 from volbench.plan.estimate import Estimate, estimate
-from volbench.plan.expand import expand
+from volbench.plan.expand import Terms, expand
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
 
@@ -79,9 +79,7 @@ def prepare(executor: Executor, request: Request) -> Prepared:
     volumes = {
         role: find_volume(executor, role=role, target=target) for role, target in targets.items()
     }
-    campaign = expand(
-        request.profiles,
-        volumes=volumes,
+    terms = Terms(
         name=request.into.name,
         created_utc=utc_now(),
         seed=request.seed,
@@ -90,6 +88,7 @@ def prepare(executor: Executor, request: Request) -> Prepared:
         allow_destroy=request.allow_destroy,
         command=request.command,
     )
+    campaign = expand(request.profiles, volumes, terms)
     host = probe_host(executor)
     check_campaign(
         executor, campaign, host=host, fio=fio, campaign_dir=str(request.into.absolute())

@@ -1,0 +1,56 @@
+"""Profiles by name or path: text out."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from volbench.errors import InputError
+from volbench.model.option import nearest
+
+_SUFFIXES = (".yaml", ".yml")
+_SIZE_LIMIT = 1 << 20
+
+
+def _folder() -> Traversable:
+    """Return where the bundled profiles are: inside the wheel, or at the top of a checkout."""
+    installed = files("volbench") / "profiles"
+    if installed.is_dir():
+        return installed
+    return Path(__file__).resolve().parents[3] / "profiles"
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the names of the bundled profiles, sorted."""
+    entries = (entry.name for entry in _folder().iterdir())
+    return tuple(sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml")))
+
+
+def read_profile(name_or_path: str) -> tuple[str, str]:
+    """Return text and displayed path of a profile: a bundled one by name, or a file.
+
+    Raises:
+        InputError: there is neither.
+    """
+    names = profile_names()
+    if name_or_path in names:
+        return (_folder() / f"{name_or_path}.yaml").read_text("utf-8"), f"{name_or_path}.yaml"
+    path = Path(name_or_path)
+    if not path.is_file():
+        near = nearest(name_or_path, list(names))
+        raise InputError(
+            f"there is no profile {name_or_path!r}, neither bundled nor a file",
+            hint=f"did you mean `{near}`?" if near else f"bundled are {', '.join(names)}",
+            context={"profile": name_or_path},
+        )
+    try:
+        if path.stat().st_size > _SIZE_LIMIT:
+            raise InputError(f"{path} is larger than 1 MiB", hint="a profile is a short text")
+        return path.read_text(encoding="utf-8"), str(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} can't be read: {error}",
+            hint="a profile is a YAML file in UTF-8",
+            context={"path": str(path)},
+        ) from error

@@ -1,0 +1,80 @@
+"""A Profile in, YAML out that reads back as the same Profile."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from ruamel.yaml import YAML
+
+from volbench.model.profile import Job, Limits, Options, Phase, Profile, Tool
+
+
+def dump_profile(profile: Profile) -> str:
+    """Return a profile as YAML; values are canonical: bytes, whole seconds, 0 and 1."""
+    content: dict[str, object] = {"name": profile.name}
+    if profile.description:
+        content["description"] = profile.description
+    if profile.source:
+        content["source"] = profile.source.model_dump(exclude_defaults=True)
+    if profile.defaults:
+        content["defaults"] = _options(profile.defaults)
+    if profile.volumes:
+        content["volumes"] = dict(profile.volumes)
+    content["repeat"] = profile.repeat
+    content["order"] = profile.order.value
+    if profile.seed is not None:
+        content["seed"] = profile.seed
+    content["sample"] = f"{profile.sample_s:g}s"
+    if profile.limits:
+        content["limits"] = {role: _limits(limits) for role, limits in profile.limits.items()}
+    content |= _jobs(profile)
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # ruamel's own name for sort_keys
+    yaml.width = 1_000_000
+    stream = StringIO()
+    yaml.dump(content, stream)
+    return stream.getvalue()
+
+
+def _jobs(profile: Profile) -> dict[str, object]:
+    phases = {
+        phase.value: {job.name: _job(job) for job in profile.jobs if job.phase is phase}
+        for phase in Phase
+    }
+    measured = phases.pop(Phase.MEASURED.value)
+    before = {name: jobs for name, jobs in phases.items() if jobs}
+    return ({"phases": before} if before else {}) | {"jobs": measured}
+
+
+def _job(job: Job) -> dict[str, object]:
+    content: dict[str, object] = {"role": job.role}
+    if job.tool is not Tool.FIO:
+        content["tool"] = job.tool.value
+    if job.note:
+        content["note"] = job.note
+    if job.limits:
+        content["limits"] = _limits(job.limits)
+    content |= _options(job.options)
+    if job.sections:
+        content["sections"] = {name: _options(own) for name, own in job.sections.items()}
+    return content
+
+
+def _options(options: Options) -> dict[str, object]:
+    """Return options with whole numbers as numbers, which reads better and means the same."""
+    return {
+        name: int(value)
+        if value is not None and value.isdecimal() and value == str(int(value))
+        else value
+        for name, value in options.items()
+    }
+
+
+def _limits(limits: Limits) -> dict[str, object]:
+    content: dict[str, object] = {}
+    if limits.iops is not None:
+        content["iops"] = limits.iops
+    if limits.bandwidth_bytes_per_s is not None:
+        content["bandwidth"] = limits.bandwidth_bytes_per_s
+    return content

@@ -1,0 +1,153 @@
+"""Profiles and volumes in, an ordered Campaign out."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from volbench.errors import InputError
+from volbench.model.profile import Job, Limits, Order, Phase, Profile, Tool
+from volbench.model.run import Campaign, OnError, Run, Section
+from volbench.model.target import Volume
+
+_SEED_LIMIT = 2**31
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a campaign is called and how it goes, besides profiles and volumes.
+
+    Attributes:
+        name: of the campaign.
+        created_utc: ISO 8601.
+        seed: None to take the first profile's, or to draw one; recorded either way.
+        repeat: None to take each profile's own.
+        on_error: after a failed Run.
+        allow_destroy: what may be overwritten.
+        command: the command line, for the record.
+    """
+
+    name: str
+    created_utc: str = ""
+    seed: int | None = None
+    repeat: int | None = None
+    on_error: OnError = OnError.CONTINUE
+    allow_destroy: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms) -> Campaign:
+    """Return the campaign that runs profiles one after another.
+
+    Of each profile the preconditions run once, then for each repeat the warm-ups and the measured
+    jobs, listed or shuffled within the repeat.
+
+    Args:
+        profiles: overrides applied.
+        volumes: role to volume.
+        terms: everything else.
+
+    Raises:
+        InputError: a job's role has no volume.
+    """
+    own = next((profile.seed for profile in profiles if profile.seed is not None), None)
+    chosen = next((s for s in (terms.seed, own) if s is not None), None)
+    root = secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
+    planned = [
+        (profile, job, number)
+        for profile in profiles
+        for job, number in _ordered(profile, terms.repeat or profile.repeat, root)
+    ]
+    width = max(3, len(str(len(planned))))
+    runs = tuple(
+        _run(
+            profile,
+            job,
+            number,
+            index=f"{index:0{width}d}",
+            volume=_volume(profile, job, volumes),
+            root=root,
+        )
+        for index, (profile, job, number) in enumerate(planned, start=1)
+    )
+    return Campaign(
+        name=terms.name,
+        created_utc=terms.created_utc,
+        runs=runs,
+        seed=root,
+        order=profiles[0].order,
+        on_error=terms.on_error,
+        allow_destroy=terms.allow_destroy,
+        command=terms.command,
+    )
+
+
+def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
+    """Yield each job with the number of its repeat, in the order they run."""
+    by_phase = {phase: [job for job in profile.jobs if job.phase is phase] for phase in Phase}
+    yield from ((job, 1) for job in by_phase[Phase.PRECONDITION])
+    for number in range(1, repeats + 1):
+        measured = list(by_phase[Phase.MEASURED])
+        if profile.order is Order.SHUFFLED:
+            random.Random(f"{root}/{profile.name}/{number}").shuffle(measured)  # noqa: S311 - an order, no secret
+        yield from ((job, number) for job in [*by_phase[Phase.WARMUP], *measured])
+
+
+def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume:
+    if job.role not in volumes:
+        raise InputError(
+            f"job {job.name} of profile {profile.name} works on the role {job.role!r}, "
+            "which has no volume",
+            hint=f"add --on {job.role}=PATH (a device, file or directory)",
+            context={"role": job.role},
+        )
+    return volumes[job.role]
+
+
+def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
+    """Return what all sections share, and the sections with their own options."""
+    if job.tool is Tool.DD:
+        return {}, (Section(name=job.name, options=_given(job.options)),)
+    if not job.sections:
+        inherited = {k: v for k, v in profile.defaults.items() if k not in job.options}
+        return _given(inherited), (Section(name=job.name, options=_given(job.options)),)
+    shared = _given({**profile.defaults, **job.options})
+    # What one section takes away can't reach the others through [global].
+    gone = {name for own in job.sections.values() for name, value in own.items() if value is None}
+    moved: dict[str, str | None] = {name: shared.pop(name) for name in gone & shared.keys()}
+    return shared, tuple(
+        Section(name=name, options=_given({**moved, **own})) for name, own in job.sections.items()
+    )
+
+
+def _given(options: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _run(profile: Profile, job: Job, number: int, *, index: str, volume: Volume, root: int) -> Run:
+    limits = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
+    shared, sections = _options(profile, job)
+    return Run(
+        id=f"{index}-{job.name}-r{number}",
+        profile=profile.name,
+        job=job.name,
+        volume=volume,
+        phase=job.phase,
+        repeat=number,
+        tool=job.tool,
+        seed=_derive(root, profile.name, job.name, str(number)),
+        options=shared,
+        sections=sections,
+        note=job.note,
+        limits=limits,
+        sample_s=profile.sample_s,
+    )
+
+
+def _derive(root: int, *names: str) -> int:
+    """Return a seed that differs from Run to Run and is the same for the same plan."""
+    digest = hashlib.sha256("/".join([str(root), *names]).encode()).digest()
+    return int.from_bytes(digest[:4], "big") % _SEED_LIMIT
