@@ -1,0 +1,67 @@
+"""filename, directory and uri of a job file in; a volume's target and plain file names out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from volbench.errors import InputError
+
+_ENGINES_WITHOUT_FILES = frozenset({"null", "cpuio"})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a section works.
+
+    Attributes:
+        target: of the volume.
+        filename: plain names inside a directory volume; None for fio's own names or a device.
+    """
+
+    target: str
+    filename: str | None = None
+
+
+def find_place(options: dict[str, str]) -> Place:
+    """Return the volume a section means.
+
+    Args:
+        options: as fio reads them; ``filename``, ``directory`` and ``uri`` are looked at.
+
+    Raises:
+        InputError: it means more than one volume.
+    """
+    if options.get("ioengine") == "nbd" and "uri" in options:
+        return Place(options["uri"])
+    if options.get("ioengine") in _ENGINES_WITHOUT_FILES:
+        return Place(".")
+    folders = _parts(options.get("directory", ""))
+    if len(folders) > 1:
+        raise InputError("several directories are several volumes", hint="make a job for each")
+    folder = folders[0] if folders else ""
+    if "filename" not in options:
+        return Place(folder or ".")
+    # fio puts a directory before any filename, even an absolute one.
+    paths = [f"{folder}/{name}" if folder else name for name in _parts(options["filename"])]
+    if any(_is_device(path) for path in paths):
+        if len(paths) > 1:
+            raise InputError("several devices are several volumes", hint="make a job for each")
+        return Place(paths[0])
+    parents = {str(PurePosixPath(path).parent) for path in paths}
+    if len(parents) > 1:
+        raise InputError("files in several folders are several volumes", hint="use one folder")
+    names = [PurePosixPath(path).name for path in paths]
+    if any(":" in name for name in names):
+        raise InputError("a file name with a colon can't be kept", hint="rename the file")
+    return Place(parents.pop(), ":".join(names))
+
+
+def _parts(text: str) -> list[str]:
+    r"""Split at colons as fio does: ``\:`` stands for a colon itself."""
+    return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text) if part]
+
+
+def _is_device(path: str) -> bool:
+    return PurePosixPath(path).is_relative_to("/dev")
