@@ -1,0 +1,249 @@
+"""Shape frames for charts and tables: frames of the column contract enter, smaller frames leave.
+
+Nothing here changes a frame it is given, and NaN stays "not told".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+KEY = ("profile", "host", "volume", "job", "group", "direction")
+"""What tells one measured thing from another; repeats of it are pooled."""
+
+OPTIONS = ("iodepth", "block_bytes", "numjobs")
+"""Numeric options that people sweep, in the order of preference for an x axis."""
+
+SETTING = ("profile", "host", "volume", "tool", "rw", "direction", "direct", "ioengine")
+"""What must be equal along a line of a sweep, beside the other options."""
+
+_CONTEXT = (
+    "campaign",
+    "role",
+    "tool",
+    "rw",
+    "direct",
+    "block_bytes",
+    "iodepth",
+    "numjobs",
+    "limit_iops",
+    "limit_bw_bytes_per_s",
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+def measured(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of finished measured Runs, in their order, with a new index from 0."""
+    kept = (summary["phase"] == "measured") & (summary["status"] == "finished")
+    return summary[kept.fillna(value=False)].reset_index(drop=True)
+
+
+def left_out(summary: pd.DataFrame) -> dict[str, int]:
+    """Return how many measured Runs did not finish, by their state such as ``failed``."""
+    rows = summary[(summary["phase"] == "measured") & (summary["status"] != "finished")]
+    states = rows.drop_duplicates("run")["status"].dropna()
+    return {str(state): int(count) for state, count in states.value_counts(sort=False).items()}
+
+
+def of_measured(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of another frame that belong to finished measured Runs."""
+    return frame[frame["run"].isin(measured(summary)["run"])].reset_index(drop=True)
+
+
+def labels(frame: pd.DataFrame) -> pd.Series[str]:
+    """Return a name for each row: its job, and whatever else tells equal jobs apart.
+
+    Returns:
+        Texts with the frame's index, such as ``test1``, ``oltp/log`` (fio's section) or
+        ``test1 on node-2``.
+    """
+    plain = frame["group"].isna() | (frame["group"] == frame["job"])
+    names = frame["job"].where(plain, frame["job"] + "/" + frame["group"].fillna(""))
+    several = frame.assign(name=names)
+    for column, joint in (("profile", " of "), ("host", " on "), ("volume", " on ")):
+        found = several.groupby("name", dropna=False)[column].transform("nunique")
+        names = names.where(found < 2, names + joint + frame[column].fillna("?"))
+    return names.astype(str)
+
+
+def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Pool the repeats of each job and direction.
+
+    Args:
+        summary: the summary frame.
+        columns: numeric columns to pool.
+
+    Returns:
+        A row for each combination of `KEY` among the finished measured Runs, in the order of
+        their first appearance: `KEY`, ``label``, ``repeats`` (Runs that told the first of
+        `columns`, int), the options and limits of the job, and for each column its median under
+        its own name, its least under ``<column>_low`` and its greatest under ``<column>_high``
+        (float; NaN when no repeat told it).
+    """
+    rows = measured(summary)
+    rows["label"] = labels(rows)
+    for column in columns:
+        rows[column] = rows[column].astype("float64")
+    groups = rows.groupby(list(KEY), sort=False, dropna=False)
+    pooled = groups[["label", *_CONTEXT]].first()
+    pooled["repeats"] = groups[columns[0]].count()
+    for column in columns:
+        pooled[column] = groups[column].median()
+        pooled[f"{column}_low"] = groups[column].min()
+        pooled[f"{column}_high"] = groups[column].max()
+    return pooled.reset_index()
+
+
+def latency_column(summary: pd.DataFrame, statistic: str) -> str:
+    """Return the column that tells a latency for all rows alike.
+
+    Total latency is preferred. fio tells percentiles of completion latency alone unless
+    ``lat_percentiles`` is set; as soon as one row has only those, they are taken for all.
+
+    Args:
+        summary: the summary frame.
+        statistic: such as ``p99`` or ``mean``.
+
+    Returns:
+        ``lat_<statistic>_s`` or ``clat_<statistic>_s``.
+    """
+    rows = summary[summary["direction"] != "sync"]  # fio tells total latency alone for these
+    total, completion = f"lat_{statistic}_s", f"clat_{statistic}_s"
+    lacking = rows[completion].notna() & rows[total].isna()
+    return completion if lacking.any() else total
+
+
+def with_latencies(summary: pd.DataFrame, statistics: Sequence[str]) -> tuple[pd.DataFrame, str]:
+    """Add a column for each statistic, all of one kind of latency.
+
+    Args:
+        summary: the summary frame.
+        statistics: such as ``("p50", "p99", "max")``. The first percentile decides the kind, else
+            the first of all: means and extremes are told even where percentiles are not.
+
+    Returns:
+        The frame with float columns named like the statistics, in seconds, and the kind: ``lat``
+        or ``clat``. Rows of fsync always hold total latency, the only kind fio tells for them.
+    """
+    deciding = next((name for name in statistics if name.startswith("p")), statistics[0])
+    kind = latency_column(measured(summary), deciding).partition("_")[0]
+    added = summary.copy()
+    sync = added["direction"] == "sync"
+    for name in statistics:
+        chosen = added[f"{kind}_{name}_s"]
+        added[name] = chosen.where(~sync, added[f"lat_{name}_s"]).astype("float64")
+    return added, kind
+
+
+def swept_options(summary: pd.DataFrame) -> list[str]:
+    """Return the options that a campaign sweeps, the one with most values first.
+
+    An option is swept when jobs that are equal in everything else have at least three values of
+    it, or at least two in every such set of jobs. (Two values in some sets come about by chance in
+    any list of unlike jobs.)
+
+    Returns:
+        Names out of `OPTIONS`; empty when nothing is swept.
+    """
+    rows = measured(summary)
+    rows = rows[rows["direction"] != "sync"]
+    most: dict[str, int] = {}
+    for option in OPTIONS:
+        values = _values_per_line(rows.dropna(subset=[option]), option)
+        if len(values) and (values.max() >= 3 or values.min() >= 2):
+            most[option] = int(values.max())
+    return sorted(most, key=lambda option: -most[option])
+
+
+def sweep(summary: pd.DataFrame, option: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the points along a swept option.
+
+    Args:
+        summary: the summary frame, with any further column that is asked for.
+        option: one of `OPTIONS`.
+        columns: numeric columns to pool.
+
+    Returns:
+        A row for each combination of `SETTING` and `OPTIONS` that stands on a line of at least two
+        values, ordered by `option`: those columns, the limits, ``line`` (number of the line, from
+        0, in the order of appearance) and the medians of `columns` (float).
+    """
+    rows = measured(summary).dropna(subset=[option])
+    rows = rows[rows["direction"] != "sync"]
+    for column in columns:
+        rows[column] = rows[column].astype("float64")
+    fixed = _fixed(option)
+    groups = rows.groupby(fixed, sort=False, dropna=False)
+    rows = rows.assign(line=groups.ngroup())[groups[option].transform("nunique") >= 2]
+    rows["line"] = pd.factorize(rows["line"])[0]
+    points = rows.groupby(["line", *fixed, option], sort=False, dropna=False)
+    limits = points[["limit_iops", "limit_bw_bytes_per_s"]].first()
+    return (
+        limits.join(points[list(columns)].median())
+        .reset_index()
+        .sort_values(["line", option], ignore_index=True)
+    )
+
+
+def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Add up the latency bins of all repeats of each job and direction.
+
+    Args:
+        histogram: the histogram frame.
+        summary: the summary frame; it tells which Runs are finished and measured.
+
+    Returns:
+        A row for each combination of `KEY` and bin, ascending in the bin: `KEY`, ``label``,
+        ``bin_high_s`` (upper edge), ``count`` (int) and ``share`` (of the I/Os faster than the
+        upper edge, 0 to 1); and the kind of latency, ``lat`` or ``clat``.
+    """
+    rows = of_measured(histogram, summary)
+    sync = rows["direction"] == "sync"
+    kinds = rows[~sync].groupby(list(KEY), sort=False, dropna=False)["latency"].agg(set)
+    kind = "clat" if any("clat" in told and "lat" not in told for told in kinds) else "lat"
+    rows = rows[(rows["latency"] == kind) | (sync & (rows["latency"] == "lat"))]
+    rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
+    order = rows.groupby(list(KEY), sort=False, dropna=False).ngroup()
+    by = ["order", *KEY, "label", "bin_high_s"]
+    pooled = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
+    running = pooled.groupby("order")["count"]
+    pooled["share"] = running.cumsum() / running.transform("sum")
+    return pooled.drop(columns="order"), kind
+
+
+def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats, Floats]:
+    """Thin out a line to the least and the greatest value of each bucket, so no spike is lost.
+
+    Args:
+        x: ascending, length n.
+        y: length n; NaN leaves a gap, which stays if it fills a bucket.
+        buckets: how many; at most two points are kept for each.
+
+    Returns:
+        The kept points in their order, or all of them when there are few.
+    """
+    if len(x) <= 2 * buckets:
+        return x, y
+    edges = np.linspace(0, len(x), buckets + 1).astype(int)
+    low, high = np.where(np.isnan(y), np.inf, y), np.where(np.isnan(y), -np.inf, y)
+    kept: set[int] = set()
+    for first, last in pairwise(edges):
+        kept.add(int(first + low[first:last].argmin()))
+        kept.add(int(first + high[first:last].argmax()))
+    index = np.array(sorted(kept))
+    return x[index], y[index]
+
+
+def _fixed(option: str) -> list[str]:
+    """Return what is equal along a line over an option."""
+    return [*SETTING, *(name for name in OPTIONS if name != option)]
+
+
+def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:
+    """Return how many values of an option each line has."""
+    return rows.groupby(_fixed(option), sort=False, dropna=False)[option].nunique()
