@@ -1,0 +1,153 @@
+"""What only a real machine can show."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import InputError, TransportError, VolbenchError
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Process
+
+EXECUTOR = LocalExecutor()
+
+
+def _ended(process: Process) -> int:
+    """Return how a process ended, given enough time."""
+    status = process.wait(30.0)
+    assert status is not None
+    return status
+
+
+def test_a_program_that_hangs_is_killed(tmp_path: Path) -> None:
+    """A program that does not end in time is killed with all it started."""
+    pids = tmp_path / "pids"
+    with pytest.raises(TransportError, match=r"sh did not end in 0\.5 s and was killed"):
+        EXECUTOR.run(["sh", "-c", 'sleep 1000 & echo $! $$ > "$0"; wait', str(pids)], timeout_s=0.5)
+    for pid in pids.read_text(encoding="utf-8").split():
+        text = EXECUTOR.read_text(f"/proc/{pid}/stat")
+        assert text is None or text.rpartition(")")[2].split()[0] == "Z"
+
+
+def test_programs_get_a_plain_locale_and_no_input() -> None:
+    """Messages are in English, and a program that asks gets no answer."""
+    done = EXECUTOR.run(["sh", "-c", 'read -r answer || echo "none $LC_ALL"'])
+    assert done.stdout == "none C\n"
+
+
+def test_a_process_leads_its_session_and_has_its_own_temporary_folder(tmp_path: Path) -> None:
+    """Ctrl-C at the terminal does not reach it, and nobody else can write to its TMPDIR."""
+    process = EXECUTOR.start(
+        ["sh", "-c", 'echo "$TMPDIR $LC_ALL $EXTRA $(pwd)"; cat; cat /proc/$$/stat >&2'],
+        cwd=str(tmp_path),
+        stderr=str(tmp_path / "stderr"),
+        env={"EXTRA": "more"},
+    )
+    assert _ended(process) == 0
+    assert process.read_output() == f"{tmp_path} C more {tmp_path}\n"
+    fields = (tmp_path / "stderr").read_text(encoding="utf-8").rpartition(")")[2].split()
+    group, session = int(fields[2]), int(fields[3])
+    assert group == session == process.pid
+
+
+def test_a_signal_reaches_the_whole_group(tmp_path: Path) -> None:
+    """Children of a process are ended with it."""
+    process = EXECUTOR.start(
+        ["sh", "-c", "sleep 1000 & echo $!; wait"],
+        cwd=str(tmp_path),
+        stderr=str(tmp_path / "stderr"),
+    )
+    text = ""
+    while "\n" not in text:
+        assert process.wait(0.01) is None
+        text += process.read_output()
+    process.signal(signal.SIGKILL)
+    assert _ended(process) == -signal.SIGKILL
+    for _ in range(3000):
+        child = EXECUTOR.read_text(f"/proc/{int(text)}/stat")
+        if child is None or child.rpartition(")")[2].split()[0] == "Z":
+            break
+        process.wait(0.01)
+    else:
+        pytest.fail("the child is still there")
+
+
+def test_a_character_may_arrive_in_two_parts(tmp_path: Path) -> None:
+    """Output is cut anywhere, and still read as whole characters; broken bytes are replaced."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    process = EXECUTOR.start(
+        ["sh", "-c", r'printf "\303"; read -r go < "$0"; printf "\251\377\n"', str(gate)],
+        cwd=str(tmp_path),
+        stderr=str(tmp_path / "stderr"),
+    )
+    first = ""
+    for _ in range(20):
+        assert process.wait(0.01) is None
+        first += process.read_output()
+    with gate.open("w", encoding="utf-8") as file:
+        file.write("go\n")
+    assert _ended(process) == 0
+    assert first + process.read_output() == "\N{LATIN SMALL LETTER E WITH ACUTE}\ufffd\n"
+
+
+def test_much_output_blocks_nobody(tmp_path: Path) -> None:
+    """A process that writes more than a pipe holds ends though nobody reads."""
+    process = EXECUTOR.start(
+        ["head", "-c", "1000000", "/dev/zero"], cwd=str(tmp_path), stderr=str(tmp_path / "stderr")
+    )
+    assert _ended(process) == 0
+    assert len(process.read_output()) == 1_000_000
+
+
+def test_standard_error_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    """A missing folder for standard error is an error before anything is started."""
+    with pytest.raises(TransportError, match="can't be written: No such file"):
+        EXECUTOR.start(["true"], cwd=str(tmp_path), stderr=str(tmp_path / "none" / "stderr"))
+
+
+def test_system_programs_are_found_without_their_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lives in /usr/sbin is found for users whose PATH does not name it."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    found = EXECUTOR.which("losetup")
+    assert found is not None
+    assert found.endswith("/sbin/losetup")
+
+
+def test_a_pipe_does_not_hang_a_reader(tmp_path: Path) -> None:
+    """A pipe without a writer is no text."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert EXECUTOR.read_text(str(pipe)) is None
+    found = EXECUTOR.stat(str(pipe))
+    assert found is not None
+    assert found.kind == "other"
+
+
+def test_devices_have_numbers() -> None:
+    """A character device is told with its number, as the kernel's list of devices has it."""
+    found = EXECUTOR.stat("/dev/null")
+    assert found is not None
+    assert (found.kind, found.rdev) == ("char", (1, 3))
+    assert EXECUTOR.exclusive_error("/dev/null") == "not a block device"
+
+
+def test_what_can_not_be_examined_is_an_error(tmp_path: Path) -> None:
+    """A loop of symlinks is not taken for a place where nothing stands."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(InputError, match="can't be examined: Too many levels"):
+        EXECUTOR.stat(str(loop))
+    with pytest.raises(InputError, match="can't be examined"):
+        EXECUTOR.free_bytes(str(tmp_path / "missing"))
+
+
+def test_what_can_not_be_removed_is_an_error(tmp_path: Path) -> None:
+    """A folder in the place of a file stays, and is told."""
+    with pytest.raises(VolbenchError, match="can't be removed"):
+        EXECUTOR.remove(str(tmp_path))
+    assert stat.S_ISDIR(tmp_path.stat().st_mode)
