@@ -26,7 +26,8 @@ def shrink(code: str, folder: Path) -> str:
     """Return commands with small sizes, on folders of their own."""
     one_cpu = " --set cpus_allowed=0" if os.cpu_count() == 1 else ""
     code = re.sub(r"^(volbench run .*)$", rf"\1{SMALL}{one_cpu}", code, flags=re.MULTILINE)
-    return code.replace("=/data", f"={folder}/data").replace("=/tmp", f"={folder}/os")
+    places = {"=/data": f"={folder}/data", "=/tmp": f"={folder}/os"}
+    return re.sub(r"=/(data|tmp)\b", lambda match: places[match.group()], code)
 
 
 @pytest.fixture

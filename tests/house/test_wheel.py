@@ -57,13 +57,13 @@ def test_installed_command_finds_profiles_by_name(root: Path, bench: Path, tmp_p
     for path in (root / "profiles").glob("*.yaml"):
         assert path.stem in done.stdout
     shown = subprocess.run(
-        [str(bench), "profile", "show", "quick"],
+        [str(bench), "profile", "show", "quick", "--yaml"],
         check=True,
         capture_output=True,
         text=True,
         cwd=tmp_path,
     )
-    assert "quick" in shown.stdout
+    assert shown.stdout == (root / "profiles" / "quick.yaml").read_text(encoding="utf-8")
 
 
 def test_installed_package_is_the_one_in_the_venv(bench: Path, tmp_path: Path) -> None:
