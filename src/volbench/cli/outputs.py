@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -27,7 +28,7 @@ def binary_output(into: str, *, default_name: str) -> Iterator[BinaryIO]:
     buffer = BytesIO()
     yield buffer
     if into == "-":
-        click.get_binary_stream("stdout").write(buffer.getvalue())
+        sys.stdout.buffer.write(buffer.getvalue())
         return
     path = Path(into)
     path = path / default_name if path.is_dir() else path

@@ -8,6 +8,7 @@ import click
 
 from volbench.api import open_campaign
 from volbench.cli.options import CAMPAIGN
+from volbench.cli.outputs import binary_output
 from volbench.present.export import export_frame
 from volbench.present.tables import show_table, states_table, summary_table
 
@@ -19,8 +20,8 @@ def command(campaign: Path, *, as_json: bool) -> None:
     """Show the results of the campaign in DIR, with the state of every Run that has no result."""
     opened = open_campaign(campaign)
     if as_json:
-        stdout = click.get_binary_stream("stdout")
-        export_frame(opened.summary(), frame_name="summary", format="json", into=stdout)
+        with binary_output("-", default_name="summary.json") as sink:
+            export_frame(opened.summary(), frame_name="summary", format="json", into=sink)
         return
     show_table(summary_table(opened.summary()))
     unfinished = {run: note for run, note in opened.runs.items() if note.state != "finished"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from volbench.fio.dd import dd_argv
-from volbench.fio.files import is_time_based, lays_out, runtime_s, writes
+from volbench.fio.files import lays_out, runtime_s, writes
 from volbench.fio.render import render
 from volbench.fio.success import Expected
 from volbench.model.profile import Tool
@@ -77,19 +77,36 @@ def command_of(run: Run, *, fio: str, version: str = "") -> Command:
 
 
 def expected_of(run: Run) -> tuple[Expected, ...]:
-    """Return what fio must report for a Run to be a success."""
-    return tuple(_expected(run, section) for section in run.sections)
+    """Return what fio must report for a Run to be a success.
+
+    Under group_reporting fio gives one entry for all sections up to the next ``new_group``, under
+    the name of the first.
+    """
+    found: list[Expected] = []
+    for section in run.sections:
+        options = run.effective(section)
+        expected = _expected(run, section)
+        joins = found and _flag(options, "group_reporting") and not _flag(options, "new_group")
+        if joins:
+            directions = tuple(dict.fromkeys((*found[-1].directions, *expected.directions)))
+            found[-1] = replace(found[-1], directions=directions)
+        else:
+            found.append(expected)
+    return tuple(found)
 
 
 def _expected(run: Run, section: Section) -> Expected:
     options = run.effective(section)
-    grouped = options.get("group_reporting", "0") != "0"
     return Expected(
         name=section.name,
-        entries=1 if grouped else int(options.get("numjobs", "1")),
+        entries=1 if _flag(options, "group_reporting") else int(options.get("numjobs", "1")),
         directions=_directions(options),
-        runtime_s=runtime_s(run) if is_time_based(run) else None,
+        runtime_s=runtime_s(run, section) if _flag(options, "time_based") else None,
     )
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "0") != "0"
 
 
 def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:

@@ -12,7 +12,7 @@ from volbench.engine.stop import Stop
 from volbench.engine.watch import Ending, Watched, watch
 from volbench.errors import OutputError
 from volbench.execute.protocol import Executor, Process
-from volbench.fio.dd import dd_problems, parse_dd
+from volbench.fio.dd import dd_problems, parse_dd, parse_dd_version
 from volbench.fio.output import parse_output
 from volbench.fio.progress import ProgressReader
 from volbench.fio.success import problems_of
@@ -78,7 +78,7 @@ def run_single(
     Returns:
         The end state. ``status.json`` is written last.
     """
-    command = command_of(run, fio=fio)
+    command = command_of(run, fio=fio, version=_tool_version(executor, run, fio=fio))
     for name, text in command.files.items():
         write_atomic(folder.path / name, text)
     started_utc = utc_now()
@@ -96,6 +96,13 @@ def run_single(
     _compress_logs(folder.path)
     _write_status(folder, command, end, watched, started_utc=started_utc)
     return end
+
+
+def _tool_version(executor: Executor, run: Run, *, fio: str) -> str:
+    """Return the version of the program that does the I/O, such as ``fio-3.33``."""
+    if run.tool is Tool.DD:
+        return parse_dd_version(executor.run(["dd", "--version"]).stdout)
+    return executor.run([fio, "--version"]).stdout.strip()
 
 
 def _teller(run: Run, command: Command, listener: Listener) -> Callable[[str, float], None]:

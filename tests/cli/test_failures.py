@@ -1,0 +1,166 @@
+"""What goes wrong is said clearly, recorded, and never looks like success."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import volbench as volbench_package
+from tests.cli.conftest import Volbench, settings
+
+TINY = settings("size=4m", "runtime=1s")
+
+
+def write_profile(folder: Path, text: str) -> Path:
+    """Write a profile and return its path."""
+    path = folder / "profile.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_failed_run_is_recorded_and_the_others_go_on(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """A job that fio fails is kept as failed with fio's own words; exit is 9."""
+    profile = write_profile(
+        tmp_path,
+        "name: mixed\ndefaults: {size: 1m, bs: 4k, ioengine: psync}\n"
+        "jobs:\n"
+        "  good: {rw: write}\n"
+        "  bad: {rw: read, verify: crc32c, verify_fatal: 1, verify_only: 1}\n"
+        "  last: {rw: randwrite}\n",
+    )
+    out = tmp_path / "out"
+    done = volbench("run", profile, "--on", scratch, "--into", out)
+    assert done.returncode == 9, done.stderr
+    assert "1 of 3 Runs failed" in done.stderr
+    campaign = volbench_package.open_campaign(out)
+    notes = {run: str(note.state) for run, note in campaign.runs.items()}
+    assert list(notes.values()) == ["finished", "failed", "finished"]
+    reason = campaign.runs["002-bad-r1"].reason
+    assert "verify" in reason or "84" in reason
+    shown = volbench("show", out)
+    assert "failed" in shown.stdout
+
+
+def test_on_error_stop_leaves_the_rest_for_resume(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """With --on-error stop nothing follows a failed Run."""
+    profile = write_profile(
+        tmp_path,
+        "name: mixed\ndefaults: {size: 1m, bs: 4k, ioengine: psync}\n"
+        "jobs:\n"
+        "  bad: {rw: write, max_latency: 1us}\n"
+        "  last: {rw: write}\n",
+    )
+    out = tmp_path / "out"
+    done = volbench("run", profile, "--on", scratch, "--into", out, "--on-error", "stop")
+    assert done.returncode == 9
+    states = [str(note.state) for note in volbench_package.open_campaign(out).runs.values()]
+    assert states == ["failed", "planned"]
+
+
+def test_deadline_ends_a_run_that_is_late(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """A job without end is stopped at its deadline, recorded as failed, and fio is gone."""
+    profile = write_profile(
+        tmp_path,
+        "name: late\n"
+        "jobs:\n"
+        "  slow: {rw: write, ioengine: psync, size: 1m, bs: 4k, rate_iops: 10}\n",
+    )
+    out = tmp_path / "out"
+    done = volbench("run", profile, "--on", scratch, "--into", out, "--grace", "1s")
+    assert done.returncode == 9
+    reason = volbench_package.open_campaign(out).runs["001-slow-r1"].reason
+    assert "was ended" in reason
+    assert list(scratch.iterdir()) == []
+
+
+def test_missing_directory_is_refused_before_anything_is_made(
+    tmp_path: Path, volbench: Volbench
+) -> None:
+    """A wrong mount point must not fill the root disk: exit 3, and nothing is created."""
+    target = tmp_path / "not-there" / "deeper"
+    done = volbench("run", "quick", "--on", target, "--into", tmp_path / "out", *TINY)
+    assert done.returncode == 3, done.stderr
+    assert not target.parent.exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_foreign_file_is_never_overwritten(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """A file that was there before volbench is refused, and its content stays."""
+    foreign = scratch / "volbench-scratch"
+    foreign.write_text("precious")
+    done = volbench("run", "quick", "--on", scratch, "--into", tmp_path / "out", *TINY)
+    assert done.returncode == 3, done.stderr
+    assert str(foreign) in done.stderr
+    assert "--allow-destroy" in done.stderr
+    assert foreign.read_text() == "precious"
+
+
+def test_folder_in_use_is_not_overwritten(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """--into a folder that holds something is refused before any I/O."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.txt").write_text("x")
+    done = volbench("run", "quick", "--on", scratch, "--into", out, *TINY)
+    assert done.returncode == 7
+    assert list(scratch.iterdir()) == []
+
+
+def test_cpu_that_is_not_there_is_said_before_the_run(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """Fio counts CPUs from 0: the message says how many there are and offers the fix."""
+    done = volbench(
+        "run", "quick", "--on", scratch, "--into", tmp_path / "out", "--set", "cpus_allowed=4096"
+    )
+    assert done.returncode == 2
+    assert "--set cpus_allowed=0" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_role_without_volume_names_the_fix(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """A role without a volume is named together with the option to add."""
+    done = volbench("run", "aks-disk", "--on", f"data={scratch}", "--into", tmp_path / "out")
+    assert done.returncode == 2
+    assert "--on os=" in done.stderr
+
+
+def test_unknown_profile_has_a_suggestion(volbench: Volbench) -> None:
+    """A typing mistake in a profile's name is answered with the nearest one."""
+    done = volbench("run", "aks-disc", "--on", "/tmp")
+    assert done.returncode == 2
+    assert "aks-disk" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_dry_run_touches_nothing(tmp_path: Path, scratch: Path, volbench: Volbench) -> None:
+    """--dry-run shows the plan in order, and leaves neither folder nor file."""
+    out = tmp_path / "out"
+    done = volbench("run", "quick", "--on", scratch, "--into", out, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "8 Runs" in done.stdout
+    assert not out.exists()
+    assert list(scratch.iterdir()) == []
+
+
+def test_damaged_campaign_is_an_error_of_its_own(tmp_path: Path, volbench: Volbench) -> None:
+    """A broken campaign.json gives exit 7 and words, and a newer format says so."""
+    (tmp_path / "c").mkdir()
+    path = tmp_path / "c" / "campaign.json"
+    path.write_text("{")
+    assert volbench("show", tmp_path / "c").returncode == 7
+    path.write_text(json.dumps({"format": 99}))
+    newer = volbench("show", tmp_path / "c")
+    assert newer.returncode == 7
+    assert "update volbench" in newer.stderr

@@ -1,0 +1,332 @@
+"""`volbench run` with real fio: what a user asks for is what is run, recorded and exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import volbench as volbench_package
+from tests.cli.conftest import COMMAND, Volbench, settings
+
+SHRUNK = settings("size=64m", "runtime=2s")
+
+AKS = {
+    "test1": ("os", True, "write", 1, 4096),
+    "test2": ("data", False, "write", 1, 4096),
+    "test3": ("data", True, "write", 1, 4096),
+    "test4": ("data", True, "write", 16, 4096),
+    "test5": ("data", True, "write", 1, 131072),
+    "test6": ("data", False, "write", 1, 262144),
+    "test7": ("data", False, "randwrite", 1, 4096),
+    "test8": ("data", False, "randwrite", 16, 262144),
+    "test9": ("data", False, "randwrite", 16, 4096),
+}
+
+
+def cpu_settings() -> list[str]:
+    """Return the fix that volbench offers for machines with one CPU."""
+    return [] if (os.cpu_count() or 1) > 1 else list(settings("cpus_allowed=0"))
+
+
+@pytest.fixture(scope="module")
+def aks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a shrunk aks-disk campaign, run once for all tests here."""
+    root = tmp_path_factory.mktemp("aks")
+    for name in ("d1", "d2"):
+        (root / name).mkdir()
+    arguments = ["run", "aks-disk", "--on", f"data={root / 'd1'}", "--on", f"os={root / 'd2'}"]
+    done = subprocess.run(
+        [*COMMAND, *arguments, *SHRUNK, *cpu_settings(), "--into", str(root / "out")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return root / "out"
+
+
+def test_nine_finished_runs_one_after_another(aks: Path) -> None:
+    """All nine tests finish, in order, and no two of them overlap in time."""
+    campaign = volbench_package.open_campaign(aks)
+    assert [note.state for note in campaign.runs.values()] == ["finished"] * 9
+    statuses = [
+        json.loads((aks / "runs" / run / "status.json").read_text()) for run in campaign.runs
+    ]
+    for before, after in itertools.pairwise(statuses):
+        assert before["ended_utc"] <= after["started_utc"]
+
+
+def test_matrix_is_as_published(aks: Path) -> None:
+    """direct, rw, iodepth, bs and role are those of the article, in frame and job file."""
+    summary = volbench_package.open_campaign(aks).summary()
+    found = {
+        row.job: (row.role, bool(row.direct), row.rw, row.iodepth, row.block_bytes)
+        for row in summary.itertuples()
+    }
+    assert found == AKS
+    text = (aks / "runs" / "004-test4-r1" / "job.fio").read_text()
+    for line in ("ioengine=libaio", "group_reporting=1", "thread=1", "cpus_allowed=1", "bs=4096"):
+        assert line in text or (line == "cpus_allowed=1" and cpu_settings())
+
+
+def test_exported_rows_agree_exactly_with_fio(aks: Path, volbench: Volbench) -> None:
+    """Not one number changes between fio's JSON and the exported CSV."""
+    exported = volbench("export", aks, "--format", "csv")
+    assert exported.returncode == 0, exported.stderr
+    rows = list(csv.DictReader(io.StringIO(exported.stdout)))
+    assert len(rows) == 9
+    for row in rows:
+        raw = json.loads((aks / "runs" / row["run"] / "fio.json").read_text())
+        write = raw["jobs"][0]["write"]
+        assert float(row["iops"]) == write["iops"]
+        assert float(row["bw_bytes_per_s"]) == write["bw_bytes"]
+        assert int(row["io_bytes"]) == write["io_bytes"]
+        assert int(row["total_ios"]) == write["total_ios"]
+        assert float(row["runtime_s"]) == write["runtime"] / 1000
+        for name in ("lat", "clat"):
+            block = write[f"{name}_ns"]
+            assert float(row[f"{name}_mean_s"]) == block["mean"] / 1e9
+            assert float(row[f"{name}_max_s"]) == block["max"] / 1e9
+            assert float(row[f"{name}_p99_s"]) == block["percentile"]["99.000000"] / 1e9
+            assert float(row[f"{name}_p9999_s"]) == block["percentile"]["99.990000"] / 1e9
+
+
+def test_nothing_is_left_behind(aks: Path) -> None:
+    """Scratch files are gone, and the campaign folder holds no path of the controller."""
+    assert list((aks.parent / "d1").iterdir()) == []
+    assert list((aks.parent / "d2").iterdir()) == []
+    assert str(aks) not in (aks / "campaign.json").read_text()
+
+
+def test_folder_can_be_moved_and_read_only(aks: Path, tmp_path: Path, volbench: Volbench) -> None:
+    """A campaign folder that was copied elsewhere opens with the same numbers."""
+    copied = tmp_path / "copied"
+    shutil.copytree(aks, copied)
+    shutil.rmtree(copied / "tables", ignore_errors=True)
+    first = volbench_package.open_campaign(aks).summary()
+    again = volbench_package.open_campaign(copied).summary()
+    assert first.equals(again)
+    shown = volbench("show", copied)
+    assert shown.returncode == 0
+    assert "test9" in shown.stdout
+
+
+def test_series_covers_its_run(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
+    """A limited rate shows as such in every whole window, and the windows add up to the total."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "name: steady\nsample: 500ms\njobs:\n"
+        "  paced: {rw: randrw, ioengine: psync, size: 4m, bs: 4k, runtime: 4s, time_based: 1, "
+        "rate_iops: 200, numjobs: 2}\n"
+    )
+    out = tmp_path / "out"
+    done = volbench("run", profile, "--on", scratch, "--into", out)
+    assert done.returncode == 0, done.stderr
+    campaign = volbench_package.open_campaign(out)
+    series = campaign.series()
+    for row in campaign.summary().itertuples():
+        points = series[series["direction"] == row.direction]
+        assert 6 <= len(points) <= 8
+        assert points["iops"].between(250, 550).all(), points["iops"].tolist()
+        assert points["iops"].sum() * 0.5 <= row.total_ios * 1.05
+        assert points["iops"].sum() * 0.5 >= row.total_ios * 0.7
+        assert points["lat_mean_s"].between(0, 0.1).all()
+        assert points["utc"].str.endswith("Z").all()
+
+
+def test_percentiles_and_histogram_belong_together(aks: Path) -> None:
+    """The bins of a Run hold as many I/Os as it did."""
+    campaign = volbench_package.open_campaign(aks)
+    bins = campaign.histogram()
+    for row in campaign.summary().itertuples():
+        mine = bins[(bins["run"] == row.run) & (bins["latency"] == "clat")]
+        assert mine["count"].sum() == row.total_ios
+    assert set(campaign.percentiles()["latency"]) >= {"lat", "clat"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [("json", b"["), ("parquet", b"PAR1"), ("xlsx", b"PK"), ("csv", b"campaign")]
+)
+def test_every_export_format_is_written(
+    aks: Path, tmp_path: Path, volbench: Volbench, kind: str, start: bytes
+) -> None:
+    """Each format arrives in a file of its kind."""
+    target = tmp_path / f"summary.{kind}"
+    done = volbench("export", aks, "--format", kind, "--into", target)
+    assert done.returncode == 0, done.stderr
+    assert target.read_bytes().startswith(start)
+
+
+def test_charts_and_report_are_written(aks: Path, tmp_path: Path, volbench: Volbench) -> None:
+    """`plot all` and `report` leave files that hold the jobs' names."""
+    charts = tmp_path / "charts"
+    charts.mkdir()
+    done = volbench("plot", "all", aks, "--into", charts)
+    assert done.returncode == 0, done.stderr
+    assert {"iops.svg", "bandwidth.svg", "latency.svg"} <= {p.name for p in charts.iterdir()}
+    page = tmp_path / "report.html"
+    done = volbench("report", aks, "--into", page)
+    assert done.returncode == 0, done.stderr
+    assert "test9" in page.read_text()
+
+
+def test_dd_bias_tells_what_dd_cannot(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
+    """Dd has bandwidth like fio, and no IOPS, latency or percentiles: those are missing, not 0."""
+    out = tmp_path / "out"
+    done = volbench(
+        "run", "dd-bias", "--on", scratch, *settings("size=16m", "runtime=1s"), "--into", out
+    )
+    assert done.returncode == 0, done.stderr
+    summary = volbench_package.open_campaign(out).summary().set_index("job")
+    dd = summary[summary["tool"] == "dd"]
+    assert len(dd) == 3
+    assert (dd["io_bytes"] == 16 * 2**20).all()
+    assert (dd["bw_bytes_per_s"] > 0).all()
+    assert dd[["iops", "total_ios", "lat_mean_s", "lat_p99_s"]].isna().all().all()
+    assert summary[summary["tool"] == "fio"]["iops"].gt(0).all()
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("profile", ["quick", "oltp", "multi-file"])
+def test_other_bundled_profiles_run(
+    profile: str, scratch: Path, tmp_path: Path, volbench: Volbench
+) -> None:
+    """Each bundled profile finishes when shrunk, with rows for each of its sections."""
+    out = tmp_path / "out"
+    done = volbench(
+        "run", profile, "--on", scratch, *settings("size=16m", "runtime=1s"), "--into", out
+    )
+    assert done.returncode == 0, done.stderr
+    summary = volbench_package.open_campaign(out).summary()
+    assert (summary["status"] == "finished").all()
+    assert (summary["io_bytes"] > 0).sum() >= len(summary["group"].unique())
+    if profile == "oltp":
+        assert set(summary["group"]) == {"fill", "pages", "log"}
+        assert "sync" in set(summary["direction"])
+
+
+def test_ctrl_c_stops_fio_keeps_what_is_finished_and_resumes(
+    scratch: Path, tmp_path: Path, volbench: Volbench
+) -> None:
+    """After SIGINT nothing runs on, exit is 130, and resume does only what is left."""
+    out = tmp_path / "out"
+    arguments = ["run", "quick", "--on", str(scratch), "--into", str(out)]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, *settings("size=16m", "runtime=2s")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until_finished(out, count=2)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "volbench resume" in stderr
+    assert not fio_below(scratch)
+    kept = states(out)
+    before = {run: state for run, state in kept.items() if state == "finished"}
+    assert 2 <= len(before) < 8
+    stamps = {run: started(out, run) for run in before if "fill" not in run}
+    done = volbench("resume", out)
+    assert done.returncode == 0, done.stderr
+    assert set(states(out).values()) == {"finished"}
+    assert {run: started(out, run) for run in stamps} == stamps
+    assert list(scratch.iterdir()) == []
+
+
+def test_kill_9_of_the_controller_loses_nothing(
+    scratch: Path, tmp_path: Path, volbench: Volbench
+) -> None:
+    """After SIGKILL, resume ends the fio that was left, keeps finished Runs and does the rest."""
+    out = tmp_path / "out"
+    arguments = ["run", "quick", "--on", str(scratch), "--into", str(out)]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, *settings("size=16m", "runtime=2s")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until_finished(out, count=2)
+    time.sleep(0.7)
+    process.kill()
+    process.wait(timeout=10)
+    before = {run for run, state in states(out).items() if state == "finished"}
+    stamps = {run: started(out, run) for run in before}
+    done = volbench("resume", out)
+    assert done.returncode == 0, done.stderr
+    assert set(states(out).values()) == {"finished"}
+    assert {run: started(out, run) for run in before} == stamps
+    assert not fio_below(scratch)
+    assert list(scratch.iterdir()) == []
+
+
+def test_two_controllers_never_run_one_campaign(
+    scratch: Path, tmp_path: Path, volbench: Volbench
+) -> None:
+    """While a campaign runs, resume of the same folder is refused with exit 7."""
+    out = tmp_path / "out"
+    arguments = ["run", "quick", "--on", str(scratch), "--into", str(out)]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, *settings("size=16m", "runtime=2s")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until_finished(out, count=1)
+        second = volbench("resume", out)
+        assert second.returncode == 7
+        assert "another volbench" in second.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+
+
+def states(out: Path) -> dict[str, str]:
+    """Return the state of each Run."""
+    return {run: str(note.state) for run, note in volbench_package.open_campaign(out).runs.items()}
+
+
+def started(out: Path, run: str) -> str:
+    """Return when a Run was started."""
+    return str(json.loads((out / "runs" / run / "status.json").read_text())["started_utc"])
+
+
+def wait_until_finished(out: Path, *, count: int) -> None:
+    """Wait until so many Runs are finished."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if (out / "campaign.json").exists():
+            done = [state for state in states(out).values() if state == "finished"]
+            if len(done) >= count:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"not {count} finished Runs within a minute")
+
+
+def fio_below(folder: Path) -> list[str]:
+    """Return command lines of fio processes that have a file below `folder` open."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if process.joinpath("comm").read_text().strip() != "fio":
+                continue
+            opened = [str(link.readlink()) for link in process.joinpath("fd").iterdir()]
+        except OSError:
+            continue
+        if any(name.startswith(str(folder)) for name in opened):
+            found.append(process.name)
+    return found
