@@ -123,15 +123,17 @@ def with_latencies(summary: pd.DataFrame, statistics: Sequence[str]) -> tuple[pd
 
     Args:
         summary: the summary frame.
-        statistics: such as ``("p50", "p99", "max")``. The first percentile decides the kind, else
-            the first of all: means and extremes are told even where percentiles are not.
+        statistics: such as ``("p50", "p99", "max")``. Percentiles decide the kind, if there are
+            any: means and extremes are told even where percentiles are not.
 
     Returns:
         The frame with float columns named like the statistics, in seconds, and the kind: ``lat``
         or ``clat``. Rows of fsync always hold total latency, the only kind fio tells for them.
     """
-    deciding = next((name for name in statistics if name.startswith("p")), statistics[0])
-    kind = latency_column(measured(summary), deciding).partition("_")[0]
+    rows = measured(summary)
+    deciding = [name for name in statistics if name.startswith("p")] or statistics[:1]
+    completion = any(latency_column(rows, name).startswith("clat_") for name in deciding)
+    kind = "clat" if completion else "lat"
     added = summary.copy()
     sync = added["direction"] == "sync"
     for name in statistics:
@@ -144,8 +146,8 @@ def swept_options(summary: pd.DataFrame) -> list[str]:
     """Return the options that a campaign sweeps, the one with most values first.
 
     An option is swept when jobs that are equal in everything else have at least three values of
-    it, or at least two in every such set of jobs. (Two values in some sets come about by chance in
-    any list of unlike jobs.)
+    it, or at least two in two thirds of such sets of jobs. (Two values in some sets come about by
+    chance in any list of unlike jobs; all sets can't be asked for, because Runs fail.)
 
     Returns:
         Names out of `OPTIONS`; empty when nothing is swept.
@@ -155,7 +157,7 @@ def swept_options(summary: pd.DataFrame) -> list[str]:
     most: dict[str, int] = {}
     for option in OPTIONS:
         values = _values_per_line(rows.dropna(subset=[option]), option)
-        if len(values) and (values.max() >= 3 or values.min() >= 2):
+        if len(values) and (values.max() >= 3 or (values >= 2).mean() >= 2 / 3):
             most[option] = int(values.max())
     return sorted(most, key=lambda option: -most[option])
 
@@ -174,20 +176,38 @@ def sweep(summary: pd.DataFrame, option: str, columns: Sequence[str]) -> pd.Data
         0, in the order of appearance) and the medians of `columns` (float).
     """
     rows = measured(summary).dropna(subset=[option])
+    return _lines_of(rows, [option], columns)
+
+
+def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return the points of the grids over two swept options.
+
+    Args:
+        summary: the summary frame, with any further column that is asked for.
+        options: two of `OPTIONS`.
+        columns: numeric columns to pool.
+
+    Returns:
+        As `sweep`, but ``line`` numbers the grids: sets of jobs, equal in everything else, in
+        which both options have at least two values. Points may be missing from a grid.
+    """
+    rows = measured(summary).dropna(subset=list(options))
+    return _lines_of(rows, list(options), columns)
+
+
+def _lines_of(rows: pd.DataFrame, options: list[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return pooled points of the sets of equal jobs in which every option varies."""
     rows = rows[rows["direction"] != "sync"]
-    for column in columns:
-        rows[column] = rows[column].astype("float64")
-    fixed = _fixed(option)
+    rows = rows.assign(**{column: rows[column].astype("float64") for column in columns})
+    fixed = _fixed(*options)
     groups = rows.groupby(fixed, sort=False, dropna=False)
-    rows = rows.assign(line=groups.ngroup())[groups[option].transform("nunique") >= 2]
-    rows["line"] = pd.factorize(rows["line"])[0]
-    points = rows.groupby(["line", *fixed, option], sort=False, dropna=False)
+    rows = rows.assign(line=groups.ngroup())
+    rows = rows[(groups[options].transform("nunique") >= 2).all(axis=1)]
+    rows = rows.assign(line=pd.factorize(rows["line"])[0])
+    points = rows.groupby(["line", *fixed, *options], sort=False, dropna=False)
     limits = points[["limit_iops", "limit_bw_bytes_per_s"]].first()
-    return (
-        limits.join(points[list(columns)].median())
-        .reset_index()
-        .sort_values(["line", option], ignore_index=True)
-    )
+    pooled = limits.join(points[list(columns)].median()).reset_index()
+    return pooled.sort_values(["line", *options], ignore_index=True)
 
 
 def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -239,9 +259,9 @@ def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats,
     return x[index], y[index]
 
 
-def _fixed(option: str) -> list[str]:
-    """Return what is equal along a line over an option."""
-    return [*SETTING, *(name for name in OPTIONS if name != option)]
+def _fixed(*options: str) -> list[str]:
+    """Return what is equal along a line, or over a grid, of options."""
+    return [*SETTING, *(name for name in OPTIONS if name not in options)]
 
 
 def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:

@@ -21,7 +21,7 @@ from volbench.present.figures.chart import (
     job_names,
     lack_of_runs,
     new_figure,
-    row_height_in,
+    rows_height_in,
 )
 from volbench.present.figures.limits import declared, draw_across
 from volbench.present.style import BLACK, DIRECTIONS, GREY, count_axis, rate_axis
@@ -55,6 +55,7 @@ class Bars:
     def draw(self, frames: Frames, title: str) -> Figure:
         """Draw horizontal bars from zero, with the range of the repeats and declared limits."""
         rows = self.rows(frames)
+        names = job_names(rows)
         repeated = any(number(row, "repeats") > 1 for row in rows)
         figure = new_figure(
             title=title,
@@ -62,14 +63,14 @@ class Bars:
                 frames["summary"],
                 "Bars: median of the repeats; whiskers: least to greatest" * repeated,
             ),
-            height_in=1.7 + row_height_in(len(rows)) * len(rows),
+            height_in=1.7 + rows_height_in(names),
         )
         axes = figure.add_subplot()
         ends = [self._bar(axes, place, row) for place, row in enumerate(rows)]
         limits = declared(rows, self.limit, self.format_value)
         axes.set_xlim(0, 1.14 * max([*ends, *(limit.value for limit in limits)]) or 1)
         axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_yticks(range(len(rows)), job_names(rows))
+        axes.set_yticks(range(len(rows)), names)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(self.axis_label)

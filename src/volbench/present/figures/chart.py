@@ -19,7 +19,6 @@ from volbench.present.style import GREY
 Frames = Mapping[str, pd.DataFrame]
 
 WIDTH_IN = 9.0
-NOTE_COLUMNS = 125
 
 
 @dataclass(frozen=True)
@@ -114,18 +113,24 @@ def shape(row: Row) -> str:
 
 
 def job_names(rows: Sequence[Row]) -> list[str]:
-    """Return a label for each row: the job over what it did, on one line when there are many."""
-    joint = "\n" if len(rows) <= TWO_LINES else "   "
-    return [wrap_name(text(row, "label")) + joint + shape(row) for row in rows]
+    """Return a label for each row: the job and what it did, on one line when there are many."""
+    names = [text(row, "label") for row in rows]
+    if len(rows) <= TWO_LINES:
+        pairs = zip(names, rows, strict=True)
+        return [f"{wrap_name(name)}\n{shape(row)}" for name, row in pairs]
+    if max(map(len, names)) <= 24:
+        return [f"{name}   {shape(row)}" for name, row in zip(names, rows, strict=True)]
+    return [wrap_name(name, columns=60) for name in names]
 
 
 TWO_LINES = 20
 """Up to how many rows a label takes two lines."""
 
 
-def row_height_in(rows: int) -> float:
-    """Return the height of a row, less when there are many."""
-    return 0.46 if rows <= TWO_LINES else 0.25
+def rows_height_in(names: Sequence[str]) -> float:
+    """Return the height that rows of these names take, so that no two names touch."""
+    lines = max((name.count("\n") for name in names), default=0) + 1
+    return len(names) * (0.1 + 0.17 * lines)
 
 
 def wrap_name(name: str, *, columns: int = 34) -> str:

@@ -10,7 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import sweep, swept_options, with_latencies
+from volbench.analyse.frames import (
+    OPTIONS,
+    SETTING,
+    grid as grid_points,
+    swept_options,
+    with_latencies,
+)
 from volbench.present.cells import pattern, printable, records
 from volbench.present.figures.chart import Chart, Frames, caption, lack_of_runs, new_figure
 from volbench.present.figures.latency import KINDS
@@ -19,7 +25,6 @@ from volbench.present.style import BLACK, GREY
 from volbench.units import format_count, format_latency
 
 COLUMNS = ("iops", "mean")
-APART = ("profile", "host", "volume", "tool", "rw", "direction", "direct", "ioengine")
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,10 @@ def _grids(frames: Frames) -> tuple[list[Grid], str]:
         return [], ""
     x, y = sorted(options[:2], key=("iodepth", "numjobs", "block_bytes").index)
     summary, kind = with_latencies(frames["summary"], ("mean",))
-    points = sweep(summary, x, COLUMNS)
-    apart = [*APART, *(n for n in ("iodepth", "numjobs", "block_bytes") if n not in (x, y))]
-    groups = [group for _, group in points.groupby(apart, sort=False, dropna=False)]
-    groups = [group for group in groups if len(group[y].unique()) > 1]
+    points = grid_points(summary, (x, y), COLUMNS)
+    groups = [group for _, group in points.groupby("line", sort=True)]
     heads = [records(group.head(1))[0] for group in groups]
+    apart = (*SETTING, *(name for name in OPTIONS if name not in (x, y)))
     telling = [
         name
         for name in apart

@@ -18,7 +18,7 @@ from volbench.present.figures.chart import (
     job_names,
     lack_of_runs,
     new_figure,
-    row_height_in,
+    rows_height_in,
 )
 from volbench.present.style import GREY, PALE, log_latency_axis
 from volbench.units import format_latency
@@ -45,11 +45,12 @@ def latency_rows(frames: Frames) -> tuple[list[Row], str]:
 def draw(frames: Frames, title: str) -> Figure:
     """Draw the percentiles of each job along a logarithmic axis."""
     rows, kind = latency_rows(frames)
+    names = job_names(rows)
     repeated = any(number(row, "repeats") > 1 for row in rows)
     figure = new_figure(
         title=title,
         note=caption(frames["summary"], "Points: median of the repeats" * repeated),
-        height_in=1.7 + row_height_in(len(rows)) * len(rows),
+        height_in=1.7 + rows_height_in(names),
     )
     axes = figure.add_subplot()
     axes.set_xscale("log")
@@ -68,7 +69,7 @@ def draw(frames: Frames, title: str) -> Figure:
             zorder=3,
         )
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_yticks(range(len(rows)), job_names(rows))
+    axes.set_yticks(range(len(rows)), names)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     _scale(axes, rows)

@@ -12,7 +12,7 @@ from volbench.present.cells import Row, number, text
 from volbench.present.figures.chart import beside
 from volbench.present.style import BLACK
 
-CROWDED = 0.16
+CROWDED = 0.2
 """Share of the axis below which two names would touch."""
 
 
@@ -50,8 +50,8 @@ def declared(rows: Sequence[Row], column: str, format_value: Callable[[float], s
 def draw_across(axes: Axes, limits: Sequence[Limit], *, half_row: float) -> None:
     """Draw limits over horizontal bars, each along the rows it holds for, named on top."""
     right = axes.get_xlim()[1]
-    level, last = 0, -math.inf
-    for limit in limits:
+    level, last = 0, math.inf
+    for limit in reversed(limits):
         for first, end in _stretches(limit.rows):
             axes.plot(
                 [limit.value] * 2,
@@ -63,15 +63,22 @@ def draw_across(axes: Axes, limits: Sequence[Limit], *, half_row: float) -> None
                 zorder=3,
             )
         place = limit.value / right
-        level = level + 1 if place - last < CROWDED else 0
+        level = level + 1 if last - place < CROWDED else 0
         last = place
-        axes.text(
-            min(max(place, 0.08), 0.92),
-            1,
+        axes.annotate(
             limit.name,
-            transform=beside(axes, y_in=0.05 + 0.16 * level),
-            ha="center",
+            (place, 1),
+            xycoords=axes.transAxes,
+            xytext=(place, 1),
+            textcoords=beside(axes, y_in=0.05 + 0.17 * level),
             va="bottom",
+            arrowprops={
+                "arrowstyle": "-",
+                "linewidth": 0.8,
+                "relpos": (0, 0),
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
             fontsize=8.5,
         )
 

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from volbench.analyse.frames import keep_extremes, labels, measured, of_measured
-from volbench.present.cells import records
+from volbench.present.cells import printable, records
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -50,7 +50,7 @@ def draw(frames: Frames, title: str) -> Figure:
     )
     grid = figure.subplots(len(jobs), len(METRICS), squeeze=False)
     for panels, (label, job) in zip(grid, jobs, strict=True):
-        panels[0].set_title(wrap_name(label, columns=40), fontweight="bold")
+        panels[0].set_title(wrap_name(printable(label), columns=40), fontweight="bold")
         for axes, metric in zip(panels, METRICS, strict=True):
             _panel(axes, job, metric)
             _limits(axes, job, frames["summary"], metric)
@@ -96,9 +96,14 @@ def _panel(axes: Axes, job: pd.DataFrame, metric: Metric) -> None:
     metric.format_axis(axes.yaxis)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 3, 6, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_duration(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _time(value)))
     if not told.any():
         axes.annotate("not told", (0.5, 0.5), xycoords="axes fraction", ha="center", color=GREY)
+
+
+def _time(seconds: float) -> str:
+    """Return a time short enough for a tick: ``5m`` for ``5m 00s``."""
+    return format_duration(seconds).replace("m 00s", "m").replace("h 00m", "h")
 
 
 def _limits(axes: Axes, job: pd.DataFrame, summary: pd.DataFrame, metric: Metric) -> None:

@@ -103,11 +103,16 @@ def draw(frames: Frames, title: str) -> Figure:
         *_handles(grid[0, 0], len(lines)),
         loc="upper left",
         bbox_to_anchor=(1, 1),
-        bbox_transform=beside(grid[0, 0], x_in=0.9),
+        bbox_transform=beside(grid[0, 0], x_in=0.9 if _limited(points) else 0.1),
         borderaxespad=0,
     )
     grid[-1, 0].set_xlabel(NAMES[option])
     return figure
+
+
+def _limited(points: pd.DataFrame) -> bool:
+    """Tell whether a limit needs room beside the panels."""
+    return bool(points[["limit_iops", "limit_bw_bytes_per_s"]].notna().any(axis=None))
 
 
 def _handles(axes: Axes, lines: int) -> tuple[list[object], list[str]]:
@@ -171,7 +176,7 @@ def describe(frames: Frames) -> str:
 
 SWEEP = Chart(
     name="sweep",
-    title="Sweep",
+    title="Sweep: throughput and latency",
     frame_names=("summary",),
     draw=draw,
     help="IOPS and p99 latency along the option that jobs differ in: depth, block size or clones.",
