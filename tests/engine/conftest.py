@@ -1,0 +1,169 @@
+"""Real loop devices, mounts and swap for the tests, taken down whatever happens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from volbench.engine.guard import check_run
+from volbench.engine.probe import find_volume
+from volbench.errors import RefusedError
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
+from volbench.model.run import Run, Section
+from volbench.model.target import Volume
+
+IMAGE_BYTES = 32 * 1024**2
+"""Large enough for every filesystem and swap area the tests make."""
+
+ROOT = [
+    pytest.mark.root,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not Path("/dev/loop-control").exists(),
+        reason="needs root and loop devices",
+    ),
+]
+"""Marks of tests that make devices."""
+
+_NEEDED = (
+    "addpart",
+    "delpart",
+    "losetup",
+    "mount",
+    "umount",
+    "mkfs.ext4",
+    "mkswap",
+    "swapon",
+    "swapoff",
+    "blkid",
+)
+
+
+def call(*argv: str) -> str:
+    """Run a program that must succeed and return what it printed, stripped."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+class Disks:
+    """Makes devices and puts them to use; `close` undoes all of it, newest first.
+
+    Args:
+        folder: for images and mount points.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._undo = ExitStack()
+        self._made = 0
+
+    def image(self, size_bytes: int = IMAGE_BYTES) -> Path:
+        """Return a new sparse file."""
+        self._made += 1
+        path = self.folder / f"disk{self._made}.img"
+        with path.open("wb") as file:
+            file.truncate(size_bytes)
+        return path
+
+    def attach(self, file: Path | None = None, *options: str) -> str:
+        """Return a loop device on a file, or on a new image."""
+        device = call("losetup", "-f", "--show", *options, str(file or self.image()))
+        self._undo.callback(call, "losetup", "-d", device)
+        return device
+
+    def partition(self, device: str) -> str:
+        """Give a device one partition, which the kernel is told of, and return it."""
+        call("addpart", device, "1", "2048", str(IMAGE_BYTES // 512 - 4096))
+        self._undo.callback(call, "delpart", device, "1")
+        return f"{device}p1"
+
+    def format(self, device: str) -> None:
+        """Make an ext4 on a device."""
+        call("mkfs.ext4", "-q", "-F", device)
+
+    def mount(self, device: str, *options: str) -> Path:
+        """Mount a device, or with --bind a folder, on a new folder."""
+        self._made += 1
+        point = self.folder / f"mount{self._made}"
+        point.mkdir()
+        call("mount", *options, device, str(point))
+        self._undo.callback(self.unmount, point)
+        return point
+
+    def unmount(self, point: Path) -> None:
+        """Unmount a folder if something is mounted there."""
+        if os.path.ismount(point):
+            call("umount", str(point))
+
+    def swap(self, place: str) -> None:
+        """Use a device or file as swap."""
+        call("mkswap", place)
+        call("swapon", place)
+        self._undo.callback(call, "swapoff", place)
+
+    def close(self) -> None:
+        """Take everything down."""
+        self._undo.close()
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Iterator[Disks]:
+    """Make devices; the test needs the mark ``root``."""
+    missing = [name for name in _NEEDED if shutil.which(name) is None]
+    assert not missing, f"install what these tests need: {', '.join(missing)}"
+    made = Disks(tmp_path.resolve())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def refusal(  # noqa: PLR0913 - one argument for each of the guard's
+    executor: Executor,
+    volume: Volume | str,
+    *,
+    writes: bool = True,
+    files: Sequence[str] = (),
+    allow: Sequence[str] | None = None,
+    campaign_dir: str = "/",
+    made: Sequence[str] = (),
+) -> str:
+    """Pass a Run through the guard and return why it is refused, or an empty text.
+
+    Args:
+        executor: the machine.
+        volume: what it works on; found first when it is only named.
+        writes: whether the Run writes.
+        files: what it writes.
+        allow: what the user allowed; the volume's own target when None.
+        campaign_dir: where the results go.
+        made: files that volbench made.
+    """
+    try:
+        if isinstance(volume, str):
+            volume = find_volume(executor, role="data", target=volume)
+        check_run(
+            executor,
+            Run(id="1-j-r1", profile="p", job="j", volume=volume, sections=(Section(name="j"),)),
+            writes=writes,
+            files=files,
+            allow_destroy=[volume.target] if allow is None else allow,
+            campaign_dir=campaign_dir,
+            ours=made.__contains__,
+        )
+    except RefusedError as error:
+        return error.message if error.hint else f"no way out: {error.message}"
+    return ""
+
+
+@pytest.fixture
+def executor() -> LocalExecutor:
+    """Hand out this machine."""
+    return LocalExecutor()
