@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -212,7 +213,9 @@ def test_heatmap_holds_the_values() -> None:
     figure = draw_chart("heatmap", frames(rows))
     assert len(figure.axes) == 4
     axes = figure.axes[0]
-    image = np.asarray(np.ma.getdata(axes.images[0].get_array()), dtype=float)
+    array = axes.images[0].get_array()
+    assert array is not None
+    image: npt.NDArray[np.float64] = np.ma.filled(array, np.nan)
     assert list(image[0]) == [100.0, 400.0]
     assert image[1][0] == 100.0
     assert np.isnan(image[1][1])

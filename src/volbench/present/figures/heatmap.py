@@ -13,9 +13,11 @@ from matplotlib.figure import Figure
 from volbench.analyse.frames import (
     OPTIONS,
     SETTING,
-    grid as grid_points,
     swept_options,
     with_latencies,
+)
+from volbench.analyse.frames import (
+    grid as grid_points,
 )
 from volbench.present.cells import pattern, printable, records
 from volbench.present.figures.chart import Chart, Frames, caption, lack_of_runs, new_figure
