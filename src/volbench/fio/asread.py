@@ -1,7 +1,9 @@
 """Values of a job file in, canonical values with fio's own reading of them out.
 
-fio reads ``4KiB`` as 4000, ``1.5g`` as 1 and ``1min`` as a microsecond (3.33, the same code in
-3.42). An import keeps what fio does, and says where that is hardly what was meant.
+fio's parser takes the digits a value begins with and looks at the letters right behind them. What
+else stands there it ignores without a word (``parse.c``, the same in 3.33 and 3.42): ``1.5g`` is 1,
+``4KiB`` is 4000, ``1min`` a microsecond, and a blank before the digits hides the suffix. An import
+keeps what fio does, and says where that is hardly what was meant.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ import re
 from dataclasses import dataclass
 
 from volbench.errors import InputError
+from volbench.model.canonical import TRIPLES, canonical
 from volbench.model.option import Option, OptionKind
 
-_NUMBER = re.compile(r"\s*(-?)(0[xX][0-9a-fA-F]+|\d+)(.*)", re.DOTALL)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_TIMES = {"us": 1, "ms": 1000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-_TIMES |= {"": 1_000_000, "usec": 1, "msec": 1000, "d": 86_400_000_000}
-_NUMERIC = frozenset({OptionKind.SIZE, OptionKind.INTEGER})
+_DIGITS = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)")
+_LEADING = re.compile(r"[+-]?\d*")
+_KEPT = re.compile(r"\d+[%z]")
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_EXACT_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_TRIMMED = frozenset({"filename", "description"})
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,13 @@ class AsRead:
     surprise: str = ""
 
 
-def read_value(option: Option, text: str | None) -> AsRead:
+def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRead:
     """Return the canonical value of what stands in a job file.
+
+    Args:
+        option: decides how fio reads it.
+        text: behind the ``=``, leading blanks kept, for they count; None for a bare option.
+        kb_base: 1024, or 1000 as the option of that name says.
 
     Raises:
         InputError: fio would refuse it, or its meaning can't be kept.
@@ -44,98 +53,101 @@ def read_value(option: Option, text: str | None) -> AsRead:
         raise InputError(f"{option.name} has no value", hint="write option=value")
     if text.strip().startswith("("):
         raise InputError("arithmetic is not kept: many builds of fio lack it", hint="write the sum")
-    if option.kind in _NUMERIC and option.name != "cpus_allowed":
-        return _joined([_count(part) for part in text.split(",")], ",")
-    if option.kind is OptionKind.SIZE_RANGE:
-        return _joined([_range(part) for part in text.split(",")], ",")
-    if option.kind is OptionKind.BLOCK_SPLIT:
-        return _joined([_split(part) for part in text.split(",")], ",")
-    if option.kind in {OptionKind.DURATION, OptionKind.MICROSECONDS}:
-        return _time(option, text)
-    return _word(option, text)
+    value = _read(option, text, kb_base)
+    return AsRead(value, "" if _is_plain(option, text, value) else _surprise(option, text, value))
 
 
-def _joined(parts: list[AsRead], between: str) -> AsRead:
-    surprise = "; ".join(part.surprise for part in parts if part.surprise)
-    return AsRead(between.join(part.value for part in parts), surprise)
+def _is_plain(option: Option, text: str, value: str) -> bool:
+    """Tell whether a person would read the same value."""
+    if option.kind in {OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FLOATS}:
+        return True
+    try:
+        return canonical(option, text) == value
+    except InputError:
+        return False
 
 
-def _count(text: str) -> AsRead:
-    """Return a number with fio's suffixes, in powers of 1024 by default."""
-    if not text.strip() or re.fullmatch(r"\s*\d+(\.\d+)?%|\s*\d+z", text):
-        return AsRead(text.strip())
-    match = _NUMBER.fullmatch(text)
+def _surprise(option: Option, text: str, value: str) -> str:
+    unit = " us" if option.kind is OptionKind.MICROSECONDS else ""
+    return f"fio reads {option.name}={text} as {value}{unit}"
+
+
+def _read(option: Option, text: str, kb_base: int) -> str:
+    match option.kind:
+        case OptionKind.SIZE | OptionKind.INTEGER:
+            parts = text.split(",") if option.name in TRIPLES else [text]
+            value = ",".join(_amount(part, kb_base) if part else "" for part in parts)
+        case OptionKind.SIZE_RANGE:
+            value = ",".join(_range(part, kb_base) for part in text.split(","))
+        case OptionKind.BLOCK_SPLIT:
+            value = ",".join(_split(part, kb_base) for part in text.split(","))
+        case OptionKind.DURATION:
+            value = _duration(_microseconds(text, bare_us=1_000_000))
+        case OptionKind.MICROSECONDS:
+            value = str(_microseconds(text, bare_us=1))
+        case OptionKind.BOOLEAN:
+            value = str(_number(text))
+        case OptionKind.FLAG:
+            value = "1" if _number(text) else "0"
+        case _:
+            value = _word(option, text)
+    return value
+
+
+def _word(option: Option, text: str) -> str:
+    if text != text.lstrip() and option.name not in _TRIMMED:
+        raise InputError("fio takes the blank behind = into the value", hint="take it away")
+    return text.strip()
+
+
+def _number(text: str) -> int:
+    match = _DIGITS.match(text)
     if match is None:
         raise InputError(f"{text!r} is no number to fio", hint="write digits")
-    sign, digits, suffix = match.groups()
-    number = int(digits, 0) if digits.lower().startswith("0x") else int(digits)
-    word = suffix.strip().lower()
-    base = 1000 if word.endswith("ib") else 1024
-    letter = word.removesuffix("b").removesuffix("i")
-    if letter not in _POWERS:
-        return AsRead(f"{sign}{number}", f"fio reads {text.strip()} as {number}")
-    value = f"{sign}{number * base ** _POWERS[letter]}"
-    return AsRead(value, f"fio reads {text.strip()} as {value}" if base == 1000 else "")
+    return int(match[1] + match[2], 16 if "x" in match[2].lower() else 10)
 
 
-def _range(text: str) -> AsRead:
-    low, dash, high = text.replace(":", "-").partition("-")
-    if not dash:
+def _letters(text: str) -> str:
+    """Return what stands behind leading digits, in lower case; a leading blank is no digit."""
+    return _LEADING.sub("", text, count=1).lower()
+
+
+def _bytes(text: str, kb_base: int) -> int:
+    letters = _letters(text)
+    other = 1000 if kb_base == 1024 else 1024
+    base = other if letters[1:3] == "ib" else kb_base
+    return _number(text) * int(base ** _POWERS.get(letters[:1], 0))
+
+
+def _amount(text: str, kb_base: int) -> str:
+    return text if _KEPT.fullmatch(text) else str(_bytes(text, kb_base))
+
+
+def _range(text: str, kb_base: int) -> str:
+    low, sign, high = text.partition("-" if "-" in text else ":")
+    if not sign:
         raise InputError(f"{text!r} is no range", hint="write it like 4k-64k")
-    ends = sorted((_count(low), _count(high)), key=lambda end: int(end.value))
-    return _joined(ends, "-")
+    return "-".join(str(end) for end in sorted((_bytes(low, kb_base), _bytes(high, kb_base))))
 
 
-def _split(text: str) -> AsRead:
-    parts = []
-    for entry in text.split(":"):
-        size, slash, share = entry.partition("/")
-        read = _count(size)
-        parts.append(AsRead(f"{read.value}{slash}{share.strip()}", read.surprise))
-    return _joined(parts, ":")
+def _split(text: str, kb_base: int) -> str:
+    entries = (entry.partition("/") for entry in text.split(":"))
+    return ":".join(f"{_bytes(size, kb_base)}{sign}{share}" for size, sign, share in entries)
 
 
-def _time(option: Option, text: str) -> AsRead:
-    """Return a time with fio's suffixes; unknown ones count as microseconds."""
-    stripped = text.strip()
-    bare_us = 1 if option.kind is OptionKind.MICROSECONDS else 1_000_000
-    match = _NUMBER.fullmatch(stripped)
-    if match is None or match.group(1):
-        raise InputError(f"{text!r} is no time to fio", hint="write it like 300s")
-    number, suffix = int(match.group(2), 0 if "x" in match.group(2).lower() else 10), match.group(3)
-    word = suffix.strip().lower()
-    surprise = ""
-    if ":" in word:
-        raise InputError(f"fio reads {stripped!r} as no time limit", hint="write it in seconds")
-    if word.startswith("."):
-        factor = _TIMES["s"]
-        surprise = f"fio reads {stripped} as {number} s"
-    elif not word:
-        factor = bare_us
-    elif word in _TIMES:
-        factor = _TIMES[word]
-    else:
-        factor = 1
-        surprise = f"fio reads {stripped} as {number} us"
-    total_us = number * factor
-    if option.kind is OptionKind.MICROSECONDS:
-        return AsRead(str(total_us), surprise)
-    return AsRead(_canonical_time(total_us), surprise)
+def _microseconds(text: str, *, bare_us: int) -> int:
+    number, letters = _number(text), _letters(text)
+    if number < 0:
+        raise InputError(f"{text!r} is negative", hint="write a number from 0 on")
+    if "-" in text.strip():
+        raise InputError("a range of times can't be kept", hint="write one time")
+    if not letters[:1].isalpha():
+        return number * bare_us
+    return number * (1000 if letters.startswith("ms") else _EXACT_US.get(letters, 1))
 
 
-def _canonical_time(total_us: int) -> str:
+def _duration(microseconds: int) -> str:
     for factor, unit in ((1_000_000, "s"), (1000, "ms")):
-        if total_us % factor == 0:
-            return f"{total_us // factor}{unit}"
-    return f"{total_us}us"
-
-
-def _word(option: Option, text: str) -> AsRead:
-    stripped = text.strip()
-    if option.kind in {OptionKind.BOOLEAN, OptionKind.FLAG}:
-        if stripped not in {"0", "1"}:
-            raise InputError(f"fio takes 0 or 1, not {stripped!r}", hint="write 0 or 1")
-        return AsRead(stripped)
-    if text != stripped and option.name not in {"filename", "directory"}:
-        raise InputError("fio takes the blank behind = into the value", hint="take it away")
-    return AsRead(stripped)
+        if microseconds % factor == 0:
+            return f"{microseconds // factor}{unit}"
+    return f"{microseconds}us"

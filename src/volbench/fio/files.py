@@ -9,7 +9,14 @@ from volbench.model.profile import Tool
 from volbench.model.run import Run, Section
 from volbench.model.target import VolumeKind
 
+_CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
+"""Options with which even a reading section trims, removes, or replays any kind of I/O."""
+_CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
+"""Engines that make, remove, cut or move files whatever ``rw`` says."""
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
+_CHANGING_ENGINES = frozenset({"ftruncate", "filecreate", "filedelete", "falloc", "e4defrag"})
+"""Engines that make, change or remove files whatever the access pattern says."""
+_REMOVERS = ("unlink", "unlink_each_loop")
 
 
 def access_of(options: dict[str, str]) -> str:
@@ -18,13 +25,16 @@ def access_of(options: dict[str, str]) -> str:
 
 
 def section_writes(options: dict[str, str]) -> bool:
-    """Tell whether a section may write or trim; a mix counts even at 100 % reads."""
-    access = access_of(options)
-    return access not in {"read", "randread"} or "trim_percentage" in options
+    """Tell whether a section may change its volume; a mix counts even at 100 % reads."""
+    return (
+        access_of(options) not in {"read", "randread"}
+        or options.get("ioengine") in _CHANGING_ENGINES
+        or any(options.get(name, "0") != "0" for name in _CHANGING)
+    )
 
 
 def writes(run: Run) -> bool:
-    """Tell whether a Run may write or trim its volume."""
+    """Tell whether a Run may change its volume."""
     return any(section_writes(run.effective(section)) for section in run.sections)
 
 
@@ -79,11 +89,6 @@ def dd_file(run: Run) -> str:
     return run.volume.target if run.volume.kind is VolumeKind.FILE else ""
 
 
-def is_time_based(run: Run) -> bool:
-    """Tell whether every section loops until its runtime is over."""
-    return all(_flag(run.effective(section), "time_based") for section in run.sections)
-
-
 def runtime_s(run: Run, section: Section) -> float | None:
     """Return the runtime a section asks for; None without one."""
     return seconds(run.effective(section).get("runtime"))
@@ -96,7 +101,3 @@ def seconds(canonical: str | None) -> float | None:
     digits = canonical.rstrip("msu")
     factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[canonical[len(digits) :]]
     return float(digits) * factor
-
-
-def _flag(options: dict[str, str], name: str) -> bool:
-    return options.get(name, "0") != "0"

@@ -10,14 +10,24 @@ from pathlib import PurePosixPath
 from volbench.errors import InputError, Problems
 from volbench.fio.asread import read_value
 from volbench.fio.jobtext import SectionText, Setting, split_sections
-from volbench.fio.places import Place, find_place
-from volbench.model.canonical import check_option
+from volbench.fio.places import Place, find_place, is_device
+from volbench.model.canonical import check_option, check_text
 from volbench.model.option import OWN, OptionTable
 from volbench.model.profile import Job, Options, Profile, Source
 
 _PLACES = frozenset({"filename", "directory", "uri"})
-_LOGS = frozenset(name for name in OWN if "log" in name)
-_DROPPED = _LOGS | {"allow_file_create"}
+_KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}
+"""Options of volbench's own that the profile says in another way."""
+_LOGS = frozenset(name for name in OWN if "log" in name) | {"bwavgtime", "iopsavgtime"}
+_EXCLUSIVE = ({"direct", "buffered"}, {"rwmixread", "rwmixwrite"})
+"""Options that fio keeps in one variable: the last one written counts."""
+_ORDERED = (
+    {"gtod_reduce", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement"},
+    {"zero_buffers", "refill_buffers", "scramble_buffers", "buffer_pattern"}
+    | {"buffer_compress_percentage", "dedupe_percentage"},
+    {"verify", "verify_pattern"},
+)
+"""Options of which each may change what the ones before it set, so that their order counts."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,8 @@ def parse_jobfile(
         ProfileError: everything that can't be kept, with its line.
     """
     importer = _Importer(Problems(path), table, allow_exec=allow_exec)
-    sections = importer.sections(split_sections(text, importer.problems))
+    texts = split_sections(text, importer.problems, importer.notices)
+    sections = importer.sections(texts)
     importer.problems.raise_if_any()
     profile = importer.profile(sections, path)
     importer.problems.raise_if_any()
@@ -84,11 +95,15 @@ class _Importer:
         shared: dict[str, tuple[str, int]] = {}
         found: list[_Section] = []
         for text in texts:
-            own = {name: (value, line) for name, value, line in self._read(text)}
+            merged = dict(shared)
+            kb_base = _kb_base(text, shared)
+            for name, value, line in self._read(text, kb_base):
+                for other in _rivals(name):
+                    merged.pop(other, None)
+                merged[name] = value, line
             if text.is_global:
-                shared |= own
+                shared = merged
                 continue
-            merged = {**shared, **own}
             options = {name: value for name, (value, _) in merged.items()}
             lines = {name: line for name, (_, line) in merged.items()}
             found.append(_Section(text.name, text.line, options, lines))
@@ -99,33 +114,39 @@ class _Importer:
         self._rename(found)
         return found
 
-    def _read(self, text: SectionText) -> Iterator[tuple[str, str, int]]:
+    def _read(self, text: SectionText, kb_base: int) -> Iterator[tuple[str, str, int]]:
         for setting in text.settings:
             try:
-                yield from self._read_one(setting)
+                yield from self._read_one(setting, kb_base)
             except InputError as error:
                 self.problems.add(
                     error.message, line=setting.line, key=setting.name, hint=error.hint
                 )
 
-    def _read_one(self, setting: Setting) -> Iterator[tuple[str, str, int]]:
+    def _read_one(self, setting: Setting, kb_base: int) -> Iterator[tuple[str, str, int]]:
         option = self._table.find(setting.name)
         if option is None:
             check_option(self._table, setting.name, "1")
             return
-        read = read_value(option, setting.value)
+        if option.name in _LOGS:
+            self._leave_out_log(option.name, setting)
+            return
+        read = read_value(option, setting.value, kb_base=kb_base)
         if read.surprise:
             self._note(setting.line, read.surprise)
-        if option.name in _LOGS and "/" in read.value and not self._allow_exec:
-            raise InputError("a log path leaves the Run's folder", hint="leave the option out")
-        if option.name == "name" or (option.name == "kb_base" and read.value != "1024"):
-            raise InputError(f"{option.name} can't be kept", hint="leave it out, write bytes")
-        if option.name in _DROPPED:
-            self._note(setting.line, f"{option.name} is left out: {OWN[option.name]}")
-            return
-        if option.name not in OWN and option.name not in _PLACES:
+        if option.name in OWN:
+            if option.name not in _KEPT_APART:
+                raise InputError(f"{option.name} can't be kept", hint=OWN[option.name])
+            check_text(read.value)
+        elif option.name not in _PLACES:
             check_option(self._table, option.name, read.value, allow_exec=self._allow_exec)
         yield option.name, read.value, setting.line
+
+    def _leave_out_log(self, name: str, setting: Setting) -> None:
+        """Note that logs are volbench's own; a path out of the Run's folder is refused."""
+        if "/" in (setting.value or "") and not self._allow_exec:
+            raise InputError("a log path leaves the Run's folder", hint="leave the option out")
+        self._note(setting.line, f"{name} is left out: {OWN[name]}")
 
     def _settle(self, section: _Section) -> None:
         """Find a section's volume and take away what the profile says in other ways."""
@@ -134,8 +155,17 @@ class _Importer:
         except InputError as error:
             line = section.lines.get("filename", section.lines.get("directory", section.line))
             self.problems.add(error.message, line=line, key=section.name, hint=error.hint)
+        on_file = section.place.filename is not None or "uri" not in section.options
         for name in _PLACES:
             section.options.pop(name, None)
+        creates = section.options.pop("allow_file_create", "1") == "1"
+        if not creates and on_file and not is_device(section.place.target):
+            self.problems.add(
+                "allow_file_create=0 can't be kept for files",
+                line=section.lines["allow_file_create"],
+                key="allow_file_create",
+                hint="leave it out; volbench sets it for devices",
+            )
         if section.place.filename is not None:
             section.options["filename"] = section.place.filename
         section.note = section.options.pop("description", "")
@@ -143,11 +173,14 @@ class _Importer:
     def _rename(self, sections: list[_Section]) -> None:
         """Give every section a name that a profile can have, without moving its files."""
         taken: set[str] = set()
+        known: dict[str, str] = {}
         for section in sections:
+            self._follow(section, known)
             name = re.sub(r"[^A-Za-z0-9_-]+", "_", section.name)[:90] or "job"
             while name in taken:
                 name += "_2"
             taken.add(name)
+            known[section.name] = name
             if name == section.name:
                 continue
             self._note(section.line, f"section {section.name!r} is called {name}")
@@ -161,16 +194,33 @@ class _Importer:
                 section.options["filename_format"] = f"{section.name}.$jobnum.$filenum"
             section.name = name
 
+    def _follow(self, section: _Section, known: dict[str, str]) -> None:
+        """Let wait_for name the section as it is called now; it has to stand above."""
+        wanted = section.options.get("wait_for")
+        if wanted is None:
+            return
+        if wanted not in known:
+            self.problems.add(
+                f"no section {wanted!r} stands above this one",
+                line=section.lines["wait_for"],
+                key="wait_for",
+                hint="fio refuses it too",
+            )
+        section.options["wait_for"] = known.get(wanted, wanted)
+
     def profile(self, sections: list[_Section], path: str) -> Profile:
         """Return the profile of settled sections."""
         groups = self._groups(sections)
-        targets = list(dict.fromkeys(section.place.target for section in sections))
+        touched = (section.place.target for section in sections if section.place.target)
+        targets = list(dict.fromkeys(touched)) or ["."]
         roles = {target: "data" if i == 1 else f"data{i}" for i, target in enumerate(targets, 1)}
         common = {
             name: value
             for name, value in sections[0].options.items()
-            if all(section.options.get(name) == value for section in sections)
-            and (len(sections) > 1 and name != "filename")
+            if len(sections) > 1
+            and name != "wait_for"
+            and all(section.options.get(name) == value for section in sections)
+            and not any(_order_counts(name, section.options) for section in sections)
         }
         jobs = tuple(self._job(group, common, roles) for group in groups)
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).stem).strip("-") or "imported"
@@ -197,6 +247,13 @@ class _Importer:
 
     def _check_late(self, section: _Section, groups: list[list[_Section]]) -> None:
         """Check what means something else once a section has a process of its own."""
+        if section.options.get("exit_what") == "all":
+            self.problems.add(
+                "exit_what=all ends jobs behind a stonewall too, which can't be kept",
+                line=section.lines["exit_what"],
+                key="exit_what",
+                hint="leave it out",
+            )
         if section.options.get("startdelay", "0s") != "0s":
             self.problems.add(
                 "startdelay after a stonewall counts from the start of the whole job file",
@@ -211,7 +268,8 @@ class _Importer:
 
     def _job(self, group: list[_Section], common: dict[str, str], roles: dict[str, str]) -> Job:
         first = group[0]
-        if len({section.place.target for section in group}) > 1:
+        targets = {section.place.target for section in group} - {""}
+        if len(targets) > 1:
             self.problems.add(
                 f"{' and '.join(section.name for section in group)} run together on several "
                 "volumes; a Run has one",
@@ -220,7 +278,7 @@ class _Importer:
             )
         own = [_without(section.options, common) for section in group]
         note = "; ".join(section.note for section in group if section.note)
-        role = roles[first.place.target]
+        role = roles[targets.pop()] if targets else next(iter(roles.values()))
         if len(group) == 1:
             return Job(name=first.name, role=role, note=note, options=own[0])
         named = {section.name: options for section, options in zip(group, own, strict=True)}
@@ -232,3 +290,19 @@ class _Importer:
 
 def _without(options: dict[str, str], common: dict[str, str]) -> Options:
     return {name: value for name, value in options.items() if name not in common}
+
+
+def _kb_base(text: SectionText, shared: dict[str, tuple[str, int]]) -> int:
+    """Return what a kilobyte is in a section: fio reads kb_base before anything else."""
+    own = [setting.value for setting in text.settings if setting.name == "kb_base"]
+    value = own[-1] if own else shared.get("kb_base", ("1024", 0))[0]
+    return 1000 if (value or "").strip() == "1000" else 1024
+
+
+def _rivals(name: str) -> frozenset[str]:
+    """Return the options, this one among them, whose earlier values an option makes void."""
+    return frozenset({name}.union(*(family for family in _EXCLUSIVE if name in family)))
+
+
+def _order_counts(name: str, options: dict[str, str]) -> bool:
+    return any(name in family and len(family & options.keys()) > 1 for family in _ORDERED)

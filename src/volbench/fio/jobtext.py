@@ -46,11 +46,15 @@ class SectionText:
         return self.name.startswith("global")
 
 
-def split_sections(text: str, problems: Problems) -> list[SectionText]:
+def split_sections(text: str, problems: Problems, notices: list[str]) -> list[SectionText]:
     """Return the sections of a job file in order.
 
-    ``#`` and ``;`` start a comment anywhere in a line, also in a value, as fio reads them. What fio
-    would read in another way than it looks becomes a problem.
+    ``#`` and ``;`` start a comment anywhere in a line, also in a value, as fio reads them.
+
+    Args:
+        text: of the whole file.
+        problems: takes what fio would refuse, or read as something that can't be kept.
+        notices: takes the values that a comment sign cuts.
     """
     sections: list[SectionText] = []
     if text.startswith("\ufeff"):
@@ -60,11 +64,10 @@ def split_sections(text: str, problems: Problems) -> list[SectionText]:
         if len(whole.encode()) > _LINE_LIMIT:
             problems.add(f"longer than the {_LINE_LIMIT} bytes fio reads", line=number)
             continue
-        line = re.split(r"[#;]", whole, maxsplit=1)[0].strip()
-        if len(line) < len(whole.strip()) and line.startswith("[") and "]" not in line:
-            problems.add("a comment sign cuts this section's name", line=number)
-        elif line.startswith("["):
-            sections.append(SectionText(line[1:].partition("]")[0], number))
+        kept = re.split(r"[#;]", whole, maxsplit=1)[0]
+        line = kept.strip()
+        if line.startswith("["):
+            sections.append(SectionText(_header(line, number, problems), number))
         elif line and not sections:
             problems.add(
                 "stands before the first section; fio refuses it",
@@ -73,7 +76,24 @@ def split_sections(text: str, problems: Problems) -> list[SectionText]:
             )
         elif line:
             _add_setting(sections[-1], line, number, problems)
+            if kept != whole and kept == kept.rstrip():
+                notices.append(
+                    f"{problems.path}:{number}: fio ends the line at {whole[len(kept)]!r}"
+                    f" and reads {line!r}"
+                )
     return sections
+
+
+def _header(line: str, number: int, problems: Problems) -> str:
+    """Return the name between the brackets; fio drops the last character whatever it is."""
+    name = line[1:].removesuffix("]")
+    if not line.endswith("]") or not name or "]" in name or name != name.strip():
+        problems.add(
+            f"{line!r} is no clean section header",
+            line=number,
+            hint="write it like [job1], without comment signs or blanks at its ends",
+        )
+    return name
 
 
 def _add_setting(section: SectionText, line: str, number: int, problems: Problems) -> None:

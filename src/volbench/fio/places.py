@@ -16,7 +16,7 @@ class Place:
     """Where a section works.
 
     Attributes:
-        target: of the volume.
+        target: of the volume; empty when the engine touches none.
         filename: plain names inside a directory volume; None for fio's own names or a device.
     """
 
@@ -36,7 +36,7 @@ def find_place(options: dict[str, str]) -> Place:
     if options.get("ioengine") == "nbd" and "uri" in options:
         return Place(options["uri"])
     if options.get("ioengine") in _ENGINES_WITHOUT_FILES:
-        return Place(".")
+        return Place("")
     folders = _parts(options.get("directory", ""))
     if len(folders) > 1:
         raise InputError("several directories are several volumes", hint="make a job for each")
@@ -45,7 +45,7 @@ def find_place(options: dict[str, str]) -> Place:
         return Place(folder or ".")
     # fio puts a directory before any filename, even an absolute one.
     paths = [f"{folder}/{name}" if folder else name for name in _parts(options["filename"])]
-    if any(_is_device(path) for path in paths):
+    if any(is_device(path) for path in paths):
         if len(paths) > 1:
             raise InputError("several devices are several volumes", hint="make a job for each")
         return Place(paths[0])
@@ -55,6 +55,8 @@ def find_place(options: dict[str, str]) -> Place:
     names = [PurePosixPath(path).name for path in paths]
     if any(":" in name for name in names):
         raise InputError("a file name with a colon can't be kept", hint="rename the file")
+    if ".." in names:
+        raise InputError("a file can't be called ..", hint="name a file")
     return Place(parents.pop(), ":".join(names))
 
 
@@ -63,5 +65,7 @@ def _parts(text: str) -> list[str]:
     return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text) if part]
 
 
-def _is_device(path: str) -> bool:
-    return PurePosixPath(path).is_relative_to("/dev")
+def is_device(path: str) -> bool:
+    """Tell whether a path means a device: everything under /dev but shared memory."""
+    place = PurePosixPath(path)
+    return place.is_relative_to("/dev") and not place.is_relative_to("/dev/shm")  # noqa: S108 - a path to look at

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from volbench import __version__
 from volbench.errors import InputError
 from volbench.fio.files import access_of
+from volbench.fio.options import shipped_table
 from volbench.model.run import Run, Section
 from volbench.model.target import VolumeKind
 
@@ -16,7 +17,10 @@ LOG_PREFIX = "series"
 
 _LINE_LIMIT = 8191
 _FILENAME_LIMIT = 4096
-_UNSAFE = re.compile(r"[#;\x00-\x1f\x7f]|\$\{")
+_UNSAFE = re.compile(
+    r"[#;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\$\{|\$(?:ncpus|mb_memory|pagesize)"
+)
+_ALLOWED_NAME = re.compile(r"(?!include)[A-Za-z0-9_-]+")
 _ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
 _NO_FILES = frozenset({"null", "cpuio", "net", "netsplice"})
 _SEEDS = ("randrepeat", "allrandrepeat", "randseed")
@@ -38,7 +42,7 @@ def render(run: Run, *, measuring: bool = True) -> str:
         "[global]",
         # Without threads fio's workers are processes that outlive a killed fio.
         "thread=1",
-        *(_line(name, value) for name, value in run.options.items() if _shared(name)),
+        *(_line(name, value) for name, value in run.options.items() if _shared(run, name)),
         *(_measuring(run) if measuring else ()),
     ]
     for section in run.sections:
@@ -46,14 +50,25 @@ def render(run: Run, *, measuring: bool = True) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shared(name: str) -> bool:
-    """Tell whether an option may stand in [global]; filename there overruns a buffer (#2151)."""
-    return name not in {"filename", "thread"}
+def _shared(run: Run, name: str) -> bool:
+    """Tell whether an option may stand in [global].
+
+    filename there overruns a buffer (#2151); an engine's own option is refused there without it.
+    """
+    engines = _engines(name)
+    return name not in {"filename", "thread"} and (
+        not engines or run.options.get("ioengine") in engines
+    )
+
+
+def _engines(name: str) -> tuple[str, ...]:
+    option = shipped_table().options.get(name)
+    return option.engines if option else ()
 
 
 def _head(run: Run) -> Iterator[str]:
     """Yield comments that say what this is; text of others is reduced to harmless characters."""
-    yield f"# volbench {__version__}: profile {run.profile}, job {run.job}"
+    yield f"# volbench {__version__}: profile {_plain(run.profile)}, job {_plain(run.job)}"
     if run.note:
         yield f"# {_plain(run.note)}"
     yield "# rerun it with: fio <this file>"
@@ -69,8 +84,10 @@ def _measuring(run: Run) -> Iterator[str]:
     yield "# added by volbench for reporting"
     yield "lat_percentiles=1"
     yield "clat_percentiles=1"
+    yield "slat_percentiles=1"
     if run.sample_s:
-        yield f"log_avg_msec={round(run.sample_s * 1000)}"
+        # 0 would log every single I/O, which costs memory and changes what is measured.
+        yield f"log_avg_msec={max(1, round(run.sample_s * 1000))}"
         yield "log_unix_epoch=1"
         yield f"write_bw_log={LOG_PREFIX}"
         yield f"write_iops_log={LOG_PREFIX}"
@@ -79,14 +96,30 @@ def _measuring(run: Run) -> Iterator[str]:
     if not used.intersection(_SEEDS):
         yield "# added by volbench: other random offsets in each repeat, the same in a rerun"
         yield "randrepeat=0"
-        yield f"randseed={run.seed}"
+        # fio multiplies with it: 0 would give all clones the same offsets.
+        yield f"randseed={run.seed or 1}"
 
 
 def _section(run: Run, section: Section) -> Iterator[str]:
-    for name, value in section.options.items():
-        if name not in {"filename", "thread"}:
+    exported = run.volume.kind is VolumeKind.NBD and not _is_without_files(run, section)
+    for name, value in {**_inherited(run, section), **section.options}.items():
+        if name not in {"filename", "thread"} and not (exported and name == "ioengine"):
             yield _line(name, value)
     yield from _place(run, section)
+
+
+def _inherited(run: Run, section: Section) -> dict[str, str]:
+    """Return options of the section's own engine that can't stand in [global]."""
+    engine = run.effective(section).get("ioengine", "")
+    return {
+        name: value
+        for name, value in run.options.items()
+        if engine in _engines(name) and not _shared(run, name)
+    }
+
+
+def _is_without_files(run: Run, section: Section) -> bool:
+    return run.effective(section).get("ioengine") in _NO_FILES
 
 
 def _place(run: Run, section: Section) -> Iterator[str]:
@@ -94,7 +127,7 @@ def _place(run: Run, section: Section) -> Iterator[str]:
     options = run.effective(section)
     target = run.volume.target
     match run.volume.kind:
-        case _ if options.get("ioengine") in _NO_FILES:
+        case _ if _is_without_files(run, section):
             return
         case VolumeKind.NBD:
             yield _line("ioengine", "nbd")
@@ -106,11 +139,23 @@ def _place(run: Run, section: Section) -> Iterator[str]:
         case VolumeKind.FILE:
             yield _line("filename", escape_colons(target))
         case VolumeKind.DIRECTORY if "filename" in options:
-            folder = escape_colons(target.rstrip("/"))
-            names = options["filename"].split(":")
-            yield _line("filename", ":".join(f"{folder}/{name}" for name in names))
+            # Named apart, a missing directory is an error; fio would create a file's parents.
+            yield _line("directory", escape_colons(target))
+            yield _line("filename", _plain_names(options["filename"]))
         case VolumeKind.DIRECTORY:
             yield _line("directory", escape_colons(target))
+            _plain_names(options.get("filename_format", "job"))
+
+
+def _plain_names(names: str) -> str:
+    """Return file names after a last check that none leaves the volume's directory."""
+    parts = names.split(":")
+    if not all(parts) or {"..", ".", "-"} & {*parts} or "/" in names or "\\" in names:
+        raise InputError(
+            f"{names!r} are no plain names inside the volume",
+            hint="name the place with --on ROLE=PATH and the file by its name alone",
+        )
+    return names
 
 
 def escape_colons(path: str) -> str:
@@ -130,8 +175,11 @@ def _header(name: str) -> str:
 def _line(name: str, value: str) -> str:
     """Return ``name=value`` after a last check that fio will read exactly this."""
     line = f"{name}={value}"
-    if _UNSAFE.search(line):
-        raise InputError(f"{line!r} can't stand in a job file", hint="leave out # ; and ${}")
+    if not _ALLOWED_NAME.fullmatch(name) or _UNSAFE.search(value) or value != value.strip():
+        raise InputError(
+            f"{line!r} can't stand in a job file",
+            hint="leave out # ; ${} $ncpus, control characters and blanks at the ends",
+        )
     limit = _FILENAME_LIMIT if name == "filename" else _LINE_LIMIT
     if len(line.encode()) >= limit:
         raise InputError(f"{name} is longer than the {limit} bytes fio reads", hint="shorten it")

@@ -10,15 +10,34 @@ import re
 from collections.abc import Callable
 
 from volbench.errors import InputError
-from volbench.model.option import OWN, RISKY, Option, OptionKind, OptionTable, nearest
+from volbench.model.option import (
+    FOREIGN_ENGINES,
+    OWN,
+    RISKY,
+    Option,
+    OptionKind,
+    OptionTable,
+    nearest,
+)
 from volbench.units import parse_duration, parse_size
 
 _FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f\u0085\u2028\u2029]")
 _SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
-_PERCENT = re.compile(r"\d+(\.\d+)?%")
+_PERCENT = re.compile(r"\d+%")
 _ZONES = re.compile(r"\d+z")
+
+_SHARES = frozenset({"size", "io_size", "offset", "offset_increment", "zoneskip"})
+"""Options that also take a share of the file (``50%``) or zones (``4z``)."""
+
+TRIPLES = frozenset(
+    {
+        *("bs", "ba", "bsrange", "bssplit", "rate", "rate_min", "rate_iops", "rate_iops_min"),
+        *("percentage_random", "cmdprio", "cmdprio_class", "cmdprio_percentage"),
+    }
+)
+"""Options that take a value each for reads, writes and trims (fio HOWTO, "comma-separated")."""
 
 
 def check_text(value: str) -> str:
@@ -80,26 +99,33 @@ def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec
         _check_engine(table, value, allow_exec=allow_exec)
     if option.name == "filename":
         for part in value.split(":"):
-            if not part or part.startswith("/") or ".." in part.split("/") or "/" in part:
+            if part in {"", ".", "..", "-"} or "/" in part or "\\" in part:
                 raise InputError(
                     f"filename {value!r} is no plain name inside the volume",
                     hint="name the place with --on ROLE=PATH and the file by its name alone",
                 )
     if option.name == "filename_format" and ("/" in value or ".." in value):
         raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
+    if option.name == "mem" and "/" in value and not allow_exec:
+        raise InputError(
+            f"mem {value!r} is refused: its file lies outside the Run's folder",
+            hint="if you trust this profile, allow it with --allow-exec",
+        )
+    if option.name in {"bs", "ba"} and "0" in value.split(","):
+        raise InputError(f"{option.name} must be at least 1 byte", hint="write it like 4k")
     if option.name == "numjobs" and value == "0":
         raise InputError("numjobs must be at least 1", hint="fio fails with 0")
 
 
 def _check_engine(table: OptionTable, value: str, *, allow_exec: bool) -> None:
-    if value.startswith("external:") or value == "exec":
-        if not allow_exec:
-            raise InputError(
-                f"ioengine {value!r} is refused: it runs foreign code",
-                hint="if you trust this profile, allow it with --allow-exec",
-            )
-        return
-    if value not in table.engines:
+    external = value.startswith("external:")
+    reason = "it runs foreign code" if external else FOREIGN_ENGINES.get(value)
+    if reason and not allow_exec:
+        raise InputError(
+            f"ioengine {value!r} is refused: {reason}",
+            hint="if you trust this profile, allow it with --allow-exec",
+        )
+    if not external and value not in table.engines:
         near = nearest(value, list(table.engines))
         raise InputError(
             f"this fio has no ioengine {value!r}",
@@ -130,10 +156,14 @@ def _text(_option: Option, text: str) -> str:
 
 
 def _sizes(option: Option, text: str) -> str:
-    return ",".join(_size(part) if part else "" for part in _up_to_three(option, text))
+    return ",".join(_size(option, part) if part else "" for part in _up_to_three(option, text))
 
 
-def _size(text: str) -> str:
+def _size(option: Option, text: str) -> str:
+    if text.endswith(("%", "z")) and option.name not in _SHARES:
+        raise InputError(f"{text!r} is no size", hint="write it like 4k or 4096")
+    if text.endswith("%") and not _PERCENT.fullmatch(text):
+        raise InputError(f"{text!r} is no whole percentage", hint="fio would drop the fraction")
     if _PERCENT.fullmatch(text) or _ZONES.fullmatch(text):
         return text
     return str(parse_size(text))
@@ -141,6 +171,8 @@ def _size(text: str) -> str:
 
 def _up_to_three(option: Option, text: str) -> list[str]:
     parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 1 and option.name not in TRIPLES:
+        raise InputError(f"{text!r} has {len(parts)} values", hint=f"{option.name} takes one")
     if len(parts) > 3:
         raise InputError(
             f"{text!r} has {len(parts)} values", hint=f"{option.name} takes read,write,trim"
@@ -196,6 +228,8 @@ def render_duration(seconds: float) -> str:
 def _microseconds(_option: Option, text: str) -> str:
     if text.isdecimal():
         return text
+    if text[-1].isdecimal():
+        raise InputError(f"{text!r} is no whole number of microseconds", hint="write it like 100us")
     value = parse_duration(text) * 1_000_000
     if abs(value - round(value)) > 1e-3:
         raise InputError(f"{text!r} is not a whole number of microseconds", hint="round it")

@@ -100,8 +100,6 @@ RISKY: Mapping[str, str] = {
     "read_iolog": _WRITES,
     "merge_blktrace_file": _WRITES,
     "opendir": "it takes every file below a folder as a target",
-    "lockfile": _WRITES,
-    "lockmem_file": _WRITES,
     "verify_state_save": _WRITES,
     "verify_state_load": _WRITES,
     "uid": "it changes the user that does the I/O",
@@ -111,10 +109,26 @@ RISKY: Mapping[str, str] = {
     "ioscheduler": "it changes a setting of the device",
     "replay_redirect": "it sends I/O to another device",
     "allow_mounted_write": "it takes away fio's own check for mounted devices",
-    "mem": "a huge-page file may lie outside the Run's folder",
+    "donorname": _WRITES,
     "include": "it reads another job file",
 }
 """Options that run a program or leave the Run's folder, with the reason; need ``--allow-exec``."""
+
+_LAYOUT = "volbench reads its logs in one layout"
+
+FOREIGN_ENGINES: Mapping[str, str] = {
+    "exec": _RUNS,
+    **dict.fromkeys(
+        ("rbd", "rados", "gfapi", "gfapi_async", "libhdfs", "http", "dfs", "nfs"),
+        "it works on remote storage that is not the volume",
+    ),
+    **dict.fromkeys(
+        ("net", "netsplice", "rdma", "librpma_apm", "librpma_gpspm"),
+        "it sends data to another host",
+    ),
+    "e4defrag": "it works on a second file",
+}
+"""ioengines that run programs or leave the volume, with the reason; need ``--allow-exec``."""
 
 OWN: Mapping[str, str] = {
     "name": "name the job in `jobs`",
@@ -130,6 +144,19 @@ OWN: Mapping[str, str] = {
     "log_hist_msec": "set `sample`",
     "log_unix_epoch": "set `sample`",
     "log_alternate_epoch": "set `sample`",
+    "log_offset": _LAYOUT,
+    "log_prio": _LAYOUT,
+    "log_issue_time": _LAYOUT,
+    "log_max_value": _LAYOUT,
+    "log_window_value": _LAYOUT,
+    "log_entries": "set `sample`",
+    "log_hist_coarseness": "set `sample`",
+    "log_alternate_epoch_clock_id": "set `sample`",
+    "log_compression_cpus": "logs are compressed when the Run ends",
+    "bwavgtime": "set `sample`; the windows of the logs follow it",
+    "iopsavgtime": "set `sample`; the windows of the logs follow it",
+    "stats": "a job that must not count can be a phase",
+    "profile": "write the jobs themselves",
     "log_compression": "logs are compressed when the Run ends",
     "log_store_compressed": "logs are compressed when the Run ends",
     "allow_file_create": "volbench sets it from the kind of the volume",
