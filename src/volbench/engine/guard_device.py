@@ -181,6 +181,11 @@ def _under_loop(executor: Executor, device: BlockDevice) -> _Reason | None:
 def _member(executor: Executor, device: BlockDevice) -> _Reason | None:
     for part in (device, *partitions(executor, device)):
         found = read_signature(executor, part.node)
+        if not found.known:
+            return (
+                f"can't be searched for signatures of LVM, RAID and their kin: {part.node}",
+                f"see what blkid says: blkid -p {part.node} (it is part of util-linux)",
+            )
         owned = found.usage == "raid" or found.type.endswith("_member")
         if owned or found.type in _OWNED_TYPES:
             return (
