@@ -146,10 +146,12 @@ def format_latency(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration for people: ``45s``, ``5m 00s``, ``2h 05m``, ``3d 04h``."""
+    """Return a duration for people: ``1.5s``, ``45s``, ``5m 00s``, ``2h 05m``, ``3d 04h``."""
     whole = round(seconds)
+    if seconds < 9.95:
+        return f"{seconds:.2g}s"
     if whole < 60:
-        return f"{whole}s" if seconds >= 1 or seconds == 0 else f"{seconds:.2g}s"
+        return f"{whole}s"
     if whole < 3600:
         return f"{whole // 60}m {whole % 60:02d}s"
     if whole < 86400:

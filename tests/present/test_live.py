@@ -124,7 +124,7 @@ def test_each_busy_direction_has_its_rates() -> None:
             lat_mean_s=0.00025,
         )
     )
-    assert "read 1.23k IOPS 5 MB/s  write 950 IOPS 3.9 MB/s  latency 250 us" in text
+    assert "read 1.23k IOPS 5 MB/s  write 950 IOPS 3.9 MB/s  device 250 us" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
 

@@ -12,6 +12,7 @@ from volbench.engine.prepare import Prepared
 from volbench.engine.stop import stop_on_signals
 from volbench.execute.protocol import Executor
 from volbench.model.run import Campaign
+from volbench.plan.estimate import expected_s
 from volbench.present.live import listener_for
 from volbench.present.tables import runs_table, show_table, summary_table
 from volbench.store.layout import Layout
@@ -33,16 +34,25 @@ def execute(executor: Executor, layout: Layout, campaign: Campaign, *, settings:
                 around=Surroundings(executor, listener, stop),
             )
     finally:
-        show_table(summary_table(open_campaign(layout.root).summary()))
+        opened = open_campaign(layout.root)
+        show_table(summary_table(opened.summary(), states=opened.runs))
         click.echo(f"campaign folder: {layout.root}", err=True)
 
 
 def show_plan(prepared: Prepared) -> None:
-    """Print what would run, in order, with time and bytes."""
-    show_table(runs_table(prepared.campaign))
+    """Print what would run, in order, with time and bytes as far as the plan tells."""
+    runs = prepared.campaign.runs
+    known = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
+    show_table(runs_table(prepared.campaign, expected_s=known))
     estimate = prepared.estimate
     time = (
-        "unknown" if estimate.total_s is None else f"at least {format_duration(estimate.total_s)}"
+        "only sizes bound it"
+        if estimate.total_s is None
+        else (f"at least {format_duration(estimate.total_s)}")
     )
-    written = "unknown" if estimate.bytes_written is None else format_size(estimate.bytes_written)
-    click.echo(f"{estimate.runs} Runs, time: {time}, written: {written} bytes")
+    written = (
+        "only time bounds it"
+        if estimate.bytes_written is None
+        else (f"at most {format_size(estimate.bytes_written)}")
+    )
+    click.echo(f"Time: {time}. Bytes written: {written}.")

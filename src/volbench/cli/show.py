@@ -16,14 +16,15 @@ from volbench.present.tables import show_table, states_table, summary_table
 @click.command("show")
 @CAMPAIGN
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON records.")
-def command(campaign: Path, *, as_json: bool) -> None:
+@click.option("--runs", "by_run", is_flag=True, help="Every Run with its state and why.")
+def command(campaign: Path, *, as_json: bool, by_run: bool) -> None:
     """Show the results of the campaign in DIR, with the state of every Run that has no result."""
     opened = open_campaign(campaign)
     if as_json:
         with binary_output("-", default_name="summary.json") as sink:
             export_frame(opened.summary(), frame_name="summary", format="json", into=sink)
         return
-    show_table(summary_table(opened.summary()))
-    unfinished = {run: note for run, note in opened.runs.items() if note.state != "finished"}
-    if unfinished:
-        show_table(states_table(unfinished))
+    if by_run:
+        show_table(states_table(opened.runs))
+        return
+    show_table(summary_table(opened.summary(), states=opened.runs))

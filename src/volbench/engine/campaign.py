@@ -23,6 +23,7 @@ from volbench.model.event import (
     RunStarted,
 )
 from volbench.model.profile import Phase
+from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Campaign, OnError, Run, RunState
 from volbench.plan.estimate import deadline_s, expected_s
 from volbench.store.archive import hold_campaign, sync_folder, write_atomic
@@ -204,7 +205,7 @@ class _Execution:
             facts = probe_volume(self._around.executor, run.volume)
             write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
             self._scratch.expect(files)
-            end = self._execute(run, folder)
+            end = self._execute(run, folder, facts)
         except RefusedError as error:
             self._end(run, RunEnd(RunState.FAILED, f"refused: {error.message}"))
             raise
@@ -214,18 +215,25 @@ class _Execution:
         self._end(run, end)
         return end
 
-    def _execute(self, run: Run, folder: RunFolder) -> RunEnd:
+    def _execute(self, run: Run, folder: RunFolder, facts: VolumeFacts) -> RunEnd:
         def note_start(process: Process) -> None:
             identity = identify(self._around.executor, process.pid)
             self._journal.write("run", run=run.id, state=RunState.RUNNING, process=identity)
 
+        major, minor = facts.major, facts.minor
+        device = None if major is None or minor is None else (major, minor)
         return run_single(
             self._around.executor,
             run,
             folder,
             fio=self._settings.fio,
             deadline_s=deadline_s(run, grace_s=self._settings.grace_s),
-            watcher=Watcher(self._around.listener, self._around.stop, note_start),
+            watcher=Watcher(
+                self._around.listener,
+                self._around.stop,
+                device,
+                note_start,
+            ),
         )
 
     def _fresh_folder(self, run: Run) -> RunFolder:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench.engine.commands import Command, command_of, expected_of
+from volbench.engine.pulse import Pulse
 from volbench.engine.stop import Stop
 from volbench.engine.watch import Ending, Watched, watch
 from volbench.errors import OutputError
@@ -48,11 +49,13 @@ class Watcher:
     Attributes:
         listener: told about progress.
         stop: the user's wish.
+        device: number of the block device beneath the volume, for live latency.
         on_start: called with the process right after it was started.
     """
 
     listener: Listener
     stop: Stop
+    device: tuple[int, int] | None = None
     on_start: Callable[[Process], None] = field(default=lambda _process: None)
 
 
@@ -90,7 +93,7 @@ def run_single(
         process,
         deadline_s=deadline_s,
         stop=watcher.stop,
-        on_output=_teller(run, command, watcher.listener),
+        on_output=_teller(run, command, watcher, Pulse(executor, watcher.device)),
     )
     end = judge(run, folder, watched, version=command.version)
     _compress_logs(folder.path)
@@ -105,7 +108,9 @@ def _tool_version(executor: Executor, run: Run, *, fio: str) -> str:
     return executor.run([fio, "--version"]).stdout.strip()
 
 
-def _teller(run: Run, command: Command, listener: Listener) -> Callable[[str, float], None]:
+def _teller(
+    run: Run, command: Command, watcher: Watcher, pulse: Pulse
+) -> Callable[[str, float], None]:
     """Return what turns output of the process into progress events."""
     reader = ProgressReader(total_s=command.expected_s)
     last = Progress(0.0, command.expected_s)
@@ -113,8 +118,8 @@ def _teller(run: Run, command: Command, listener: Listener) -> Callable[[str, fl
     def tell(text: str, elapsed_s: float) -> None:
         nonlocal last
         glance = reader.feed(text, elapsed_s=elapsed_s) if run.tool is Tool.FIO else None
-        last = glance or Progress(**{**vars(last), "elapsed_s": elapsed_s})
-        listener(RunProgress(run, last))
+        last = replace(glance or last, elapsed_s=elapsed_s, lat_mean_s=pulse.latency_s(elapsed_s))
+        watcher.listener(RunProgress(run, last))
 
     return tell
 

@@ -16,6 +16,8 @@ class Progress:
         elapsed_s: since the process started.
         total_s: expected length; None when only the data's size bounds it.
         state: ``layout``, ``ramp`` or ``run``.
+        lat_mean_s: of the block device beneath the volume over about the last second, as the kernel
+            counts; None when unknown or nothing completed.
         read_iops: None when the tool has not said; 0 when it said nothing completes.
     """
 

@@ -315,6 +315,6 @@ def _rates(seen: _Active, *, alone: bool) -> Text:
     if not told:
         parts.append(f"{_UNKNOWN} IOPS")
     if progress.lat_mean_s is not None:
-        parts.append(f"latency {format_latency(progress.lat_mean_s)}")
+        parts.append(f"device {format_latency(progress.lat_mean_s)}")
     name = "" if alone else f"{printable(seen.run.id)}: "
     return Text("  " + name + "  ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")

@@ -215,14 +215,15 @@ def _add(table: Table, *cells: str | Text) -> None:
 
 def _distinguishing(rows: Sequence[Row]) -> list[str]:
     """Return the identity columns that tell rows apart beyond the job."""
-    columns = ("host", "profile", "role", "phase", "repeat")
+    columns = ("host", "profile", "role", "repeat")
     return [name for name in columns if len({str(row.get(name)) for row in rows}) > 1]
 
 
 def _result_cells(row: Row) -> list[str | Text]:
     """Return the cells of one result from the job to the status."""
+    phase = text(row, "phase", missing=Phase.MEASURED.value)
     cells: list[str | Text] = [
-        job_label(row),
+        job_label(row) + ("" if phase == Phase.MEASURED.value else f" ({phase})"),
         pattern(row),
         size(row, "block_bytes"),
         whole(row, "iodepth"),
