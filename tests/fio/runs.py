@@ -1,0 +1,71 @@
+"""Runs to render, and fio itself, for the tests of this package and of what stands on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from volbench.fio.output import parse_output
+from volbench.fio.render import render
+from volbench.model.result import RunOutput
+from volbench.model.run import Run, Section
+from volbench.model.target import Volume, VolumeKind
+
+Options = dict[str, str]
+
+
+def run_on(
+    target: str | Path,
+    kind: VolumeKind = VolumeKind.DIRECTORY,
+    *sections: Section,
+    options: Options | None = None,
+    sample_s: float = 1.0,
+) -> Run:
+    """Return a Run of sections on a volume; without sections, one called ``j``."""
+    return Run(
+        id="001-j-r1",
+        profile="p",
+        job="j",
+        volume=Volume(role="data", kind=kind, target=str(target)),
+        seed=42,
+        options=options or {},
+        sections=sections or (Section(name="j"),),
+        sample_s=sample_s,
+    )
+
+
+def section(name: str = "j", **options: str | int) -> Section:
+    """Return a section with options."""
+    return Section(name=name, options={key: str(value) for key, value in options.items()})
+
+
+def fio(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the installed fio to its end."""
+    return subprocess.run(
+        ["fio", *map(str, arguments)],
+        cwd=cwd,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(cwd)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def accepted(text: str, folder: Path) -> str:
+    """Return what fio says against a job file; empty when it takes it."""
+    job_file = folder / "parse.fio"
+    job_file.write_text(text, encoding="utf-8")
+    done = fio("--parse-only", job_file, cwd=folder)
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def really_run(run: Run, folder: Path, *, measuring: bool = True) -> RunOutput:
+    """Run fio on the rendered job file and return what it reported; it must succeed."""
+    (folder / "job.fio").write_text(render(run, measuring=measuring), encoding="utf-8")
+    done = fio("--output-format=json+", "--output=out.json", "job.fio", cwd=folder)
+    text = (folder / "out.json").read_text()
+    assert done.returncode == 0, done.stderr + text[:2000]
+    return parse_output(text)
