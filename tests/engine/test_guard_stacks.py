@@ -7,7 +7,9 @@ import pytest
 from tests.engine.conftest import refusal
 from tests.engine.machines import Server
 from volbench.engine.probe import find_volume
-from volbench.execute.protocol import Completed
+from volbench.errors import InputError
+from volbench.execute.fake import FakeExecutor
+from volbench.execute.protocol import Completed, FileStat
 
 
 @pytest.fixture
@@ -175,3 +177,20 @@ def test_nothing_is_started_but_readers(server: Server) -> None:
     refusal(server.machine, "/dev/sdb")
     assert {argv[0] for argv in server.machine.ran} == {"/usr/bin/blkid", "/usr/bin/od"}
     assert all("-w" not in argv for argv in server.machine.ran)
+
+
+def test_what_is_hidden_from_an_ordinary_user_is_no_hindrance(server: Server) -> None:
+    """A loop file or mount source in a folder of root's does not stop what has nothing to do."""
+
+    class Hiding(FakeExecutor):
+        def stat(self, path: str) -> FileStat | None:
+            if path.startswith("/root/"):
+                raise InputError(f"{path} can't be examined: Permission denied")
+            return super().stat(path)
+
+    server.mount("28 27 0:30 / /archive rw - fuse.archive /root/archive rw")
+    server.disk("loop0", (7, 0), loop__backing_file="/root/image")
+    server.machine.files["/proc/swaps"] += "/root/swap file 1024 0 -2\n"
+    hiding = Hiding(**vars(server.machine))
+    assert refusal(hiding, "/dev/sdb") == ""
+    assert refusal(hiding, "/data", files=["/data/new", "/data/x"], made=["/data/x"]) == ""

@@ -21,6 +21,7 @@ from volbench.engine.blockdev import (
 )
 from volbench.engine.mounts import (
     Number,
+    look,
     mount_points,
     read_loop_files,
     swap_numbers,
@@ -172,7 +173,7 @@ def _held(executor: Executor, device: BlockDevice) -> _Reason | None:
 def _under_loop(executor: Executor, device: BlockDevice) -> _Reason | None:
     numbers = _numbers(executor, device)
     for loop, backing in read_loop_files(executor).items():
-        found = executor.stat(backing)
+        found = look(executor, backing)
         if found is not None and found.kind == "block" and found.rdev in numbers:
             return f"is in use by the loop device {loop}", f"detach that: losetup -d /dev/{loop}"
     return None
@@ -217,7 +218,7 @@ def is_allowed_device(
     """Tell whether the user named this device, by its resolved path and its number."""
     real = executor.real_path(target)
     for entry in allow_destroy:
-        found = executor.stat(entry)
+        found = look(executor, entry)
         same = found is not None and found.kind == "block" and found.rdev == device.number
         if same and executor.real_path(entry) == real:
             return True

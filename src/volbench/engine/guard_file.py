@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from volbench.engine.mounts import is_inside, read_loop_files, read_swaps
+from volbench.engine.mounts import is_inside, look, read_loop_files, read_swaps
 from volbench.engine.places import check_mounted, check_not_among_devices, parent_of
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, FileStat
@@ -111,7 +111,7 @@ def _check_kernel_file(executor: Executor, path: str, found: FileStat) -> None:
         for loop, place in read_loop_files(executor).items()
     ]
     for place, user, way_out in uses:
-        used = executor.stat(place)
+        used = look(executor, place)
         if used is not None and (used.device, used.inode) == (found.device, found.inode):
             raise RefusedError(
                 f"{path} is in use as {user}" if user == "swap" else f"{path} is in use by {user}",

@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor
+from volbench.errors import InputError, RefusedError
+from volbench.execute.protocol import Executor, FileStat
 
 Number = tuple[int, int]
 """(major, minor) of a device."""
 
 _MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(r"\\([0-7]{3})")
+_BLANKS = re.compile(r"[ \t]+")  # others may stand in a name: the kernel escapes only these
 _DELETED = " (deleted)"
 
 
@@ -51,7 +52,7 @@ def read_mounts(executor: Executor) -> tuple[Mount, ...]:
             hint="mount /proc",
             context={"path": _MOUNTINFO},
         )
-    return tuple(_mount(line) for line in text.splitlines())
+    return tuple(_mount(line) for line in text.split("\n") if line)
 
 
 def _mount(line: str) -> Mount:
@@ -67,6 +68,18 @@ def _mount(line: str) -> Mount:
 def unescape(text: str) -> str:
     """Return a field of a kernel table with its octal escapes resolved."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def look(executor: Executor, path: str) -> FileStat | None:
+    """Return what a path from a kernel table is, or None when it is gone or hidden from us.
+
+    An ordinary user may not look into every folder; what is used by others there is none of the
+    user's files, and devices stand where everybody can see them.
+    """
+    try:
+        return executor.stat(path)
+    except InputError:
+        return None
 
 
 def mount_of(executor: Executor, path: str) -> Mount | None:
@@ -85,7 +98,7 @@ def is_inside(path: str, folder: str) -> bool:
 def mount_numbers(executor: Executor, mount: Mount) -> set[Number]:
     """Return the device numbers of a mount: the filesystem's and that of its source."""
     found = {mount.number}
-    if mount.source.startswith("/") and (source := executor.stat(mount.source)) is not None:
+    if mount.source.startswith("/") and (source := look(executor, mount.source)) is not None:
         found.add(source.rdev)
     return {number for number in found if number[0]}
 
@@ -108,13 +121,13 @@ def mount_points(executor: Executor, numbers: set[Number]) -> tuple[str, ...]:
 
 def read_swaps(executor: Executor) -> tuple[str, ...]:
     """Return the devices and files in use as swap."""
-    lines = (executor.read_text("/proc/swaps") or "").splitlines()[1:]
-    return tuple(unescape(line.split()[0]) for line in lines if line.strip())
+    lines = (executor.read_text("/proc/swaps") or "").split("\n")[1:]
+    return tuple(unescape(_BLANKS.split(line)[0]) for line in lines if line)
 
 
 def swap_numbers(executor: Executor) -> set[Number]:
     """Return the numbers of the block devices in use as swap."""
-    found = (executor.stat(path) for path in read_swaps(executor))
+    found = (look(executor, path) for path in read_swaps(executor))
     return {swap.rdev for swap in found if swap is not None and swap.kind == "block"}
 
 

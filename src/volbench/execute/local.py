@@ -57,7 +57,9 @@ class LocalProcess:
     def read_output(self) -> str:
         """Return what it wrote to standard output since the last call."""
         parts = []
-        while part := os.pread(self._output, 65536, self._offset):
+        end = os.fstat(self._output).st_size  # a fast writer must not keep us here
+        while self._offset < end:
+            part = os.pread(self._output, 65536, self._offset)
             self._offset += len(part)
             parts.append(self._decoder.decode(part))
         return "".join(parts)
@@ -86,7 +88,7 @@ class LocalExecutor:
         Raises:
             TransportError: the program is missing, or did not end in `timeout_s` (it is killed).
         """
-        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        with _unlinked_file() as stdout, _unlinked_file() as stderr:
             process = _spawn(argv, stdout=stdout, stderr=stderr, cwd=None, extra={})
             try:
                 status = process.wait(timeout_s)
@@ -119,7 +121,7 @@ class LocalExecutor:
                 hint="check permissions and free space",
                 context={"path": stderr},
             ) from error
-        with errors, tempfile.TemporaryFile() as stdout:
+        with errors, _unlinked_file() as stdout:
             process = _spawn(argv, stdout=stdout, stderr=errors, cwd=cwd, extra=extra)
             return LocalProcess(process, os.dup(stdout.fileno()))
 
@@ -236,6 +238,16 @@ def _spawn(
             f"{argv[0]} can't be started: {reason}",
             hint=f"check that it is installed: command -v {argv[0]}",
             context={"argv": tuple(argv)},
+        ) from error
+
+
+def _unlinked_file() -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise TransportError(
+            f"no temporary file can be made: {error.strerror}",
+            hint="free some space in /tmp, or set TMPDIR to a folder with room",
         ) from error
 
 
