@@ -15,7 +15,8 @@ from volbench.errors import InputError
 from volbench.model.canonical import TRIPLES, canonical
 from volbench.model.option import Option, OptionKind
 
-_DIGITS = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)")
+_DECIMAL = re.compile(r"\s*[+-]?\d+")
+_HEX = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.IGNORECASE)
 _LEADING = re.compile(r"[+-]?\d*")
 _KEPT = re.compile(r"\d+[%z]")
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -101,10 +102,12 @@ def _word(option: Option, text: str) -> str:
 
 
 def _number(text: str) -> int:
-    match = _DIGITS.match(text)
+    # fio counts to 16 as soon as 0x stands anywhere: 600x is 0x600.
+    is_hex = "0x" in text.lower()
+    match = (_HEX if is_hex else _DECIMAL).match(text)
     if match is None:
         raise InputError(f"{text!r} is no number to fio", hint="write digits")
-    return int(match[1] + match[2], 16 if "x" in match[2].lower() else 10)
+    return int(match.group(), 16 if is_hex else 10)
 
 
 def _letters(text: str) -> str:

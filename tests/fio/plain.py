@@ -1,0 +1,63 @@
+"""Plain fio for tests: job files in, what fio did out."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+
+def fio_jobs(folder: Path, text: str) -> list[dict[str, object]]:
+    """Run a job file in a folder and return the entries of fio's report.
+
+    Args:
+        folder: becomes the working directory.
+        text: of the job file.
+    """
+    (folder / "job.fio").write_bytes(text.encode())
+    done = subprocess.run(
+        ["fio", "--output-format=json", "job.fio"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    (folder / "job.fio").unlink()
+    _, brace, rest = ("\n" + done.stdout).partition("\n{\n")
+    jobs: list[dict[str, object]] = json.loads(brace + rest)["jobs"]
+    return jobs
+
+
+def amount(job: dict[str, object], field: str) -> int:
+    """Return the sum of a number over the directions of one entry."""
+    total = 0
+    for direction in ("read", "write", "trim"):
+        values = job[direction]
+        assert isinstance(values, dict)
+        total += int(values[field])
+    return total
+
+
+def shown_options(folder: Path, text: str) -> list[list[tuple[str, str | None]]]:
+    """Return name and value of all options of each section, as ``fio --showcmd`` tells them."""
+    path = folder / "shown.fio"
+    path.write_bytes(text.encode())
+    names = dict.fromkeys(re.findall(r"^\[((?!global)[^]\r\n]+)", text, re.MULTILINE))
+    found = []
+    for name in names:
+        argv = ["fio", "--showcmd", f"--section={name}", str(path)]
+        line = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+        shared, *own = re.split(r" --name=", line.removeprefix("fio"))
+        found += [_pairs(shared) + _pairs(part) for part in own]
+    path.unlink()
+    return found
+
+
+def _pairs(line: str) -> list[tuple[str, str | None]]:
+    pairs = []
+    for word in re.split(r"(?:^|\s)--", line)[1:]:
+        name, sign, value = word.partition("=")
+        pairs.append((name, value.rstrip() if sign else None))
+    return pairs
