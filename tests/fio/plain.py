@@ -43,14 +43,17 @@ def amount(job: dict[str, object], field: str) -> int:
 def shown_options(folder: Path, text: str) -> list[list[tuple[str, str | None]]]:
     """Return name and value of all options of each section, as ``fio --showcmd`` tells them."""
     path = folder / "shown.fio"
-    path.write_bytes(text.encode())
-    names = dict.fromkeys(re.findall(r"^\[((?!global)[^]\r\n]+)", text, re.MULTILINE))
+    blocks = re.split(r"^[ \t]*(?=\[)", text, flags=re.MULTILINE)
     found = []
-    for name in names:
-        argv = ["fio", "--showcmd", f"--section={name}", str(path)]
-        line = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
-        shared, *own = re.split(r" --name=", line.removeprefix("fio"))
-        found += [_pairs(shared) + _pairs(part) for part in own]
+    for number, block in enumerate(blocks):
+        name = block.partition("]")[0].removeprefix("[")
+        if block.startswith("[") and not name.startswith("global"):
+            # Cut behind the section, for fio also shows the globals that follow it.
+            path.write_bytes("".join(blocks[: number + 1]).encode())
+            argv = ["fio", "--showcmd", f"--section={name}", str(path)]
+            line = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+            shared, *own = re.split(r" --name=", line.removeprefix("fio"))
+            found.append(_pairs(shared) + _pairs(own[-1]))
     path.unlink()
     return found
 

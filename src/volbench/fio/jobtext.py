@@ -93,7 +93,7 @@ def _header(line: str, number: int, problems: Problems) -> str:
             line=number,
             hint="write it like [job1], without comment signs or blanks at its ends",
         )
-    return name
+    return name.partition("]")[0]
 
 
 def _add_setting(section: SectionText, line: str, number: int, problems: Problems) -> None:
