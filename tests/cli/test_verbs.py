@@ -1,0 +1,219 @@
+"""Every other verb, called as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, Volbench, settings
+
+PROFILES = {
+    "aks-disk",
+    "block-size-sweep",
+    "dd-bias",
+    "iodepth-sweep",
+    "multi-file",
+    "oltp",
+    "quick",
+}
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a small finished campaign."""
+    root = tmp_path_factory.mktemp("small")
+    (root / "data").mkdir()
+    (root / "p.yaml").write_text(
+        "name: small\nsample: 0\njobs:\n  a: {rw: write, size: 1m, ioengine: psync, note: <b>}\n"
+    )
+    done = subprocess.run(
+        [
+            *COMMAND,
+            "run",
+            str(root / "p.yaml"),
+            "--on",
+            str(root / "data"),
+            "--into",
+            str(root / "out"),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return root / "out"
+
+
+def test_every_bundled_profile_is_listed(volbench: Volbench) -> None:
+    """`profile list` names each of them."""
+    done = volbench("profile", "list")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in PROFILES)
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES))
+def test_shown_rendered_and_checked(name: str, tmp_path: Path, volbench: Volbench) -> None:
+    """Each bundled profile can be shown, rendered for plain fio, and is good."""
+    assert volbench("profile", "show", name).returncode == 0
+    assert volbench("profile", "check", name).returncode == 0
+    into = tmp_path / "jobs"
+    done = volbench("profile", "render", name, "--into", into)
+    assert done.returncode == 0, done.stderr
+    written = sorted(into.iterdir())
+    assert [str(path) for path in written] == sorted(done.stdout.split())
+    for path in written:
+        if path.suffix == ".fio":
+            assert subprocess.run(["fio", "--parse-only", path], check=False).returncode == 0
+
+
+def test_schema_is_json(volbench: Volbench) -> None:
+    """`profile schema` prints a JSON Schema that knows fio's options."""
+    done = volbench("profile", "schema")
+    schema = json.loads(done.stdout)
+    assert "iodepth" in schema["$defs"]["options"]["properties"]
+
+
+def test_profile_is_found_without_fio(tmp_path: Path) -> None:
+    """Without fio the shipped table checks a profile, and a run says how to get fio."""
+    (tmp_path / "d").mkdir()
+    empty = os.environ | {"PATH": str(tmp_path / "nothing")}
+    checked = subprocess.run(
+        [*COMMAND, "profile", "check", "quick"],
+        env=empty,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr
+    ran = subprocess.run(
+        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--into", str(tmp_path / "o")],
+        env=empty,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 5
+    assert "apt-get install fio" in ran.stderr
+
+
+def test_old_fio_is_refused_with_both_versions(tmp_path: Path) -> None:
+    """A fio older than 3.18 can't be used for runs; the message names both versions."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    fake = folder / "fio"
+    fake.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && { echo fio-3.1; exit; }\nexec /usr/bin/fio "$@"\n'
+    )
+    fake.chmod(0o755)
+    (tmp_path / "d").mkdir()
+    ran = subprocess.run(
+        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--into", str(tmp_path / "o")],
+        env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 5
+    assert "3.1" in ran.stderr
+    assert "3.18" in ran.stderr
+
+
+def test_export_to_a_closed_pipe_is_quiet(campaign: Path) -> None:
+    """`volbench export DIR | head -1` ends without a traceback."""
+    done = subprocess.run(
+        [
+            "bash",
+            "-o",
+            "pipefail",
+            "-c",
+            '"$@" | head -c 1',
+            "-",
+            *COMMAND,
+            "export",
+            str(campaign),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "c"
+    assert "Traceback" not in done.stderr
+
+
+def test_summary_as_json(campaign: Path, volbench: Volbench) -> None:
+    """`show --json` is JSON on standard output and nothing else."""
+    (row,) = json.loads(volbench("show", campaign, "--json").stdout)
+    assert row["job"] == "a"
+    assert row["io_bytes"] == 2**20
+
+
+def test_states_of_runs(campaign: Path, volbench: Volbench) -> None:
+    """`show --runs` has every Run of the plan."""
+    done = volbench("show", campaign, "--runs")
+    assert "001-a-r1" in done.stdout
+    assert "finished" in done.stdout
+
+
+def test_chart_without_numbers_says_what_is_missing(campaign: Path, volbench: Volbench) -> None:
+    """A campaign run with sample 0 has no series, and the message says so."""
+    done = volbench("plot", "series", campaign, "--into", "-")
+    assert done.returncode == 2
+    assert "series" in done.stderr
+
+
+def test_chart_on_standard_output(campaign: Path) -> None:
+    """`plot --into -` writes the picture and nothing else to standard output."""
+    done = subprocess.run(
+        [*COMMAND, "plot", "iops", str(campaign), "--format", "png", "--into", "-"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"\x89PNG")
+
+
+def test_report_escapes_what_the_user_wrote(campaign: Path, volbench: Volbench) -> None:
+    """A note with markup is shown as text."""
+    done = volbench("report", campaign, "--into", "-")
+    assert done.returncode == 0, done.stderr
+    assert "&lt;b&gt;" in done.stdout
+    assert "<b>" not in done.stdout
+
+
+def test_probe_tells_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
+    """`probe` names kernel, fio and the filesystem of a folder."""
+    done = volbench("probe", scratch)
+    assert done.returncode == 0, done.stderr
+    assert os.uname().release in done.stdout
+    assert "fio-" in done.stdout
+    assert "filesystem" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["run", "quick", "--nonsense"],
+        ["show", "/nowhere"],
+        ["plot", "pie", "/tmp"],
+        ["export", "/tmp", "--format", "pdf"],
+        ["run", "quick", "--on", "data=/tmp", "--on", "data=/var"],
+        ["run", "quick", "--on", "/tmp", *settings("nonsense=1")],
+        ["run", "quick", "--on", "/tmp", *settings("size")],
+        ["run", "quick", "--on", "/tmp", "--grace", "soon"],
+    ],
+)
+def test_bad_arguments_exit_2_with_words(arguments: list[str], volbench: Volbench) -> None:
+    """Mistakes on the command line give exit 2 and a message, never a traceback."""
+    done = volbench(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.strip()
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,101 @@
+"""`volbench.open_campaign` for analysts: frames, states, and tables that follow the raw files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import volbench
+from volbench.model.columns import FRAMES
+from volbench.model.run import Campaign, Run, RunState, Section
+from volbench.model.target import Volume, VolumeKind
+from volbench.store.archive import Archive, Provenance, create_campaign
+from volbench.store.journal import Journal
+from volbench.store.layout import Layout
+
+CASES = Path(__file__).parent / "cases"
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """Return a campaign of two Runs, the first of them finished."""
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+    section = Section(name="mix", options={"rw": "randrw"})
+    runs = tuple(
+        Run(
+            id=f"00{n}-mix-r{n}",
+            profile="p",
+            job="mix",
+            volume=volume,
+            repeat=n,
+            sample_s=0,
+            sections=(section,),
+        )
+        for n in (1, 2)
+    )
+    campaign = Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=1)
+    provenance = Provenance(volbench_version="0", python_version="3")
+    made = create_campaign(tmp_path / "c", Archive(campaign=campaign, provenance=provenance))
+    finish(made, runs[0].id)
+    return made
+
+
+def finish(layout: Layout, run_id: str) -> None:
+    """Put what a real fio left into a Run's folder and note it as finished."""
+    folder = layout.run(run_id)
+    folder.path.mkdir()
+    folder.fio_output.write_bytes((CASES / "fio-3.33/randrw-jsonplus/stdout").read_bytes())
+    folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
+    with Journal(layout.journal) as journal:
+        journal.write("run", run=run_id, state=RunState.FINISHED, reason="")
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_have_the_documented_columns(layout: Layout, name: str) -> None:
+    """Every frame has exactly the columns of the reference, in order."""
+    frame = volbench.open_campaign(layout.root).frame(name)
+    assert list(frame.columns) == [column.name for column in FRAMES[name]]
+
+
+def test_states_of_all_runs(layout: Layout) -> None:
+    """Runs that never started are told too."""
+    notes = volbench.open_campaign(layout.root).runs
+    assert [str(note.state) for note in notes.values()] == ["finished", "planned"]
+
+
+def test_tables_follow_the_journal(layout: Layout) -> None:
+    """What finishes after tables were written is in the next frame."""
+    assert set(volbench.open_campaign(layout.root).summary()["run"]) == {"001-mix-r1"}
+    assert (layout.tables / "summary.parquet").exists()
+    finish(layout, "002-mix-r2")
+    again = volbench.open_campaign(layout.root).summary()
+    assert set(again["run"]) == {"001-mix-r1", "002-mix-r2"}
+
+
+def test_tables_are_derived(layout: Layout) -> None:
+    """Frames from Parquet and from raw files are the same."""
+    first = volbench.open_campaign(layout.root).histogram()
+    cached = volbench.open_campaign(layout.root).histogram()
+    for path in layout.tables.iterdir():
+        path.unlink()
+    rebuilt = volbench.open_campaign(layout.root).histogram()
+    assert len(first) > 0
+    assert first.equals(cached)
+    assert first.equals(rebuilt)
+
+
+def test_a_callers_change_stays_with_the_caller(layout: Layout) -> None:
+    """Frames are copies."""
+    campaign = volbench.open_campaign(layout.root)
+    mine = campaign.summary()
+    mine["iops"] = 0.0
+    assert (campaign.summary()["iops"] > 0).all()
+
+
+def test_unknown_frame_is_an_input_error(layout: Layout) -> None:
+    """The message lists the frames there are."""
+    with pytest.raises(volbench.VolbenchError) as caught:
+        volbench.open_campaign(layout.root).frame("latency")
+    assert "percentiles" in caught.value.hint
