@@ -14,6 +14,8 @@ from volbench.engine.guard_file import check_file, check_overwrite, check_place
 from volbench.engine.places import nearest_existing
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
+from volbench.fio.dd import dd_argv
+from volbench.model.profile import Tool
 from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Run
 from volbench.model.target import VolumeKind
@@ -49,8 +51,10 @@ def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none ma
 
     Raises:
         RefusedError: with the reason and the way out.
+        InputError: dd can't do what the Run asks for.
     """
     volume = run.volume
+    writes = writes or _dd_writes(run)
     match volume.kind:
         case VolumeKind.DEVICE:
             device = check_identity(executor, volume)
@@ -68,6 +72,11 @@ def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none ma
                 found = check_file(executor, volume, path)
                 if writes:
                     check_overwrite(executor, path, found, allow_destroy=allow_destroy, ours=ours)
+
+
+def _dd_writes(run: Run) -> bool:
+    """Tell whether a dd Run writes, from what will be started: dd has no --readonly to hold it."""
+    return run.tool is Tool.DD and "of=/dev/null" not in dd_argv(run)
 
 
 def _needs_leave(run: Run) -> RefusedError:
