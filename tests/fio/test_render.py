@@ -21,6 +21,7 @@ HEAD = f"""\
 # rerun it with: fio <this file>
 
 [global]
+# always threads: workers that are processes outlive a killed fio
 thread=1
 """
 

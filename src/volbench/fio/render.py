@@ -40,7 +40,7 @@ def render(run: Run, *, measuring: bool = True) -> str:
     lines = [
         *_head(run),
         "[global]",
-        # Without threads fio's workers are processes that outlive a killed fio.
+        "# always threads: workers that are processes outlive a killed fio",
         "thread=1",
         *(_line(name, value) for name, value in run.options.items() if _shared(run, name)),
         *(_measuring(run) if measuring else ()),
