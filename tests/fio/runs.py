@@ -35,7 +35,7 @@ def run_on(
     )
 
 
-def section(name: str = "j", **options: str | int) -> Section:
+def section(name: str = "j", /, **options: str | int) -> Section:
     """Return a section with options."""
     return Section(name=name, options={key: str(value) for key, value in options.items()})
 

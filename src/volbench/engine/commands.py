@@ -30,6 +30,11 @@ _DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "randrw": (Direction.READ, Direction.WRITE),
 }
 
+_BY_CHANCE = 1e-6
+"""How likely a direction of a mix may be missing by chance, and still count as a fault."""
+_IOS_OF_ANY_JOB = 100
+"""I/Os that a job does whose options tell no number: a second on a slow disk."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -79,29 +84,33 @@ def command_of(run: Run, *, fio: str, version: str = "") -> Command:
 def expected_of(run: Run) -> tuple[Expected, ...]:
     """Return what fio must report for a Run to be a success.
 
-    Under group_reporting fio gives one entry for all sections up to the next ``new_group``, under
-    the name of the first.
+    Under group_reporting fio adds a section to the entry before it, up to the next ``new_group``,
+    and keeps that entry's name.
     """
     found: list[Expected] = []
     for section in run.sections:
         options = run.effective(section)
         expected = _expected(run, section)
         joins = found and _flag(options, "group_reporting") and not _flag(options, "new_group")
-        if joins:
+        if not joins:
+            found.append(expected)
+        elif found[-1].entries == 1:
             directions = tuple(dict.fromkeys((*found[-1].directions, *expected.directions)))
             found[-1] = replace(found[-1], directions=directions)
-        else:
-            found.append(expected)
+    if any(_flag(run.effective(section), "exitall") for section in run.sections):
+        return tuple(replace(expected, runtime_s=None) for expected in found)
     return tuple(found)
 
 
 def _expected(run: Run, section: Section) -> Expected:
     options = run.effective(section)
+    # cpuio counts its rounds as reads that take no time.
+    timed = _flag(options, "time_based") and options.get("ioengine") != "cpuio"
     return Expected(
         name=section.name,
         entries=1 if _flag(options, "group_reporting") else int(options.get("numjobs", "1")),
         directions=_directions(options),
-        runtime_s=runtime_s(run, section) if _flag(options, "time_based") else None,
+        runtime_s=runtime_s(run, section) if timed else None,
     )
 
 
@@ -110,11 +119,26 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
-    """Return the directions that must show I/O; a mix of all or nothing shows one."""
+    """Return the directions that must show I/O; of a mix, those that can't be missing by chance."""
+    if _flag(options, "create_only"):
+        return ()
     directions = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0], ())
-    reads = options.get("rwmixread")
-    if reads is None and "rwmixwrite" in options:
-        reads = str(100 - int(options["rwmixwrite"]))
-    if directions == (Direction.READ, Direction.WRITE) and reads in {"0", "100"}:
-        return directions[:1] if reads == "100" else directions[1:]
-    return directions
+    if directions != (Direction.READ, Direction.WRITE):
+        return directions
+    writes_percent = int(options.get("rwmixwrite", "50"))
+    reads = int(options.get("rwmixread", str(100 - writes_percent))) / 100
+    shares = ((Direction.READ, reads), (Direction.WRITE, 1 - reads))
+    ios = _least_ios(options)
+    return tuple(name for name, share in shares if (1 - share) ** ios < _BY_CHANCE)
+
+
+def _least_ios(options: Mapping[str, str]) -> int:
+    """Return how many I/Os a job does at least, as far as its options tell."""
+    if "number_ios" in options:
+        return int(options["number_ios"])
+    size = options.get("io_size", options.get("size", ""))
+    block = options.get("bs", "4096")
+    sized = size.isdecimal() and block.isdecimal() and not {"bsrange", "bssplit"} & options.keys()
+    if _flag(options, "time_based") or not sized:
+        return _IOS_OF_ANY_JOB
+    return int(size) // int(block)

@@ -14,9 +14,6 @@ _CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
 _CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
 """Engines that make, remove, cut or move files whatever ``rw`` says."""
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
-_CHANGING_ENGINES = frozenset({"ftruncate", "filecreate", "filedelete", "falloc", "e4defrag"})
-"""Engines that make, change or remove files whatever the access pattern says."""
-_REMOVERS = ("unlink", "unlink_each_loop")
 
 
 def access_of(options: dict[str, str]) -> str:
