@@ -253,8 +253,10 @@ def test_a_device_that_went_away_is_refused(
 def test_a_detached_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
     """A loop device without a file has no capacity."""
     device = call("losetup", "-f", "--show", str(disks.image()))
-    volume = find_volume(executor, role="data", target=device)
-    call("losetup", "-d", device)
+    try:
+        volume = find_volume(executor, role="data", target=device)
+    finally:
+        call("losetup", "-d", device)
     assert refusal(executor, volume) == f"{device} is a block device without capacity"
 
 
