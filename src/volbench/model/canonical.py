@@ -216,13 +216,16 @@ def render_duration(seconds: float) -> str:
     """Return a duration as fio reads it surely: whole seconds, else whole ms or us.
 
     Raises:
-        InputError: shorter than a microsecond.
+        InputError: no whole number of microseconds.
     """
-    for factor, unit in ((1, "s"), (1_000, "ms"), (1_000_000, "us")):
-        scaled = seconds * factor
-        if abs(scaled - round(scaled)) < 1e-6:
-            return f"{round(scaled)}{unit}"
-    raise InputError(f"{seconds} s is not a whole number of microseconds", hint="round it")
+    microseconds = round(seconds * 1_000_000)
+    # Six digits behind the point of a float are exact enough up to years.
+    if abs(seconds * 1_000_000 - microseconds) > 1e-2:
+        raise InputError(f"{seconds} s is not a whole number of microseconds", hint="round it")
+    for factor, unit in ((1_000_000, "s"), (1_000, "ms")):
+        if microseconds % factor == 0:
+            return f"{microseconds // factor}{unit}"
+    return f"{microseconds}us"
 
 
 def _microseconds(_option: Option, text: str) -> str:
