@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 
@@ -154,7 +154,8 @@ def to_json(option: Option) -> dict[str, object]:
 def installed_table(ask: Ask) -> OptionTable:
     """Return the options of an installed fio.
 
-    What the shipped table knows is taken from there, so that only new options cost a call.
+    What the shipped table knows is taken from there, so that only new options cost a call. Options
+    of engines are the shipped ones, as far as the engine is installed.
 
     Args:
         ask: runs fio with arguments and returns its standard output.
@@ -170,8 +171,8 @@ def installed_table(ask: Ask) -> OptionTable:
     }
     engines = listed_engines(ask(["--enghelp"]))
     for option in shipped.options.values():
-        if option.engines and option.name not in options:
-            options[option.name] = replace(option)
+        if option.name not in options and {*engines}.intersection(option.engines):
+            options[option.name] = option
     return OptionTable(
         fio_version=ask(["--version"]).strip().removeprefix("fio-"),
         options=options,
