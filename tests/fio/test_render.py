@@ -11,7 +11,7 @@ from tests.fio.runs import Options, accepted, fio, really_run, run_on, section
 from volbench import __version__
 from volbench.errors import InputError
 from volbench.fio.files import planned_files
-from volbench.fio.render import directions_text, escape_colons, render
+from volbench.fio.render import escape_colons, render
 from volbench.model.result import Direction
 from volbench.model.run import Run, Section
 from volbench.model.target import VolumeKind
@@ -317,12 +317,6 @@ def test_mistyped_device_does_not_become_a_file(tmp_path: Path) -> None:
 def test_colons_are_escaped_once() -> None:
     """Every colon of a path gets its backslash."""
     assert escape_colons("/dev/disk/by-path/pci-0:1:2") == r"/dev/disk/by-path/pci-0\:1\:2"
-
-
-def test_directions_text_names_each_pattern_once() -> None:
-    """Patterns of sections are joined in order, parameters left out."""
-    patterns: list[Options] = [{"rw": "randread:8"}, {"rw": "write"}, {"rw": "randread"}, {}]
-    assert directions_text(patterns) == "randread+write+read"
 
 
 def test_export_needs_no_engine_of_the_profile() -> None:

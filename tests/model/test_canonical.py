@@ -269,3 +269,12 @@ def test_dd_options_never_name_a_place(name: str, raw: object) -> None:
     with pytest.raises(InputError) as caught:
         check_dd_option(name, raw)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("value", ["$clientuidprecious", "$clientuid", "a/$jobname", "..", "$x"])
+def test_file_names_are_known_before_the_run(value: str) -> None:
+    """A format whose names volbench can't tell beforehand could hit somebody's file."""
+    with pytest.raises(InputError):
+        check_option(shipped_table(), "filename_format", value)
+    kept = check_option(shipped_table(), "filename_format", "f.$jobname.$jobnum.$filenum")
+    assert kept == ("filename_format", "f.$jobname.$jobnum.$filenum")

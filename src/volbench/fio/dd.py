@@ -5,35 +5,39 @@ from __future__ import annotations
 import re
 
 from volbench.errors import InputError, OutputError
-from volbench.fio.files import dd_file
+from volbench.fio.files import dd_file, writes
+from volbench.model.ddoption import check_dd_option
 from volbench.model.result import Direction, DirectionResult, JobResult, RunOutput
 from volbench.model.run import Run
 from volbench.model.target import VolumeKind
 
 _REPORT = re.compile(
-    r"^(\d+) bytes?(?: \([^)]*\))? (?:copied|transferred)(?: in|,) ([\d.]+(?:e[+-]?\d+)?) s",
+    r"^(\d+) bytes?(?: \([^)]*\))? (?:copied|transferred)(?: in|,) "
+    r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?) s",
     re.MULTILINE,
 )
-_RECORDS = re.compile(r"^(\d+)\+(\d+) records out$", re.MULTILINE)
+_VERSION = re.compile(r"(?<![\d.])\d+\.\d+(?:\.\d+)*")
 
 
 def dd_argv(run: Run) -> list[str]:
     """Return the argument list of a dd Run.
 
     Raises:
-        InputError: no size, a size that is no multiple of bs, or a volume dd can't reach.
+        InputError: an option dd jobs don't have, no size, a size that is no multiple of bs, or a
+            volume dd can't reach.
     """
-    options = run.effective(run.sections[0])
-    if run.volume.kind is VolumeKind.NBD:
-        raise InputError("dd can't reach an NBD export", hint="use a device, file or directory")
-    place = dd_file(run) or run.volume.target
+    options = dict(check_dd_option(*item) for item in run.effective(run.sections[0]).items())
+    place = _place(run)
     block, size = int(options.get("bs", "512")), int(options.get("size", "0"))
     if not size or size % block:
         raise InputError(
             f"job {run.job}: size {size} is no multiple of bs {block}",
             hint="give a dd job a size of whole blocks",
         )
-    reads = options.get("rw", "write") == "read"
+    reads = not writes(run)
+    if run.volume.kind is VolumeKind.DEVICE and not reads:
+        # A mistyped device must not become a file.
+        options["conv"] = ",".join([*filter(None, [options.get("conv")]), "nocreat"])
     argv = [
         "dd",
         f"if={place if reads else options.get('if', '/dev/zero')}",
@@ -44,6 +48,15 @@ def dd_argv(run: Run) -> list[str]:
     return argv + [
         f"{name}={options[name]}" for name in ("iflag", "oflag", "conv") if name in options
     ]
+
+
+def _place(run: Run) -> str:
+    if run.volume.kind is VolumeKind.NBD:
+        raise InputError("dd can't reach an NBD export", hint="use a device, file or directory")
+    place = dd_file(run) or run.volume.target
+    if "\x00" in place:
+        raise InputError(f"{place!r} can't be a path", hint="leave out the NUL character")
+    return place
 
 
 def dd_problems(*, exit_status: int, stderr: str) -> tuple[str, ...]:
@@ -67,17 +80,23 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
         version: such as ``dd-9.1``.
 
     Raises:
-        OutputError: no report in it.
+        OutputError: no report in it, or fewer bytes than were asked for.
     """
-    found = _REPORT.search(stderr)
-    if found is None:
+    reports = list(_REPORT.finditer(stderr))
+    if not reports:
         raise OutputError(
             f"dd left no report: {stderr.strip()[-300:] or 'no output'}",
             hint="run the command in command.txt by hand",
         )
-    io_bytes, seconds = int(found.group(1)), float(found.group(2))
+    io_bytes, seconds = int(reports[-1].group(1)), float(reports[-1].group(2))
     options = run.effective(run.sections[0])
-    reads = options.get("rw", "write") == "read"
+    wanted = int(options.get("size", "0"))
+    if io_bytes < wanted:
+        raise OutputError(
+            f"dd moved {io_bytes} of {wanted} bytes",
+            hint="the source ended early: make size smaller, or add iflag: fullblock",
+        )
+    reads = not writes(run)
     direction = DirectionResult(
         direction=Direction.READ if reads else Direction.WRITE,
         io_bytes=io_bytes,
@@ -99,5 +118,5 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
 
 def parse_dd_version(text: str) -> str:
     """Return ``dd-9.1`` for what ``dd --version`` prints; ``dd`` when it tells none."""
-    found = re.search(r"\b(\d+\.\d+(?:\.\d+)?)\b", text.splitlines()[0] if text else "")
-    return f"dd-{found.group(1)}" if found else "dd"
+    found = _VERSION.search(text.partition("\n")[0])
+    return f"dd-{found.group()}" if found else "dd"

@@ -31,7 +31,9 @@ def section_writes(options: dict[str, str]) -> bool:
 
 
 def writes(run: Run) -> bool:
-    """Tell whether a Run may change its volume."""
+    """Tell whether a Run may change its volume; a dd Run does unless it says ``rw: read``."""
+    if run.tool is Tool.DD:
+        return run.effective(run.sections[0]).get("rw", "write") != "read"
     return any(section_writes(run.effective(section)) for section in run.sections)
 
 

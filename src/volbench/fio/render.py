@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from volbench import __version__
 from volbench.errors import InputError
-from volbench.fio.files import access_of
 from volbench.fio.options import shipped_table
 from volbench.model.run import Run, Section
 from volbench.model.target import VolumeKind
@@ -184,8 +183,3 @@ def _line(name: str, value: str) -> str:
     if len(line.encode()) >= limit:
         raise InputError(f"{name} is longer than the {limit} bytes fio reads", hint="shorten it")
     return line
-
-
-def directions_text(sections: Iterable[dict[str, str]]) -> str:
-    """Return the access patterns of several sections as one short text."""
-    return "+".join(dict.fromkeys(access_of(options) for options in sections))

@@ -25,6 +25,7 @@ _FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f\u0085\u2028\u2029]")
 _SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
+_FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 _PERCENT = re.compile(r"\d+%")
 _ZONES = re.compile(r"\d+z")
 
@@ -104,8 +105,8 @@ def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec
                     f"filename {value!r} is no plain name inside the volume",
                     hint="name the place with --on ROLE=PATH and the file by its name alone",
                 )
-    if option.name == "filename_format" and ("/" in value or ".." in value):
-        raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
+    if option.name == "filename_format":
+        _check_format(value)
     if option.name == "mem" and "/" in value and not allow_exec:
         raise InputError(
             f"mem {value!r} is refused: its file lies outside the Run's folder",
@@ -115,6 +116,17 @@ def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec
         raise InputError(f"{option.name} must be at least 1 byte", hint="write it like 4k")
     if option.name == "numjobs" and value == "0":
         raise InputError("numjobs must be at least 1", hint="fio fails with 0")
+
+
+def _check_format(value: str) -> None:
+    """Refuse what leaves the volume, and variables whose value is not known before the run."""
+    if "/" in value or ".." in value:
+        raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
+    if "$" in _FORMAT_VARIABLES.sub("", value):
+        raise InputError(
+            f"filename_format {value!r} names files that can't be known before the run",
+            hint="use $jobname, $jobnum and $filenum only",
+        )
 
 
 def _check_engine(table: OptionTable, value: str, *, allow_exec: bool) -> None:
