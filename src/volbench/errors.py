@@ -12,7 +12,7 @@
     ├── OutputError                6   malformed JSON, log or dd text: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
     ├── ComparisonError            8   results that may not be compared
-    ├── CampaignError              9   a campaign ended with Runs unfinished; carries what did finish
+    ├── CampaignError              9   Runs failed or were not started; carries what did finish
     └── StoppedError            130   the user stopped it
 
 No exception of a library leaves the file that catches it: it becomes one of these.

@@ -1,9 +1,9 @@
 """Sizes, durations and rates: text in, numbers in base SI units out, and back for people.
 
 Sizes follow fio's default: ``k``, ``kb``, ``KiB`` are all 1024 bytes. Rates that a provider
-promises (``125MB/s``) follow SI: ``MB`` is 10**6 bytes and ``MiB`` is 2**20. What fio itself would misread
-(``1.5g`` is 1 byte to fio, ``1min`` a microsecond; see docs/explanation/fio.md) is read here as a
-person means it, and rendered as plain integers.
+promises (``125MB/s``) follow SI: ``MB`` is 10**6 bytes and ``MiB`` is 2**20. What fio itself would
+misread (``1.5g`` is 1 byte to fio, ``1min`` a microsecond; see docs/explanation/fio.md) is read
+here as a person means it, and rendered as plain integers.
 """
 
 from __future__ import annotations
