@@ -25,7 +25,9 @@ IMAGE_BYTES = 32 * 1024**2
 ROOT = [
     pytest.mark.root,
     pytest.mark.skipif(
-        os.geteuid() != 0 or not Path("/dev/loop-control").exists(),
+        os.geteuid() != 0
+        or not Path("/dev/loop-control").exists()
+        or not Path("/sys/dev/block").exists(),
         reason="needs root and loop devices",
     ),
 ]

@@ -47,6 +47,9 @@ def test_leave_is_given_by_any_name_of_the_device(
     assert refusal(executor, device, allow=[str(link)]) == ""
     assert refusal(executor, str(link), allow=[device]) == ""
     assert refusal(executor, str(link), allow=[]) == f"job j would overwrite {link}"
+    node = tmp_path / "node"
+    os.mknod(node, 0o600 | 0o060000, Path(device).stat().st_rdev)
+    assert refusal(executor, device, allow=[str(node)]) == f"job j would overwrite {device}"
 
 
 def test_leave_for_a_disk_is_none_for_its_partition(executor: LocalExecutor, disks: Disks) -> None:
