@@ -17,7 +17,7 @@ EXPLAINED = (
     re.compile(r"# type: ignore\[[a-z-]+(, ?[a-z-]+)*\]  # \S.{3,}"),
 )
 FORBIDDEN = re.compile(
-    r"/(?:work|home|root)/\w"  # a path of somebody's machine
+    r"/(?:work|home)/\w"  # a path of somebody's machine
     r"|\b(?:pypi|pythonhosted|debian|ubuntu)\.(?:org|com|net)\b",  # a package host
     re.IGNORECASE,
 )
