@@ -273,6 +273,15 @@ class TestVolume:
         assert (facts.rotational, facts.scheduler) == (False, "kyber")
         assert (facts.major, facts.minor, facts.size_bytes) == (8, 17, 10 * GIB)
 
+    def test_mounts_upon_each_other(self) -> None:
+        """Of two mounts in one place the newest is what a path is on."""
+        server = Server()
+        server.mount("28 27 8:17 / /data rw - ext4 /dev/sdb1 rw")
+        server.mount("29 28 0:40 / /data rw - tmpfs none rw,size=1k")
+        folder = find_volume(server.machine, role="d", target="/data")
+        facts = probe_volume(server.machine, folder)
+        assert (facts.filesystem, facts.mount_options, facts.device) == ("tmpfs", "rw,size=1k", "")
+
     def test_a_device_that_went_away(self) -> None:
         """Facts about a device that is gone are empty, not those of another."""
         server = Server()
