@@ -241,3 +241,17 @@ def test_rendered_lines_hold_one_option_each(path: Path, tmp_path: Path) -> None
     for run in _runs(_import(_read(path)).profile, tmp_path):
         for line in render(run).splitlines():
             assert re.fullmatch(r"|#[^;]*|\[[\w-]+\]|[a-z_]+=[^#;]+", line), line
+
+
+def test_an_engines_own_option_stays_beside_its_engine(tmp_path: Path) -> None:
+    """Fio refuses such an option in [global] without the engine, and ignores it under another."""
+    text = (
+        "[global]\nioengine=libaio\nuserspace_reap\nsize=64k\n[a]\n[b]\nstonewall\nioengine=psync\n"
+    )
+    profile = _import(text).profile
+    assert profile.defaults["userspace_reap"] == "1"
+    first, second = (render(run, measuring=False) for run in _runs(profile, tmp_path))
+    assert "userspace_reap=1" in first.partition("[a]")[2]
+    assert "userspace_reap" not in second
+    for rendered in (first, second):
+        assert amount(fio_jobs(tmp_path, rendered)[0], "io_bytes") == 65536
