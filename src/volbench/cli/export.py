@@ -15,7 +15,14 @@ from volbench.present.export import FORMATS, export_frame, export_frames
 
 @click.command("export")
 @CAMPAIGN
-@click.option("--format", "kind", type=click.Choice(FORMATS), default="csv", show_default=True)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    default="csv",
+    show_default=True,
+    help="Of the file; xlsx needs the extra volbench[xlsx].",
+)
 @click.option(
     "--frame",
     "name",

@@ -29,6 +29,14 @@ ALLOW_EXEC = click.option(
     help="Accept options that run programs or leave the Run's folder.",
 )
 
+GRACE = click.option(
+    "--grace",
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    help="How late a Run may be before it is ended: a full cache can hang a volume for minutes.",
+)
+
 _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 

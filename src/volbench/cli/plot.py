@@ -18,7 +18,12 @@ from volbench.present.figures.save import save
 @click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
 @CAMPAIGN
 @click.option(
-    "--format", "image", type=click.Choice(["svg", "png", "pdf"]), default="svg", show_default=True
+    "--format",
+    "image",
+    type=click.Choice(["svg", "png", "pdf"]),
+    default="svg",
+    show_default=True,
+    help="Of the picture.",
 )
 @click.option(
     "--into",

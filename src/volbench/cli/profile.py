@@ -56,7 +56,11 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 @command.command("render")
 @click.argument("name", metavar="FILE")
 @click.option(
-    "--into", required=True, type=click.Path(file_okay=False, path_type=Path), metavar="DIR"
+    "--into",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder for the job files; made when missing.",
 )
 @click.option("--on", "targets", multiple=True, metavar="[ROLE=]TARGET", help="As for run.")
 @click.option(

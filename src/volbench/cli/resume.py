@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from volbench.cli.execution import execute
-from volbench.cli.options import CAMPAIGN
-from volbench.engine.campaign import GRACE_S, Settings
+from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE
+from volbench.engine.campaign import Settings
+from volbench.engine.fio_options import options_on
 from volbench.engine.probe import require_fio
+from volbench.engine.resuming import check_resumable
 from volbench.execute.local import LocalExecutor
 from volbench.model.profile import Tool
 from volbench.store.archive import read_campaign
@@ -20,16 +22,20 @@ from volbench.units import parse_duration
 @CAMPAIGN
 @click.option("--retry-failed", is_flag=True, help="Do failed Runs again too.")
 @click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
-@click.option("--grace", default=f"{GRACE_S:.0f}s", show_default=True, metavar="TIME")
-def command(campaign: Path, *, retry_failed: bool, keep_files: bool, grace: str) -> None:
+@GRACE
+@ALLOW_EXEC
+def command(
+    campaign: Path, *, retry_failed: bool, keep_files: bool, grace: str, allow_exec: bool
+) -> None:
     """Go on with the campaign in DIR: finished Runs are kept and never run again."""
     executor = LocalExecutor()
     layout, archive = read_campaign(campaign)
-    needs_fio = any(run.tool is Tool.FIO for run in archive.campaign.runs)
+    plan = check_resumable(executor, archive, table=options_on(executor), allow_exec=allow_exec)
+    needs_fio = any(run.tool is Tool.FIO for run in plan.runs)
     settings = Settings(
         fio=require_fio(executor) if needs_fio else "",
         grace_s=parse_duration(grace),
         keep_files=keep_files,
         retry_failed=retry_failed,
     )
-    execute(executor, layout, archive.campaign, settings=settings)
+    execute(executor, layout, plan, settings=settings)

@@ -10,9 +10,9 @@ import click
 
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
-from volbench.cli.options import ALLOW_EXEC, SETTINGS, parse_targets
+from volbench.cli.options import ALLOW_EXEC, GRACE, SETTINGS, parse_targets
 from volbench.cli.profiles import load_profiles
-from volbench.engine.campaign import GRACE_S, Settings
+from volbench.engine.campaign import Settings
 from volbench.engine.prepare import Request, prepare
 from volbench.execute.local import LocalExecutor
 from volbench.model.run import OnError
@@ -52,13 +52,7 @@ from volbench.units import parse_duration
     help="Allow this device or file to be overwritten. Name each one.",
 )
 @click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
-@click.option(
-    "--grace",
-    default=f"{GRACE_S:.0f}s",
-    show_default=True,
-    metavar="TIME",
-    help="How late a Run may be before it is ended.",
-)
+@GRACE
 @click.option("--dry-run", is_flag=True, help="Show what would run, check it, and touch nothing.")
 @ALLOW_EXEC
 def command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from volbench.errors import FioError, OutputError, TransportError
@@ -24,6 +25,7 @@ def probe_host(executor: Executor) -> HostFacts:
     memory = _MEMORY.search(executor.read_text("/proc/meminfo") or "")
     return HostFacts(
         host=executor.host,
+        machine=machine_of(executor),
         kernel=(executor.read_text("/proc/sys/kernel/osrelease") or "").strip(),
         os=_first(_PRETTY_NAME, executor.read_text("/etc/os-release") or ""),
         cpu_model=_first(_CPU_MODEL, cpu_text),
@@ -32,6 +34,16 @@ def probe_host(executor: Executor) -> HostFacts:
         fio_version=_fio_version(executor),
         virtualization=_virtualization(executor, cpu_text),
     )
+
+
+def machine_of(executor: Executor) -> str:
+    """Return what tells this machine from others, without telling its machine-id itself.
+
+    machine-id(5) is confidential, so only a digest of it leaves; without one, of the host's name.
+    """
+    told = executor.read_text("/etc/machine-id") or ""
+    name = told.strip() or (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
+    return hashlib.sha256(f"volbench {name}".encode()).hexdigest()[:16]
 
 
 def require_fio(executor: Executor) -> str:

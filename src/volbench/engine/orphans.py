@@ -53,7 +53,7 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
     if not is_alive(executor, process):
         return False
     for option, patience_s in _SIGNALS:
-        executor.run(["kill", option, str(process["pid"])])
+        executor.run(["sh", "-c", 'kill "$1" "$2"', "kill", option, str(process["pid"])])
         until = time.monotonic() + patience_s
         while time.monotonic() < until:
             if not is_alive(executor, process):

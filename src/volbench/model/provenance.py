@@ -14,6 +14,7 @@ class HostFacts(Frozen):
 
     Attributes:
         host: its name in the plan; ``local`` for the controller itself.
+        machine: tells this machine from others; a digest, not its machine-id.
         kernel: release, such as ``6.1.0-18-amd64``.
         os: such as ``Debian GNU/Linux 12 (bookworm)``.
         cpu_model: as the kernel names it.
@@ -24,6 +25,7 @@ class HostFacts(Frozen):
     """
 
     host: str
+    machine: str = ""
     kernel: str = ""
     os: str = ""
     cpu_model: str = ""

@@ -1,0 +1,44 @@
+"""`volbench profile import`, called as a user calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Volbench
+
+JOB_FILES = sorted((Path(__file__).parents[1] / "fio" / "jobfiles").glob("*.fio"))
+
+
+@pytest.mark.parametrize("job_file", JOB_FILES, ids=lambda path: path.stem)
+def test_what_is_imported_is_a_good_profile(
+    job_file: Path, volbench: Volbench, tmp_path: Path
+) -> None:
+    """The YAML on standard output is accepted by `profile check`."""
+    done = volbench("profile", "import", job_file)
+    assert done.returncode == 0, done.stderr
+    assert all(line.startswith("note: ") for line in done.stderr.splitlines())
+    (tmp_path / "p.yaml").write_text(done.stdout)
+    checked = volbench("profile", "check", "p.yaml")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_notices_go_to_standard_error(volbench: Volbench, tmp_path: Path) -> None:
+    """What fio reads in a surprising way is told beside the profile, with its line."""
+    (tmp_path / "x.fio").write_text("[j]\nrw=read\nsize=1m\nruntime=1min\n")
+    done = volbench("profile", "import", "x.fio")
+    assert done.returncode == 0
+    assert "x.fio:4: " in done.stderr
+    assert "x.fio:4" not in done.stdout
+
+
+def test_problems_name_lines_of_the_job_file(volbench: Volbench, tmp_path: Path) -> None:
+    """A refused file ends with 2 and every problem at its place, and prints no profile."""
+    (tmp_path / "x.fio").write_text(
+        "[j]\nrw=readx\nsize=1m\nfoo=1\nexec_prerun=touch owned\nrate=1m\nrate_iops=9\n"
+    )
+    done = volbench("profile", "import", "x.fio")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert [f"x.fio:{line}: " in done.stderr for line in (2, 4, 5, 7)] == [True] * 4
+    assert not (tmp_path / "owned").exists()
