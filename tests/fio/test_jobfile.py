@@ -210,7 +210,7 @@ def test_what_runs_programs_is_kept_when_allowed() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[j]\nsize=4KiB\n", "mine.fio:2: fio reads size=4KiB as 4000"),
+        ("[j]\nsize=8KiB\n", "mine.fio:2: fio reads size=8KiB as 8000"),
         ("[j]\nfilename=x#y\n", "mine.fio:2: fio ends the line at '#'"),
         ("[j]\nwrite_bw_log=bw\n", "mine.fio:2: write_bw_log is left out"),
         ("[j]\nlog_avg_msec=500\n", "mine.fio:2: log_avg_msec is left out"),

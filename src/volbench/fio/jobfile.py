@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from volbench.errors import InputError, Problems
 from volbench.fio.asread import read_value
+from volbench.fio.contradictions import contradictions
 from volbench.fio.jobtext import SectionText, Setting, split_sections
 from volbench.fio.places import Place, find_place, is_device
 from volbench.model.canonical import check_option, check_text
@@ -169,6 +170,12 @@ class _Importer:
         if section.place.filename is not None:
             section.options["filename"] = section.place.filename
         section.note = section.options.pop("description", "")
+        timed = section.options.get("time_based") == "1"
+        if timed and section.options.get("runtime", "0s") == "0s":
+            self._note(section.lines["time_based"], "time_based without runtime does nothing")
+            del section.options["time_based"]
+        for name, message, hint in contradictions(section.options):
+            self.problems.add(message, line=section.lines[name], key=name, hint=hint)
 
     def _rename(self, sections: list[_Section]) -> None:
         """Give every section a name that a profile can have, without moving its files."""
@@ -222,7 +229,7 @@ class _Importer:
             and all(section.options.get(name) == value for section in sections)
             and not any(_order_counts(name, section.options) for section in sections)
         }
-        jobs = tuple(self._job(group, common, roles) for group in groups)
+        jobs = _distinct([self._job(group, common, roles) for group in groups])
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).stem).strip("-") or "imported"
         return Profile(
             name=f"job-{stem}" if stem.startswith("global") else stem[:100],
@@ -286,6 +293,19 @@ class _Importer:
 
     def _note(self, line: int, text: str) -> None:
         self.notices.append(f"{self.problems.path}:{line}: {text}")
+
+
+def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
+    """Return jobs with names that differ: those of several sections are made of theirs."""
+    taken = {job.name for job in jobs if not job.sections}
+    found = []
+    for job in jobs:
+        name = job.name
+        while job.sections and name in taken:
+            name += "_2"
+        taken.add(name)
+        found.append(job.model_copy(update={"name": name}))
+    return tuple(found)
 
 
 def _without(options: dict[str, str], common: dict[str, str]) -> Options:

@@ -55,8 +55,8 @@ def find_place(options: dict[str, str]) -> Place:
     names = [PurePosixPath(path).name for path in paths]
     if any(":" in name for name in names):
         raise InputError("a file name with a colon can't be kept", hint="rename the file")
-    if ".." in names:
-        raise InputError("a file can't be called ..", hint="name a file")
+    if {"..", "-"} & {*names}:  # fio takes - as standard input or output
+        raise InputError("a file can't be called .. or -", hint="name a file")
     return Place(parents.pop(), ":".join(names))
 
 
