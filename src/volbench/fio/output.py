@@ -124,10 +124,7 @@ def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
         bw_bytes_per_s=_from_kib(block, "bw") if bandwidth is None else bandwidth,
         short_ios=block.count("short_ios"),
         drop_ios=block.count("drop_ios"),
-        iops_min=block.number("iops_min"),
-        iops_max=block.number("iops_max"),
-        iops_mean=block.number("iops_mean"),
-        iops_stddev=block.number("iops_stddev"),
+        **_windows(block),
         bw_min_bytes_per_s=_from_kib(block, "bw_min"),
         bw_max_bytes_per_s=_from_kib(block, "bw_max"),
         bw_mean_bytes_per_s=_from_kib(block, "bw_mean"),
@@ -136,6 +133,14 @@ def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
         clat=read_latency(block, "clat"),
         slat=read_latency(block, "slat"),
     )
+
+
+def _windows(block: Fields) -> dict[str, float | None]:
+    """Return what fio says of its windows; zeros without any sample say nothing."""
+    names = ("iops_min", "iops_max", "iops_mean", "iops_stddev")
+    if block.count("iops_samples") == 0:
+        return {}
+    return {name: block.number(name) for name in names}
 
 
 def _read_sync(block: Fields, *, runtime_s: float) -> list[DirectionResult]:
