@@ -173,7 +173,8 @@ class Problems:
         """Raise what was found.
 
         Raises:
-            ProfileError: if at least one problem was noted, ordered by line and column.
+            ProfileError: if at least one problem was noted; each once, by line and column.
         """
         if self.found:
-            raise ProfileError(sorted(self.found, key=lambda p: (p.line, p.column)))
+            once = dict.fromkeys(self.found)
+            raise ProfileError(sorted(once, key=lambda p: (p.line, p.column)))
