@@ -9,10 +9,10 @@ from pathlib import PurePosixPath
 
 from volbench.errors import InputError, Problems
 from volbench.fio.asread import read_value
-from volbench.fio.contradictions import contradictions
 from volbench.fio.jobtext import SectionText, Setting, split_sections
 from volbench.fio.places import Place, find_place, is_device
 from volbench.model.canonical import check_option, check_text
+from volbench.model.contradictions import contradictions
 from volbench.model.option import OWN, OptionTable
 from volbench.model.profile import Job, Options, Profile, Source
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from volbench.model.contradictions import contradictions
 from volbench.model.profile import Job, Options, Tool
 from volbench.plan.document import Node
 from volbench.plan.reader import Reader
-
-_SECTOR_BYTES = 512
 
 
 def check_job(reader: Reader, job: Job, defaults: Options, fallback: Node) -> None:
@@ -21,7 +20,7 @@ def check_job(reader: Reader, job: Job, defaults: Options, fallback: Node) -> No
         merged = {**defaults, **job.options, **own}
         options = {name: value for name, value in merged.items() if value is not None}
         owners = [f"{job.name}.{section}", job.name, ""]
-        for name, message, hint in _problems(options):
+        for name, message, hint in (*contradictions(options), *_careless(options)):
             _complain(reader, owners, name, message, hint, fallback)
 
 
@@ -46,22 +45,12 @@ def _dd_problems(options: Options) -> Iterator[tuple[str, str, str]]:
         yield "if", "a reading dd takes the volume as its input", "leave out if"
 
 
-def _problems(options: dict[str, str]) -> Iterator[tuple[str, str, str]]:
-    blocks = [int(part) for part in options.get("bs", "4096").split(",") if part.isdecimal()]
-    size = options.get("size", "")
-    if blocks and size.isdecimal() and int(size) and max(blocks) > int(size):
-        yield "bs", f"bs {max(blocks)} is larger than size {size}", "make size larger"
-    if options.get("direct") == "1" and any(block % _SECTOR_BYTES for block in blocks):
-        yield "bs", "direct=1 needs a bs that is a multiple of 512", "use 4k, or direct: 0"
+def _careless(options: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield what fio accepts but hardly anybody means."""
     if options.get("time_based", "0") == "1" and options.get("runtime", "0s") == "0s":
         yield "time_based", "time_based without runtime runs size once", "add runtime: 60s"
-    if "rate" in options and "rate_iops" in options:
-        yield "rate_iops", "rate and rate_iops exclude each other", "keep one"
     if options.get("direct") == "1" and options.get("buffered") == "1":
         yield "buffered", "direct and buffered exclude each other", "keep one"
     mix = [int(options[name]) for name in ("rwmixread", "rwmixwrite") if name in options]
     if len(mix) == 2 and sum(mix) != 100:
         yield "rwmixwrite", f"rwmixread and rwmixwrite add up to {sum(mix)}", "keep one"
-    low, high = options.get("iodepth_low"), options.get("iodepth", "1")
-    if low is not None and int(low) > int(high):
-        yield "iodepth_low", f"iodepth_low {low} is above iodepth {high}", "make it smaller"

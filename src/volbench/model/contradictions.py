@@ -1,4 +1,4 @@
-"""Options of one section as fio reads them in, what fio refuses only when it runs out."""
+"""Options of one section in, what can't work together in them out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECTOR_BYTES = 512
 def contradictions(options: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield option, message and hint for options that can't work together.
 
-    fio parses all of these and fails when it runs (3.33), so an import names them beforehand.
+    fio's ``--parse-only`` accepts all of these and fails when it runs (3.33).
 
     Args:
         options: canonical.
@@ -21,7 +21,7 @@ def contradictions(options: Mapping[str, str]) -> Iterator[tuple[str, str, str]]
         name = "bs" if "bs" in options else "size"
         yield name, f"bs {max(blocks)} is larger than size {size}", "make size larger"
     if options.get("direct") == "1" and any(block % _SECTOR_BYTES for block in blocks):
-        yield "bs", "direct=1 needs a bs that is a multiple of 512", "use 4k, or direct=0"
+        yield "bs", "direct=1 needs a bs that is a multiple of 512", "use 4k, or direct: 0"
     if "rate" in options and "rate_iops" in options:
         yield "rate_iops", "rate and rate_iops exclude each other", "keep one"
     if int(options.get("iodepth_low", "0")) > int(options.get("iodepth", "1")):
