@@ -16,6 +16,7 @@ from volbench.engine.campaign import Settings
 from volbench.engine.prepare import Request, prepare
 from volbench.execute.local import LocalExecutor
 from volbench.model.run import OnError
+from volbench.plan.load import MOST_REPEATS, MOST_SEED
 from volbench.store.archive import create_campaign
 from volbench.units import parse_duration
 
@@ -36,8 +37,10 @@ from volbench.units import parse_duration
     help="New campaign folder. Default: volbench-results/PROFILE-TIME.",
 )
 @SETTINGS
-@click.option("--repeat", type=click.IntRange(1), help="Run the measured jobs N times.")
-@click.option("--seed", type=click.IntRange(0), help="Seed of order and random offsets.")
+@click.option(
+    "--repeat", type=click.IntRange(1, MOST_REPEATS), help="Run the measured jobs N times."
+)
+@click.option("--seed", type=click.IntRange(0, MOST_SEED), help="Seed of order and random offsets.")
 @click.option(
     "--on-error",
     type=click.Choice([choice.value for choice in OnError]),

@@ -10,8 +10,9 @@ from volbench.plan.document import Node
 from volbench.plan.reader import Reader
 
 
-def check_job(reader: Reader, job: Job, defaults: Options, fallback: Node) -> None:
-    """Note what can't work together in a job."""
+def check_job(reader: Reader, job: Job, defaults: Options) -> None:
+    """Note what can't work together in a job, at the option or else at the job."""
+    fallback = reader.jobs[job.name]
     if job.tool is Tool.DD:
         for name, message, hint in _dd_problems(job.options):
             _complain(reader, [job.name], name, message, hint, fallback)

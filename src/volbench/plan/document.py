@@ -77,10 +77,11 @@ def parse_document(text: str, problems: Problems) -> Node | None:
         )
         return None
     except (YAMLError, ValueError, RecursionError) as error:
-        problems.add(f"not YAML: {' '.join(str(error).split())[:200] or 'nested too deeply'}")
+        words = " ".join(str(error).split())[:200] or "nested too deeply"
+        problems.add(f"not YAML: {words}", line=1, column=1)
         return None
     if node is None:
-        problems.add("the file is empty", hint="a profile needs a name and jobs")
+        problems.add("the file is empty", line=1, column=1, hint="a profile needs a name and jobs")
     elif node.entries is None:
         problems.add(
             f"a profile is a mapping, this is {node.kind}", line=node.line, column=node.column

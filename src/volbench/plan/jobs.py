@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from volbench.model.profile import Job, Options, Phase, Tool
@@ -26,6 +26,7 @@ def read_jobs(reader: Reader, node: Node, phase: Phase) -> list[Job]:
 
 def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
     name = reader.name(entry, entry.name, "a job")
+    reader.job(name, Node(entry.line, entry.column, entry.value.key))
     content = (
         reader.entries(entry.value, f"job {name}")
         if entry.value.raw is not None or (entry.value.entries is not None)
@@ -184,6 +185,7 @@ def _cell_job(
         name = "-".join(_label(option, label) for option, label in labels.items())
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
     reader.name(node, name, "a job of the matrix")
+    reader.job(name, node)
     return Job(name=name, role=matrix.role, note=matrix.note, options=dict(options))
 
 
@@ -202,12 +204,3 @@ def read_phases(reader: Reader, node: Node) -> list[Job]:
             continue
         jobs[known[entry.name]] = read_jobs(reader, entry.value, known[entry.name])
     return [job for phase in Phase for job in jobs.get(phase, [])]
-
-
-def check_names(reader: Reader, node: Node, jobs: Iterable[Job]) -> None:
-    """Note jobs of one name: their folders and results could not be told apart."""
-    seen: set[str] = set()
-    for job in jobs:
-        if job.name in seen:
-            reader.complain(node, f"two jobs are called {job.name}", hint="rename one of them")
-        seen.add(job.name)

@@ -10,7 +10,7 @@ from volbench.model.option import OptionTable
 from volbench.model.profile import Job, Limits, Order, Phase, Profile, Source
 from volbench.plan.crosscheck import check_job
 from volbench.plan.document import Entry, Node, parse_document
-from volbench.plan.jobs import check_names, read_jobs, read_matrix, read_phases
+from volbench.plan.jobs import read_jobs, read_matrix, read_phases
 from volbench.plan.reader import Reader
 from volbench.units import parse_duration
 
@@ -30,6 +30,8 @@ PROFILE_KEYS = (
     "phases",
 )
 _LEAST_SAMPLE_S = 0.1
+MOST_REPEATS = 10_000
+MOST_SEED = 2**31 - 1
 
 
 def load_profile(text: str, *, path: str, table: OptionTable, allow_exec: bool = False) -> Profile:
@@ -69,7 +71,7 @@ def _profile(reader: Reader, top: Node) -> Profile:
     jobs = _jobs(reader, top, entries)
     defaults = values.get("defaults")
     for job in jobs:
-        check_job(reader, job, defaults if isinstance(defaults, dict) else {}, top)
+        check_job(reader, job, defaults if isinstance(defaults, dict) else {})
     return Profile.model_validate({**values, "jobs": tuple(jobs)})
 
 
@@ -91,7 +93,6 @@ def _jobs(reader: Reader, top: Node, entries: dict[str, Entry]) -> list[Job]:
     jobs = [job for entry in given.values() for job in _read_group(reader, entry)]
     if given and jobs and not any(job.phase is Phase.MEASURED for job in jobs):
         reader.complain(top, "nothing in it is measured", key="jobs", hint="add jobs")
-    check_names(reader, top, jobs)
     order = list(Phase)
     return sorted(jobs, key=lambda job: order.index(job.phase))
 
@@ -104,7 +105,7 @@ def _read_group(reader: Reader, entry: Entry) -> list[Job]:
     return read_jobs(reader, entry.value, Phase.MEASURED)
 
 
-def _source(reader: Reader, node: Node) -> Source | None:
+def _source(reader: Reader, node: Node) -> Source:
     if node.entries is None:
         return Source(title=reader.text(node, "source"))
     values: dict[str, str] = {}
@@ -115,10 +116,10 @@ def _source(reader: Reader, node: Node) -> Source | None:
         values[entry.name] = reader.text(entry.value, entry.name)
     if "title" not in values:
         reader.complain(node, "source needs a title")
-        return None
-    if "year" in values and not re.fullmatch(r"\d{4}", values["year"]):
+    if not re.fullmatch(r"\d{4}", values.get("year", "2000")):
         reader.complain(node, f"year {values['year']!r} is no year", hint="write it like 2019")
-        return None
+        del values["year"]
+    values.setdefault("title", "")
     return Source.model_validate(values)
 
 
@@ -136,11 +137,11 @@ def _volumes(reader: Reader, node: Node) -> dict[str, str]:
     }
 
 
-def _whole(what: str, least: int) -> Callable[[Reader, Node], int]:
+def _whole(what: str, least: int, most: int) -> Callable[[Reader, Node], int]:
     def read(reader: Reader, node: Node) -> int:
         number = reader.value(node, what, int, least)
-        if number < least:
-            reader.complain(node, f"{what} must be at least {least}, this is {number}")
+        if not least <= number <= most:
+            reader.complain(node, f"{what} goes from {least} to {most}, this is {number}")
             return least
         return number
 
@@ -148,7 +149,9 @@ def _whole(what: str, least: int) -> Callable[[Reader, Node], int]:
 
 
 def _seed(reader: Reader, node: Node) -> int | None:
-    return None if node.raw is None and node.is_scalar else _whole("seed", 0)(reader, node)
+    return (
+        None if node.raw is None and node.is_scalar else _whole("seed", 0, MOST_SEED)(reader, node)
+    )
 
 
 def _sample(reader: Reader, node: Node) -> float:
@@ -166,7 +169,7 @@ _READERS: dict[str, Callable[[Reader, Node], object]] = {
     "source": _source,
     "defaults": lambda reader, node: reader.options(reader.entries(node, "defaults")),
     "volumes": _volumes,
-    "repeat": _whole("repeat", 1),
+    "repeat": _whole("repeat", 1, MOST_REPEATS),
     "order": lambda reader, node: reader.choice(
         node, "order", {order.value: order for order in Order}
     ),

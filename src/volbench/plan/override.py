@@ -10,6 +10,7 @@ from volbench.model.ddoption import NAMES as DD_NAMES
 from volbench.model.ddoption import check_dd_option
 from volbench.model.option import OptionTable
 from volbench.model.profile import Job, Limits, Options, Order, Profile, Tool
+from volbench.plan.load import MOST_REPEATS, MOST_SEED
 from volbench.units import parse_duration, parse_rate
 
 _KEYS = ("repeat", "order", "seed", "sample")
@@ -64,9 +65,11 @@ def _set_key(profile: Profile, key: str, value: str) -> Profile:
         if 0 < sample_s < 0.1:
             raise InputError("sample must be 0 or at least 100ms", hint="fio distorts shorter ones")
         return profile.model_copy(update={"sample_s": sample_s})
-    least = 1 if key == "repeat" else 0
-    if not value.isdecimal() or int(value) < least:
-        raise InputError(f"{value!r} is no whole number from {least}", hint="write digits only")
+    least, most = (1, MOST_REPEATS) if key == "repeat" else (0, MOST_SEED)
+    if not value.isdecimal() or not least <= int(value) <= most:
+        raise InputError(
+            f"{value!r} is no whole number from {least} to {most}", hint="write digits only"
+        )
     return profile.model_copy(update={key: int(value)})
 
 

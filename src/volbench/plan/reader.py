@@ -29,12 +29,14 @@ class Reader:
         table: fio's options.
         allow_exec: accept options that run programs or leave the Run's folder.
         places: job name and option to where it was written, for checks across options.
+        jobs: job name to where it was written.
     """
 
     problems: Problems
     table: OptionTable
     allow_exec: bool = False
     places: dict[tuple[str, str], Node] = field(default_factory=dict)
+    jobs: dict[str, Node] = field(default_factory=dict)
 
     def complain(self, node: Node | Entry, message: str, *, key: str = "", hint: str = "") -> None:
         """Note a problem at a node."""
@@ -91,6 +93,15 @@ class Reader:
                 hint="use letters, digits, - and _, not starting with global",
             )
         return text
+
+    def job(self, name: str, node: Node) -> None:
+        """Note where a job stands; two of one name could not be told apart in the results."""
+        if name in self.jobs:
+            line = self.jobs[name].line
+            self.complain(
+                node, f"a job called {name} stands in line {line} already", hint="rename one"
+            )
+        self.jobs.setdefault(name, node)
 
     def option(self, entry: Entry, *, dd: bool = False) -> tuple[str, str | None] | None:
         """Return canonical name and value of one option, or None with a problem noted."""
