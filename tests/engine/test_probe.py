@@ -43,6 +43,7 @@ class TestHost:
         facts = probe_host(FakeExecutor())
         assert facts.model_dump() == {
             "host": "fake",
+            "machine": facts.machine,
             "kernel": "",
             "os": "",
             "cpu_model": "",
@@ -51,6 +52,16 @@ class TestHost:
             "fio_version": "",
             "virtualization": "",
         }
+
+    def test_a_machine_is_told_from_others_without_its_id(self) -> None:
+        """The machine-id is confidential: only a digest of it leaves."""
+        one, other = (
+            probe_host(FakeExecutor(files={"/etc/machine-id": f"{digit * 32}\n"})).machine
+            for digit in "12"
+        )
+        assert one != other
+        assert len(one) == 16
+        assert "1111" not in one
 
     def test_a_guest(self) -> None:
         """CPUs are counted from the kernel's list, and its flags tell a guest."""
