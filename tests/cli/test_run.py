@@ -194,6 +194,8 @@ def test_dd_bias_tells_what_dd_cannot(scratch: Path, tmp_path: Path, volbench: V
     assert len(dd) == 3
     assert (dd["io_bytes"] == 16 * 2**20).all()
     assert (dd["bw_bytes_per_s"] > 0).all()
+    assert (dd["rw"] == "write").all()
+    assert (dd["block_bytes"] == 2**20).all()
     assert dd[["iops", "total_ios", "lat_mean_s", "lat_p99_s"]].isna().all().all()
     assert summary[summary["tool"] == "fio"]["iops"].gt(0).all()
     assert list(scratch.iterdir()) == []

@@ -11,6 +11,7 @@ from volbench.errors import OutputError
 from volbench.fio.histogram import bin_edges_ns
 from volbench.fio.merge import merge_clones
 from volbench.model.columns import PERCENTILES
+from volbench.model.profile import Tool
 from volbench.model.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 from volbench.model.run import Campaign, Run, RunState, Section
 from volbench.store.journal import History
@@ -111,14 +112,20 @@ def _identity(campaign: Campaign, run: Run, group: str) -> Row:
     }
 
 
+def _told(run: Run, section: Section) -> dict[str, str]:
+    """Return a section's options with what the tool does when it is not told."""
+    unsaid = {"rw": "write", "bs": "512"} if run.tool is Tool.DD else {"rw": "read", "bs": "4096"}
+    return {**unsaid, **run.effective(section)}
+
+
 def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
     """Return the columns that are known without any output."""
     run = outcome.run
-    options = run.effective(section)
+    options = _told(run, section)
     return {
         **_identity(campaign, run, section.name),
         "tool": run.tool.value,
-        "rw": options.get("rw", "read"),
+        "rw": options["rw"],
         "direct": _is_direct(options),
         "iodepth": _whole(options.get("iodepth", "1")),
         "numjobs": _whole(options.get("numjobs", "1")),
@@ -148,13 +155,13 @@ def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None
     """Return the block size of a direction; fio's triples inherit the value before them."""
     if direction is Direction.SYNC or "bssplit" in options or "bsrange" in options:
         return None
-    sizes = [_whole(part) for part in options.get("bs", "4096").split(",")]
+    sizes = [_whole(part) for part in options["bs"].split(",")]
     known = [size for size in sizes[: _POSITION.get(direction, 0) + 1] if size is not None]
     return known[-1] if known else None
 
 
 def _numbers(section: Section, run: Run, job: JobResult, direction: DirectionResult) -> Row:
-    options = run.effective(section)
+    options = _told(run, section)
     return {
         "direction": direction.direction.value,
         "block_bytes": _block_bytes(options, direction.direction),
