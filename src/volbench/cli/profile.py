@@ -9,8 +9,9 @@ import click
 
 from volbench.cli.options import ALLOW_EXEC, SETTINGS
 from volbench.cli.profiles import load_profiles
-from volbench.cli.rendering import render_profile
+from volbench.cli.rendering import plan_anywhere, render_profile
 from volbench.engine.fio_options import options_on
+from volbench.engine.preflight import check_job_files
 from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobfile import parse_jobfile
@@ -47,9 +48,16 @@ def show(name: str, *, as_yaml: bool) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @ALLOW_EXEC
 def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
-    """Check profiles; every problem is printed with file, line, column and key."""
+    """Check profiles; every problem is printed with file, line, column and key.
+
+    Where fio is installed, it parses every job file too, without running it.
+    """
+    executor = LocalExecutor()
+    fio = executor.which("fio")
     for name in files:
-        (profile,) = load_profiles(LocalExecutor(), [name], allow_exec=allow_exec)
+        (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
+        if fio:
+            check_job_files(executor, plan_anywhere(profile).runs, fio=fio)
         click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
 
 

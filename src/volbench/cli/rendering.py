@@ -11,14 +11,13 @@ from volbench.errors import InputError
 from volbench.fio.dd import dd_argv
 from volbench.fio.render import render
 from volbench.model.profile import Profile, Tool
+from volbench.model.run import Campaign
 from volbench.model.target import Volume, VolumeKind
 from volbench.plan.expand import Terms, expand
 
 
-def render_profile(
-    profile: Profile, *, targets: Sequence[str], measuring: bool
-) -> Iterator[tuple[str, str]]:
-    """Yield file name and text of each job of a profile.
+def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
+    """Return the Runs of one repeat of a profile; without any target, in this folder.
 
     Targets are not touched, and need not exist: a path that is a directory here, or ends in ``/``,
     is one; under ``/dev`` it is a device; anything else is a file.
@@ -26,10 +25,9 @@ def render_profile(
     Raises:
         InputError: a role has no target.
     """
-    places = {**profile.volumes, **parse_targets(targets)}
     roles = {job.role for job in profile.jobs}
-    if not targets and not profile.volumes:
-        places = dict.fromkeys(roles, ".")
+    named = {**profile.volumes, **parse_targets(targets)}
+    places = named or dict.fromkeys(roles, ".")
     missing = sorted(roles - set(places))
     if missing:
         raise InputError(
@@ -37,8 +35,23 @@ def render_profile(
         )
     volumes = {role: _volume(role, places[role]) for role in roles}
     terms = Terms(name=profile.name, seed=profile.seed or 0, repeat=1)
-    campaign = expand([profile], volumes, terms)
-    for run in campaign.runs:
+    return expand([profile], volumes, terms)
+
+
+def plan_anywhere(profile: Profile) -> Campaign:
+    """Return the Runs of a profile as if every role were this folder."""
+    return plan_profile(profile.model_copy(update={"volumes": {}}))
+
+
+def render_profile(
+    profile: Profile, *, targets: Sequence[str], measuring: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield file name and text of each job of a profile.
+
+    Raises:
+        InputError: a role has no target.
+    """
+    for run in plan_profile(profile, targets=targets).runs:
         if run.tool is Tool.DD:
             yield f"{run.job}.txt", shlex.join(dd_argv(run)) + "\n"
         else:

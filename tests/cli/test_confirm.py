@@ -1,0 +1,78 @@
+"""A person at a terminal sees what a device is and types its name before it is overwritten."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, settings
+from tests.engine.conftest import ROOT, Disks
+
+Test = Callable[..., None]
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[str]:
+    """Return an empty block device of 32 MiB."""
+    disks = Disks(tmp_path.resolve())
+    try:
+        yield disks.attach()
+    finally:
+        disks.close()
+
+
+def needs_loops(test: Test) -> Test:
+    """Mark a test that makes loop devices."""
+    for mark in ROOT:
+        test = mark(test)
+    return test
+
+
+def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
+    """Run volbench with a terminal as standard input, and answer its question."""
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, f"{typed}\n".encode())
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    return done.returncode, done.stderr
+
+
+@needs_loops
+@pytest.mark.parametrize(("typed", "code"), [("yes", 3), ("", 3), ("the device", 0)])
+def test_only_the_exact_name_goes_on(
+    tmp_path: Path, loop_device: str, typed: str, code: int
+) -> None:
+    """Anything but the device's own name is a refusal, and nothing is written."""
+    arguments = ["run", "quick", "--on", loop_device, "--allow-destroy", loop_device]
+    small = settings("size=4m", "runtime=1s", "sample=0")
+    answer = loop_device if typed == "the device" else typed
+    status, stderr = at_a_terminal([*arguments, *small, "--into", str(tmp_path / "out")], answer)
+    assert status == code, stderr
+    assert loop_device in stderr
+    assert "32m" in stderr
+    written = Path(loop_device).read_bytes().strip(b"\0")
+    assert bool(written) is (code == 0)
+
+
+def test_a_directory_asks_nothing(tmp_path: Path, scratch: Path) -> None:
+    """Scratch files in a folder need no question."""
+    arguments = ["run", "quick", "--on", str(scratch), "--into", str(tmp_path / "out")]
+    small = settings("size=4m", "runtime=1s", "sample=0")
+    status, stderr = at_a_terminal([*arguments, *small], "")
+    assert status == 0, stderr
+    assert "Type" not in stderr
