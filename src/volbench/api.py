@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from volbench.engine.ingest import Rows, ingest
-from volbench.errors import InputError
+from volbench.errors import ArchiveError, InputError
 from volbench.model.columns import FRAMES
 from volbench.model.run import Campaign, RunState
 from volbench.store.archive import Archive, Provenance, read_campaign, write_atomic
@@ -143,7 +145,14 @@ def _load_frames(layout: Layout, campaign: Campaign, history: History) -> dict[s
     rows: Rows = ingest(layout, campaign, history)
     tables = {name: table_of(name, getattr(rows, name)) for name in FRAMES}
     if os.access(layout.root, os.W_OK):
-        for name, table in tables.items():
-            write_table(layout.tables / f"{name}.parquet", table)
-        write_atomic(stamp_file, stamp)
+        # Tables only save time: on a full disk the frames are complete without them.
+        with suppress(ArchiveError):
+            _keep(layout, tables, stamp=stamp)
     return {name: frame_of(table) for name, table in tables.items()}
+
+
+def _keep(layout: Layout, tables: Mapping[str, pa.Table], *, stamp: str) -> None:
+    """Write the tables, and last the stamp that says they are whole."""
+    for name, table in tables.items():
+        write_table(layout.tables / f"{name}.parquet", table)
+    write_atomic(layout.tables / "stamp", stamp)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
+
+import pytest
 
 import volbench as volbench_package
 from tests.cli.conftest import Volbench, settings
 
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small filesystem")
 TINY = settings("size=4m", "runtime=1s")
 
 
@@ -164,3 +169,24 @@ def test_damaged_campaign_is_an_error_of_its_own(tmp_path: Path, volbench: Volbe
     newer = volbench("show", tmp_path / "c")
     assert newer.returncode == 7
     assert "update volbench" in newer.stderr
+
+
+@ROOT_ONLY
+def test_full_disk_on_the_controller_keeps_what_is_finished(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """Without room for results the campaign ends, finished Runs are shown, nothing is left."""
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none", small], check=True)
+    try:
+        done = volbench("run", "quick", "--on", scratch, "--into", small / "c", *TINY)
+        assert done.returncode == 7, done.stderr
+        assert "No space left" in done.stderr
+        assert "fill" in done.stdout
+        states = [str(n.state) for n in volbench_package.open_campaign(small / "c").runs.values()]
+        assert states[0] == "finished"
+        assert states[-1] != "finished"
+        assert list(scratch.iterdir()) == []
+    finally:
+        subprocess.run(["umount", small], check=True)

@@ -11,7 +11,13 @@ from volbench.engine.probe import probe_volume
 from volbench.engine.scratch import Scratch
 from volbench.engine.single import RunEnd, Watcher, read_status, run_single
 from volbench.engine.stop import Stop
-from volbench.errors import CampaignError, RefusedError, StoppedError, VolbenchError
+from volbench.errors import (
+    ArchiveError,
+    CampaignError,
+    RefusedError,
+    StoppedError,
+    VolbenchError,
+)
 from volbench.execute.protocol import Executor, Process
 from volbench.fio.files import planned_files
 from volbench.model.event import (
@@ -26,7 +32,7 @@ from volbench.model.profile import Phase
 from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Campaign, OnError, Run, RunState
 from volbench.plan.estimate import deadline_s, expected_s
-from volbench.store.archive import hold_campaign, sync_folder, write_atomic
+from volbench.store.archive import fresh_run_folder, hold_campaign, write_atomic
 from volbench.store.journal import History, Journal, read_history
 from volbench.store.layout import Layout, RunFolder
 
@@ -192,7 +198,7 @@ class _Execution:
 
     def _run(self, run: Run) -> RunEnd:
         files = planned_files(run)
-        folder = self._fresh_folder(run)
+        folder = fresh_run_folder(self._layout, run.id)
         self._around.listener(RunStarted(run, expected_s(run)))
         try:
             guard_run(
@@ -206,8 +212,9 @@ class _Execution:
             write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
             self._scratch.expect(files)
             end = self._execute(run, folder, facts)
-        except RefusedError as error:
-            self._end(run, RunEnd(RunState.FAILED, f"refused: {error.message}"))
+        except (RefusedError, ArchiveError) as error:
+            # The next Run would meet the same: a changed volume, or no room for results.
+            self._end(run, RunEnd(RunState.FAILED, error.message))
             raise
         except VolbenchError as error:
             end = RunEnd(RunState.FAILED, error.message)
@@ -235,19 +242,6 @@ class _Execution:
                 note_start,
             ),
         )
-
-    def _fresh_folder(self, run: Run) -> RunFolder:
-        """Return an empty folder for a Run, moving an earlier attempt aside."""
-        folder = self._layout.run(run.id)
-        folder.path.mkdir(exist_ok=True)
-        earlier = [path for path in folder.path.iterdir() if path != folder.attempts]
-        if earlier:
-            aside = folder.attempts / str(1 + sum(1 for _ in folder.attempts.glob("*")))
-            aside.mkdir(parents=True)
-            for path in earlier:
-                path.rename(aside / path.name)
-        sync_folder(self._layout.runs)
-        return folder
 
     def _end(self, run: Run, end: RunEnd) -> None:
         self._note(run, end.state, reason=end.reason)

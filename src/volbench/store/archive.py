@@ -15,7 +15,7 @@ from volbench.errors import ArchiveError
 from volbench.model.base import Frozen
 from volbench.model.provenance import HostFacts, VolumeFacts
 from volbench.model.run import Campaign
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, RunFolder
 
 FORMAT = 1
 """Version of the campaign folder; raised when an older volbench could not read a newer folder."""
@@ -142,6 +142,27 @@ def _check_format(path: Path, text: str) -> None:
             hint="update volbench",
             context={"path": str(path), "format": version},
         )
+
+
+def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
+    """Return an empty folder for a Run, with an earlier attempt moved aside.
+
+    Raises:
+        ArchiveError: the filesystem refused.
+    """
+    folder = layout.run(run_id)
+    try:
+        folder.path.mkdir(exist_ok=True)
+        earlier = [path for path in folder.path.iterdir() if path != folder.attempts]
+        if earlier:
+            aside = folder.attempts / str(1 + sum(1 for _ in folder.attempts.glob("*")))
+            aside.mkdir(parents=True)
+            for path in earlier:
+                path.rename(aside / path.name)
+        sync_folder(layout.runs)
+    except OSError as error:
+        raise _unwritable(folder.path, error) from error
+    return folder
 
 
 @contextmanager
