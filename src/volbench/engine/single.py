@@ -134,7 +134,7 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> Run
     if watched.exit_status is None:
         problems.insert(0, "can't be ended: it may still be doing I/O")
     if problems:
-        return RunEnd(RunState.FAILED, "; ".join(problems))
+        return RunEnd(RunState.FAILED, " ".join(f"{one.rstrip('.')}." for one in problems))
     return RunEnd(RunState.FINISHED)
 
 
