@@ -80,7 +80,7 @@ def prepare(executor: Executor, request: Request) -> Prepared:
         role: find_volume(executor, role=role, target=target) for role, target in targets.items()
     }
     terms = Terms(
-        name=request.into.name,
+        name=request.into.absolute().name,
         created_utc=utc_now(),
         seed=request.seed,
         repeat=request.repeat,
