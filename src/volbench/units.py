@@ -61,6 +61,8 @@ def parse_size(text: str | float) -> int:
     if letter not in _BINARY:
         raise InputError(f"{text!r} has an unknown suffix", hint="use k, m, g, t or p (1k = 1024)")
     size = number * float(1024 ** _BINARY[letter])
+    if math.isinf(size):
+        raise InputError(f"{text[:20]!r}... is too large", hint="use k, m, g, t or p (1k = 1024)")
     if not math.isclose(size, round(size), rel_tol=1e-12):
         raise InputError(f"{text!r} is not a whole number of bytes", hint="write it in bytes")
     return round(size)

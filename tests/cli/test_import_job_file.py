@@ -42,3 +42,16 @@ def test_problems_name_lines_of_the_job_file(volbench: Volbench, tmp_path: Path)
     assert (done.returncode, done.stdout) == (2, "")
     assert [f"x.fio:{line}: " in done.stderr for line in (2, 4, 5, 7)] == [True] * 4
     assert not (tmp_path / "owned").exists()
+
+
+def test_a_folder_that_is_not_there_stays_a_folder(tmp_path: Path, volbench: Volbench) -> None:
+    """The file's name is kept when the imported profile is rendered on another machine."""
+    job = tmp_path / "job.fio"
+    job.write_text("[a]\nrw=write\nsize=1m\nfilename=/not/here/data-file\n")
+    profile = tmp_path / "job.yaml"
+    assert volbench("profile", "import", job, "--into", profile).returncode == 0
+    done = volbench("profile", "render", profile, "--into", tmp_path / "jobs")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "jobs" / "a.fio").read_text()
+    assert "directory=/not/here\n" in text
+    assert "filename=data-file\n" in text

@@ -114,12 +114,12 @@ def test_a_profile_survives_its_yaml(path: Path) -> None:
     [
         ("filename=/dev/sdz", {"data": "/dev/sdz"}, {}),
         (r"filename=/dev/disk/by-path/a\:b", {"data": "/dev/disk/by-path/a:b"}, {}),
-        ("filename=/srv/bench/f", {"data": "/srv/bench"}, {"filename": "f"}),
-        ("filename=/dev/shm/f", {"data": "/dev/shm"}, {"filename": "f"}),
-        ("filename=/srv/a:/srv/b", {"data": "/srv"}, {"filename": "a:b"}),
-        ("directory=/srv\nfilename=/x/f", {"data": "/srv/x"}, {"filename": "f"}),
-        ("directory=/srv", {"data": "/srv"}, {}),
-        ("filename=sub/f", {"data": "sub"}, {"filename": "f"}),
+        ("filename=/srv/bench/f", {"data": "/srv/bench/"}, {"filename": "f"}),
+        ("filename=/dev/shm/f", {"data": "/dev/shm/"}, {"filename": "f"}),
+        ("filename=/srv/a:/srv/b", {"data": "/srv/"}, {"filename": "a:b"}),
+        ("directory=/srv\nfilename=/x/f", {"data": "/srv/x/"}, {"filename": "f"}),
+        ("directory=/srv", {"data": "/srv/"}, {}),
+        ("filename=sub/f", {"data": "sub/"}, {"filename": "f"}),
         ("size=1m", {"data": "."}, {"size": "1048576"}),
         (
             "ioengine=nbd\nuri=nbd+unix:///?socket=/run/n",

@@ -9,6 +9,7 @@ from pathlib import Path
 from volbench.cli.options import parse_targets
 from volbench.errors import InputError
 from volbench.fio.dd import dd_argv
+from volbench.fio.places import is_device
 from volbench.fio.render import render
 from volbench.model.profile import Profile, Tool
 from volbench.model.run import Campaign
@@ -19,8 +20,8 @@ from volbench.plan.expand import Terms, expand
 def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
     """Return the Runs of one repeat of a profile; without any target, in this folder.
 
-    Targets are not touched, and need not exist: a path that is a directory here, or ends in ``/``,
-    is one; under ``/dev`` it is a device; anything else is a file.
+    Targets are not touched, and need not exist: a path under ``/dev`` is a device, a file that is
+    here is one, and anything else is a directory.
 
     Raises:
         InputError: a role has no target.
@@ -62,10 +63,10 @@ def _volume(role: str, target: str) -> Volume:
     if target.startswith("nbd"):
         return Volume(role=role, kind=VolumeKind.NBD, target=target)
     path = Path(target)
-    if target.endswith("/") or path.is_dir():
-        kind = VolumeKind.DIRECTORY
-    elif target.startswith("/dev/"):
+    if is_device(target):
         kind = VolumeKind.DEVICE
-    else:
+    elif path.is_file():
         kind = VolumeKind.FILE
+    else:
+        kind = VolumeKind.DIRECTORY
     return Volume(role=role, kind=kind, target=str(path.absolute()) if target != "." else ".")

@@ -42,7 +42,7 @@ def find_place(options: dict[str, str]) -> Place:
         raise InputError("several directories are several volumes", hint="make a job for each")
     folder = folders[0] if folders else ""
     if "filename" not in options:
-        return Place(folder or ".")
+        return Place(_as_folder(folder or "."))
     # fio puts a directory before any filename, even an absolute one.
     paths = [f"{folder}/{name}" if folder else name for name in _parts(options["filename"])]
     if any(is_device(path) for path in paths):
@@ -57,7 +57,12 @@ def find_place(options: dict[str, str]) -> Place:
         raise InputError("a file name with a colon can't be kept", hint="rename the file")
     if {"..", "-"} & {*names}:  # fio takes - as standard input or output
         raise InputError("a file can't be called .. or -", hint="name a file")
-    return Place(parents.pop(), ":".join(names))
+    return Place(_as_folder(parents.pop()), ":".join(names))
+
+
+def _as_folder(path: str) -> str:
+    """Return a folder so that it can't be taken for a file, also where it does not exist yet."""
+    return path if path == "." else f"{path.rstrip('/')}/"
 
 
 def _parts(text: str) -> list[str]:

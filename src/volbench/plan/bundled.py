@@ -37,20 +37,28 @@ def read_profile(name_or_path: str) -> tuple[str, str]:
     if name_or_path in names:
         return (_folder() / f"{name_or_path}.yaml").read_text("utf-8"), f"{name_or_path}.yaml"
     path = Path(name_or_path)
-    if not path.is_file():
-        near = nearest(name_or_path, list(names))
-        raise InputError(
-            f"there is no profile {name_or_path!r}, neither bundled nor a file",
-            hint=f"did you mean `{near}`?" if near else f"bundled are {', '.join(names)}",
-            context={"profile": name_or_path},
-        )
     try:
+        if not path.is_file():
+            raise _unknown(name_or_path, names)
         if path.stat().st_size > _SIZE_LIMIT:
             raise InputError(f"{path} is larger than 1 MiB", hint="a profile is a short text")
         return path.read_text(encoding="utf-8"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{path} can't be read: {error}",
+            f"{path} can't be read: {_reason(error)}",
             hint="a profile is a YAML file in UTF-8",
             context={"path": str(path)},
         ) from error
+
+
+def _unknown(name: str, names: tuple[str, ...]) -> InputError:
+    near = nearest(name, list(names))
+    return InputError(
+        f"there is no profile {name!r}, neither bundled nor a file",
+        hint=f"did you mean `{near}`?" if near else f"bundled are {', '.join(names)}",
+        context={"profile": name},
+    )
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return str(error) if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)

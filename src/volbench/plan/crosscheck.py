@@ -14,15 +14,25 @@ def check_job(reader: Reader, job: Job, defaults: Options) -> None:
     """Note what can't work together in a job, at the option or else at the job."""
     fallback = reader.jobs[job.name]
     if job.tool is Tool.DD:
-        for name, message, hint in _dd_problems(job.options):
+        for name, message, hint in dd_problems(job.options):
             _complain(reader, [job.name], name, message, hint, fallback)
         return
-    for section, own in (job.sections or {"": {}}).items():
-        merged = {**defaults, **job.options, **own}
-        options = {name: value for name, value in merged.items() if value is not None}
+    for section, options in effective(job, defaults).items():
         owners = [f"{job.name}.{section}", job.name, ""]
         for name, message, hint in (*contradictions(options), *_careless(options)):
             _complain(reader, owners, name, message, hint, fallback)
+
+
+def effective(job: Job, defaults: Options) -> dict[str, dict[str, str]]:
+    """Return the options that hold in each section; the usual single one is called ``""``."""
+    merged = {
+        section: {**defaults, **job.options, **own}
+        for section, own in (job.sections or {"": {}}).items()
+    }
+    return {
+        section: {name: value for name, value in options.items() if value is not None}
+        for section, options in merged.items()
+    }
 
 
 def _complain(
@@ -36,12 +46,16 @@ def _complain(
         reader.complain(node, message, key=node.key or name, hint=hint)
 
 
-def _dd_problems(options: Options) -> Iterator[tuple[str, str, str]]:
+def dd_problems(options: Options) -> Iterator[tuple[str, str, str]]:
+    """Yield option, message and hint for what can't work together in a dd job."""
     size, block = options.get("size"), options.get("bs") or "512"
     if size is None:
         yield "size", "a dd job needs a size", "write it like size: 64m"
     elif int(size) % int(block):
         yield "size", f"size {size} is no multiple of bs {block}", "use whole blocks"
+    flags = f"{options.get('oflag') or ''},{options.get('iflag') or ''}".split(",")
+    if "direct" in flags and int(block) % 512:
+        yield "bs", "direct needs a bs that is a multiple of 512", "use 4k, or leave out direct"
     if options.get("rw") == "read" and "if" in options:
         yield "if", "a reading dd takes the volume as its input", "leave out if"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
 
 from volbench.errors import Problems
 
@@ -64,20 +66,31 @@ class Entry:
 
 def parse_document(text: str, problems: Problems) -> Node | None:
     """Return the top mapping of a YAML 1.2 text, or None when problems forbid one."""
+    text = text.removeprefix("\ufeff")
     try:
-        root = YAML(typ="safe", pure=True).compose(text.removeprefix("\ufeff"))
-        node = None if root is None else _Builder(problems).build(root, "")
+        node = _compose(text, problems)
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        _note_syntax(error, problems)
+        return None
+    except ReaderError as error:
+        before = text[: error.position]
         problems.add(
-            f"not YAML: {' '.join(str(error.problem or error.context).split())}",
-            line=mark.line + 1 if mark else 0,
-            column=mark.column + 1 if mark else 0,
-            hint="YAML indents with blanks, never tabs",
+            f"not YAML: the character {text[error.position]!r} may not stand in it",
+            line=before.count("\n") + 1,
+            column=error.position - before.rfind("\n"),
+            hint="a profile is plain text",
         )
         return None
-    except (YAMLError, ValueError, RecursionError) as error:
-        words = " ".join(str(error).split())[:200] or "nested too deeply"
+    except RecursionError:
+        problems.add(
+            "nested too deeply",
+            line=1,
+            column=1,
+            hint="does an alias stand for something that holds itself?",
+        )
+        return None
+    except (YAMLError, ValueError) as error:
+        words = " ".join(str(error).split())[:200]
         problems.add(f"not YAML: {words}", line=1, column=1)
         return None
     if node is None:
@@ -90,6 +103,37 @@ def parse_document(text: str, problems: Problems) -> Node | None:
     return node
 
 
+def _compose(text: str, problems: Problems) -> Node | None:
+    with warnings.catch_warnings():
+        # YAML 1.2 (chapter 7.1) lets an anchor be used again; the newest counts.
+        warnings.simplefilter("ignore", YAMLWarning)
+        root = YAML(typ="safe", pure=True).compose(text)
+    return None if root is None else _Builder(problems).build(root, "")
+
+
+def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
+    words = " ".join(str(error.problem or error.context).split())
+    mark = error.problem_mark or error.context_mark
+    hint = next((hint for word, hint in _SYNTAX_HINTS.items() if word in words), "")
+    opened = error.context_mark
+    if opened and mark and opened.line != mark.line:
+        hint = hint or f"it began in line {opened.line + 1}"
+    problems.add(
+        f"not YAML: {words}",
+        line=mark.line + 1 if mark else 0,
+        column=mark.column + 1 if mark else 0,
+        hint=hint or "put texts with special characters between quotes",
+    )
+
+
+_SYNTAX_HINTS = {
+    "'\\t'": "YAML indents with blanks, never tabs",
+    "another document": "a file holds one profile; write the second into a file of its own",
+    "undefined alias": "a text that begins with * goes between quotes",
+    "incompatible": "leave out the line %YAML",
+}
+
+
 class _Builder:
     """Turns composed nodes into ours; merges ``<<``, refuses repeats and bombs."""
 
@@ -98,9 +142,7 @@ class _Builder:
         self._count = 0
 
     def build(self, node: object, key: str) -> Node:
-        self._count += 1
-        if self._count > _NODE_LIMIT:
-            raise YAMLError(f"more than {_NODE_LIMIT} values once aliases are written out")
+        self._note_node()
         if isinstance(node, ScalarNode):
             line, column = _place(node)
             return Node(line, column, key, raw=_scalar(node))
@@ -115,6 +157,11 @@ class _Builder:
             line, column = _place(node)
             return Node(line, column, key, entries=self._entries(node, key))
         raise YAMLError(f"{type(node).__name__} has no meaning in a profile")
+
+    def _note_node(self) -> None:
+        self._count += 1
+        if self._count > _NODE_LIMIT:
+            raise YAMLError(f"more than {_NODE_LIMIT} values once aliases are written out")
 
     def _entries(self, node: MappingNode, key: str) -> tuple[Entry, ...]:
         own: dict[str, Entry] = {}
@@ -147,6 +194,7 @@ class _Builder:
         for source in reversed(sources):
             if not isinstance(source, MappingNode):
                 raise YAMLError("<< takes a mapping, or a list of mappings")
+            self._note_node()
             for entry in self._entries(source, key):
                 yield entry.name, entry
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from io import StringIO
 
 from ruamel.yaml import YAML
@@ -24,7 +26,7 @@ def dump_profile(profile: Profile) -> str:
     content["order"] = profile.order.value
     if profile.seed is not None:
         content["seed"] = profile.seed
-    content["sample"] = f"{profile.sample_s:g}s"
+    content["sample"] = _shortest(profile.sample_s)
     if profile.limits:
         content["limits"] = {role: _limits(limits) for role, limits in profile.limits.items()}
     content |= _jobs(profile)
@@ -64,17 +66,23 @@ def _job(job: Job) -> dict[str, object]:
 def _options(options: Options) -> dict[str, object]:
     """Return options with whole numbers as numbers, which reads better and means the same."""
     return {
-        name: int(value)
-        if value is not None and value.isdecimal() and value == str(int(value))
-        else value
+        name: int(value) if value is not None and _WHOLE.fullmatch(value) else value
         for name, value in options.items()
     }
+
+
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
+
+
+def _shortest(number: float) -> int | str:
+    """Return a number whole where it is, and never in the exponent form no unit goes with."""
+    return int(number) if number == int(number) else f"{Decimal(repr(number)):f}"
 
 
 def _limits(limits: Limits) -> dict[str, object]:
     content: dict[str, object] = {}
     if limits.iops is not None:
-        content["iops"] = limits.iops
+        content["iops"] = _shortest(limits.iops)
     if limits.bandwidth_bytes_per_s is not None:
-        content["bandwidth"] = limits.bandwidth_bytes_per_s
+        content["bandwidth"] = _shortest(limits.bandwidth_bytes_per_s)
     return content

@@ -27,11 +27,7 @@ def read_jobs(reader: Reader, node: Node, phase: Phase) -> list[Job]:
 def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
     name = reader.name(entry, entry.name, "a job")
     reader.job(name, Node(entry.line, entry.column, entry.value.key))
-    content = (
-        reader.entries(entry.value, f"job {name}")
-        if entry.value.raw is not None or (entry.value.entries is not None)
-        else ()
-    )
+    content = _content(reader, entry, f"job {name}")
     special = {item.name: item for item in content if item.name in JOB_KEYS}
     tool = Tool.FIO
     if "tool" in special:
@@ -55,6 +51,12 @@ def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
     )
 
 
+def _content(reader: Reader, entry: Entry, what: str) -> tuple[Entry, ...]:
+    """Return the options of a job or section; one may say nothing."""
+    says_nothing = entry.value.is_scalar and entry.value.raw is None
+    return () if says_nothing else reader.entries(entry.value, what)
+
+
 def _role(reader: Reader, special: dict[str, Entry]) -> str:
     if "role" not in special:
         return "data"
@@ -68,7 +70,7 @@ def _sections(reader: Reader, entry: Entry | None, job: str) -> dict[str, Option
     found = {}
     for section in reader.entries(entry.value, "sections"):
         name = reader.name(section, section.name, "a section")
-        content = reader.entries(section.value, f"section {name}")
+        content = _content(reader, section, f"section {name}")
         found[name] = reader.options(content, owner=f"{job}.{name}")
     if not found:
         reader.complain(entry, "there is no section in it", hint="name at least one")
@@ -83,6 +85,7 @@ class _Matrix:
     note: str = ""
     template: str = ""
     axes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    places: dict[str, Entry] = field(default_factory=dict)
     exclude: list[tuple[Node, Options]] = field(default_factory=list)
     include: list[tuple[Node, Options, dict[str, str]]] = field(default_factory=list)
 
@@ -100,10 +103,17 @@ def read_matrix(reader: Reader, node: Node) -> list[Job]:
         reader.complain(node, f"{total} combinations; at most {_COMBINATIONS_LIMIT} make sense")
         return []
     cells = list(_cells(reader, matrix)) if matrix.axes else []
-    cells += [(labels, options) for _, options, labels in matrix.include]
-    if not cells:
+    if not cells and not matrix.include:
         reader.complain(node, "nothing is left in the matrix", hint="give it lists of values")
-    return [_cell_job(reader, node, matrix, labels, options) for labels, options in cells]
+    jobs = [_cell_job(reader, node, matrix, labels, options) for labels, options in cells]
+    for job in jobs:
+        for option, entry in matrix.places.items():
+            reader.place(job.name, option, entry)
+    for item, options, labels in matrix.include:
+        jobs.append(_cell_job(reader, item, matrix, labels, options))
+        for option in options:
+            reader.places[jobs[-1].name, option] = reader.places[item.key, option]
+    return jobs
 
 
 def _read_matrix(reader: Reader, node: Node) -> _Matrix:
@@ -118,22 +128,46 @@ def _read_matrix(reader: Reader, node: Node) -> _Matrix:
             _read_axis(reader, matrix, entry)
     if "name" in special:
         matrix.template = reader.text(special["name"].value, "name")
-        _check_template(reader, special["name"].value, matrix)
+        matrix.template = _read_template(reader, special["name"].value, matrix)
     if "exclude" in special:
         for item in reader.items(special["exclude"].value, "exclude"):
-            matrix.exclude.append((item, reader.options(reader.entries(item, "an exclusion"))))
+            content = reader.entries(item, "an exclusion")
+            matrix.exclude.append((item, reader.options(content, owner=_EXCLUDED)))
     if "include" in special:
         for item in reader.items(special["include"].value, "include"):
-            content = reader.entries(item, "an inclusion")
-            labels = {entry.name: str(entry.value.raw) for entry in content}
-            matrix.include.append((item, reader.options(content), labels))
+            _read_inclusion(reader, matrix, item)
     return matrix
+
+
+_EXCLUDED = ".exclude"
+"""Owner of options that are in no job; no job can be called so."""
+
+
+def _read_inclusion(reader: Reader, matrix: _Matrix, item: Node) -> None:
+    content = reader.entries(item, "an inclusion")
+    labels = {_known_as(reader, entry.name): _written(entry.value) for entry in content}
+    matrix.include.append((item, reader.options(content, owner=item.key), labels))
+
+
+def _known_as(reader: Reader, name: str) -> str:
+    """Return fio's own name of an option that may be an alias."""
+    option = reader.table.find(name)
+    return option.name if option else name
+
+
+def _written(node: Node) -> str:
+    """Return a value as it goes into a job's name."""
+    return {None: "none", True: "1", False: "0"}.get(node.raw, str(node.raw))
 
 
 def _read_axis(reader: Reader, matrix: _Matrix, entry: Entry) -> None:
     items = reader.items(entry.value, f"matrix option {entry.name}")
     if entry.value.items is not None and not items:
         reader.complain(entry, f"{entry.name} has no values")
+    canonical = _known_as(reader, entry.name)
+    if canonical in matrix.axes:
+        reader.complain(entry, f"{entry.name} is given twice, once under another name")
+        return
     values: list[tuple[str, str]] = []
     for item in items:
         pair = reader.option(Entry(entry.name, item.line, item.column, item))
@@ -143,19 +177,25 @@ def _read_axis(reader: Reader, matrix: _Matrix, entry: Entry) -> None:
         if value is None or value in {known for _, known in values}:
             reader.complain(item, f"{entry.name} has the value {item.raw} twice or none")
             continue
-        values.append((str(item.raw), value))
+        values.append((_written(item), value))
         matrix.axes[name] = values
+        matrix.places[name] = entry
 
 
-def _check_template(reader: Reader, node: Node, matrix: _Matrix) -> None:
-    for word in re.findall(r"\{(.*?)\}", matrix.template):
-        option = reader.table.find(word)
-        if option is None or option.name not in matrix.axes:
+_WORD = re.compile(r"\{(.*?)\}")
+
+
+def _read_template(reader: Reader, node: Node, matrix: _Matrix) -> str:
+    """Return a template of names with fio's own names of options."""
+    template = reader.given(node, "name")
+    for word in _WORD.findall(template):
+        if _known_as(reader, word) not in matrix.axes:
             reader.complain(
                 node,
                 f"name uses {{{word}}}, which is no option of the matrix",
                 hint=f"it has {', '.join(matrix.axes)}",
             )
+    return _WORD.sub(lambda match: f"{{{_known_as(reader, match.group(1))}}}", template)
 
 
 def _cells(reader: Reader, matrix: _Matrix) -> Iterator[tuple[dict[str, str], Options]]:
@@ -179,8 +219,8 @@ def _cells(reader: Reader, matrix: _Matrix) -> Iterator[tuple[dict[str, str], Op
 def _cell_job(
     reader: Reader, node: Node, matrix: _Matrix, labels: dict[str, str], options: Options
 ) -> Job:
-    if matrix.template and set(labels) >= set(re.findall(r"\{(.*?)\}", matrix.template)):
-        name = re.sub(r"\{(.*?)\}", lambda match: labels[match.group(1)], matrix.template)
+    if matrix.template and set(labels) >= set(_WORD.findall(matrix.template)):
+        name = _WORD.sub(lambda match: labels[match.group(1)], matrix.template)
     else:
         name = "-".join(_label(option, label) for option, label in labels.items())
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", name)

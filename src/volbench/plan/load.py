@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from volbench.errors import Problems
-from volbench.model.option import OptionTable
+from volbench.model.option import OptionTable, nearest
 from volbench.model.profile import Job, Limits, Order, Phase, Profile, Source
 from volbench.plan.crosscheck import check_job
 from volbench.plan.document import Entry, Node, parse_document
@@ -67,11 +67,13 @@ def _profile(reader: Reader, top: Node) -> Profile:
             values[_FIELDS.get(name, name)] = read(reader, entries[name].value)
     if "name" not in entries:
         reader.complain(top, "a profile needs a name", key="name", hint="add name: my-profile")
-        values["name"] = "unnamed"
+    values.setdefault("name", "unnamed")
     jobs = _jobs(reader, top, entries)
     defaults = values.get("defaults")
     for job in jobs:
         check_job(reader, job, defaults if isinstance(defaults, dict) else {})
+    if jobs and "limits" in entries:
+        _check_roles(reader, entries["limits"].value, sorted({job.role for job in jobs}))
     return Profile.model_validate({**values, "jobs": tuple(jobs)})
 
 
@@ -116,7 +118,7 @@ def _source(reader: Reader, node: Node) -> Source:
         values[entry.name] = reader.text(entry.value, entry.name)
     if "title" not in values:
         reader.complain(node, "source needs a title")
-    if not re.fullmatch(r"\d{4}", values.get("year", "2000")):
+    if not re.fullmatch(r"[0-9]{4}", values.get("year", "2000")):
         reader.complain(node, f"year {values['year']!r} is no year", hint="write it like 2019")
         del values["year"]
     values.setdefault("title", "")
@@ -130,9 +132,21 @@ def _limits(reader: Reader, node: Node) -> dict[str, Limits]:
     return {"*": reader.limits(node)}
 
 
+def _check_roles(reader: Reader, node: Node, roles: list[str]) -> None:
+    """Note limits for a role that no job has: they would be drawn and judged nowhere."""
+    for entry in node.entries or ():
+        if entry.value.entries is not None and entry.name not in {"*", *roles}:
+            near = nearest(entry.name, roles)
+            reader.complain(
+                entry,
+                f"no job works on the role {entry.name!r}",
+                hint=f"did you mean `{near}`?" if near else f"jobs work on {', '.join(roles)}",
+            )
+
+
 def _volumes(reader: Reader, node: Node) -> dict[str, str]:
     return {
-        reader.name(entry, entry.name, "a role"): reader.text(entry.value, "a volume")
+        reader.name(entry, entry.name, "a role"): reader.given(entry.value, "a volume")
         for entry in reader.entries(node, "volumes")
     }
 
@@ -167,7 +181,7 @@ _READERS: dict[str, Callable[[Reader, Node], object]] = {
     "name": lambda reader, node: reader.name(node, reader.text(node, "name"), "a profile"),
     "description": lambda reader, node: reader.text(node, "description"),
     "source": _source,
-    "defaults": lambda reader, node: reader.options(reader.entries(node, "defaults")),
+    "defaults": lambda reader, node: reader.options(reader.entries(node, "defaults"), owner=""),
     "volumes": _volumes,
     "repeat": _whole("repeat", 1, MOST_REPEATS),
     "order": lambda reader, node: reader.choice(

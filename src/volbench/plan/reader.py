@@ -64,9 +64,16 @@ class Reader:
             return ""
         return str(node.raw).lower() if isinstance(node.raw, bool) else node.raw
 
+    def given(self, node: Node, what: str) -> str:
+        """Return a text that is not empty; an empty one is returned with a problem noted."""
+        text = self.text(node, what)
+        if not text and node.raw == "":
+            self.complain(node, f"{what} is empty", hint="write a value, or leave it out")
+        return text
+
     def value(self, node: Node, what: str, read: Callable[[str], _T], default: _T) -> _T:
         """Return a value read by `read`, or `default` with a problem noted."""
-        text = self.text(node, what)
+        text = self.given(node, what)
         if not text:
             return default
         try:
@@ -86,7 +93,8 @@ class Reader:
 
     def name(self, node: Node | Entry, text: str, what: str) -> str:
         """Check a name of a profile, job or role."""
-        if not NAME.fullmatch(text) or text.startswith("global"):
+        untold = isinstance(node, Entry) or node.raw is not None
+        if untold and (not NAME.fullmatch(text) or text.startswith("global")):
             self.complain(
                 node,
                 f"{text!r} can't be the name of {what}",
@@ -126,8 +134,8 @@ class Reader:
             raise InputError(f"no option {name!r}")
         return option.name, None
 
-    def options(self, entries: Iterable[Entry], *, owner: str = "", dd: bool = False) -> Options:
-        """Return canonical options of a mapping; the last alias of one option counts."""
+    def options(self, entries: Iterable[Entry], *, owner: str, dd: bool = False) -> Options:
+        """Return canonical options of a mapping, noting a problem for what is given twice."""
         found: Options = {}
         for entry in entries:
             pair = self.option(entry, dd=dd)
@@ -136,8 +144,12 @@ class Reader:
             if pair[0] in found:
                 self.complain(entry, f"{entry.name} is given twice, once under another name")
             found[pair[0]] = pair[1]
-            self.places[owner, pair[0]] = Node(entry.line, entry.column, entry.value.key)
+            self.place(owner, pair[0], entry)
         return found
+
+    def place(self, owner: str, option: str, entry: Entry) -> None:
+        """Note where an option of a job stands; owner is empty for the defaults."""
+        self.places[owner, option] = Node(entry.line, entry.column, entry.value.key)
 
     def limits(self, node: Node) -> Limits:
         """Return declared limits."""
@@ -146,7 +158,7 @@ class Reader:
             if entry.name == "iops":
                 values["iops"] = self.value(entry.value, "iops", _positive, None)
             elif entry.name == "bandwidth":
-                rate = self.value(entry.value, "bandwidth", parse_rate, None)
+                rate = self.value(entry.value, "bandwidth", _positive_rate, None)
                 values["bandwidth_bytes_per_s"] = rate
             else:
                 self.unknown(entry, ("iops", "bandwidth"), "limits")
@@ -154,7 +166,7 @@ class Reader:
 
     def choice(self, node: Node, what: str, choices: Mapping[str, object]) -> str:
         """Return one of several words."""
-        text = self.text(node, what)
+        text = self.given(node, what)
         if text and text not in choices:
             near = nearest(text, list(choices))
             self.complain(
@@ -164,6 +176,13 @@ class Reader:
             )
             return next(iter(choices))
         return text or next(iter(choices))
+
+
+def _positive_rate(text: str) -> float | None:
+    rate = parse_rate(text)
+    if rate <= 0:
+        raise InputError(f"{text} is not above 0", hint="write it like 125MB/s")
+    return rate
 
 
 def _positive(text: str) -> float | None:

@@ -6,7 +6,7 @@ from volbench.model.ddoption import NAMES as DD_NAMES
 from volbench.model.option import OWN, Option, OptionKind, OptionTable
 from volbench.model.profile import Order, Phase, Tool
 from volbench.plan.jobs import JOB_KEYS, MATRIX_KEYS
-from volbench.plan.load import PROFILE_KEYS
+from volbench.plan.load import MOST_REPEATS, MOST_SEED, PROFILE_KEYS
 
 Schema = dict[str, object]
 
@@ -53,6 +53,7 @@ def json_schema(table: OptionTable) -> Schema:
         "properties": {name: _PROFILE.get(name, {}) for name in PROFILE_KEYS}
         | {"matrix": _matrix(options)},
         "required": ["name"],
+        "anyOf": [{"required": [name]} for name in ("jobs", "matrix", "phases")],
         "additionalProperties": False,
     }
 
@@ -85,9 +86,19 @@ _PROFILE: dict[str, Schema] = {
         "propertyNames": _NAME,
         "additionalProperties": _TEXT,
     },
-    "repeat": {"type": "integer", "minimum": 1, "description": "How often the jobs run."},
+    "repeat": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST_REPEATS,
+        "description": "How often the jobs run.",
+    },
     "order": {"enum": [order.value for order in Order]},
-    "seed": {"type": ["integer", "null"], "minimum": 0},
+    "seed": {
+        "type": ["integer", "null"],
+        "minimum": 0,
+        "maximum": MOST_SEED,
+        "description": "Of order and offsets; drawn and recorded when left out.",
+    },
     "sample": {**_NUMBER_TEXT, "description": "Between points of a series; 0 for none."},
     "limits": {
         "anyOf": [
@@ -110,7 +121,7 @@ def _job_properties(options: dict[str, Schema]) -> dict[str, Schema]:
         "description": "fio sections that run together in one process.",
         "propertyNames": _NAME,
         "additionalProperties": {
-            "type": "object",
+            "type": ["object", "null"],
             "properties": dict(options),
             "additionalProperties": False,
         },
