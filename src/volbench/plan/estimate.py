@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 
+from volbench.model.profile import Tool
 from volbench.model.run import Campaign, Run, Section
 from volbench.model.target import VolumeKind
 
@@ -11,7 +14,7 @@ LAYOUT_BYTES_PER_S = 20e6
 """Bandwidth a file is laid out with at least; a slower volume needs a longer grace."""
 
 TRANSFER_BYTES_PER_S = 1e6
-"""Bandwidth a Run without runtime has at least."""
+"""Bandwidth a Run without runtime has at least, if its own rate or think time does not slow it."""
 
 START_S = 0.5
 """Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)."""
@@ -49,23 +52,25 @@ def estimate(campaign: Campaign) -> Estimate:
 
 def expected_s(run: Run) -> float | None:
     """Return how long a Run takes by its own runtime, ramp and delay; None without runtime."""
-    times = []
-    for section in run.sections:
-        options = run.effective(section)
-        runtime_s = _seconds(options.get("runtime"))
-        if not runtime_s:
-            return None
-        ramp_s, delay_s = (_seconds(options.get(n)) or 0.0 for n in ("ramp_time", "startdelay"))
-        times.append(runtime_s + ramp_s + delay_s)
-    return max(times)
+    times = [_timed_s(run.effective(section)) for section in run.sections]
+    known = [time for time in times if time is not None]
+    return max(known) if len(known) == len(times) else None
 
 
 def deadline_s(run: Run, *, grace_s: float) -> float:
-    """Return the seconds after which a Run is ended, from runtime, layout and grace."""
-    transfer_s = expected_s(run)
-    if transfer_s is None:
-        transfer_s = (_transfer_bytes(run) or _device_bytes(run)) / TRANSFER_BYTES_PER_S
-    return transfer_s + layout_bytes(run) / LAYOUT_BYTES_PER_S + grace_s
+    """Return the seconds after which a Run is ended, from runtime, layout and grace.
+
+    Infinite for a Run that neither a runtime nor a size known beforehand bounds, such as the read
+    of a whole file that is there already.
+    """
+    timed_s = sized_s = 0.0
+    for section in run.sections:
+        own_s = _timed_s(run.effective(section))
+        if own_s is None:
+            sized_s += _sized_s(run, section)
+        else:
+            timed_s = max(timed_s, own_s)
+    return max(timed_s, sized_s) + layout_bytes(run) / LAYOUT_BYTES_PER_S + grace_s
 
 
 def layout_bytes(run: Run) -> int:
@@ -78,40 +83,88 @@ def layout_bytes(run: Run) -> int:
         own_files = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
         clones = int(options.get("numjobs", "1")) if own_files else 1
         place = section.name if own_files else options.get("filename", "")
-        named[place] = max(named.get(place, 0), _size(run, section) * clones)
+        size = _bytes(options.get("size", "0"), whole=None) or 0
+        named[place] = max(named.get(place, 0), size * clones)
     return sum(named.values())
 
 
-def _size(run: Run, section: Section) -> int:
-    text = run.effective(section).get("size", "0")
-    return int(text) if text.isdecimal() else 0
+def _timed_s(options: dict[str, str]) -> float | None:
+    """Return how long a section takes by its runtime; None without one."""
+    runtime_s = _seconds(options.get("runtime"))
+    return runtime_s + _before_s(options) if runtime_s else None
 
 
-def _device_bytes(run: Run) -> int:
-    return run.volume.pin.size_bytes if run.volume.pin else 0
+def _before_s(options: dict[str, str]) -> float:
+    return sum(_seconds(options.get(name)) or 0.0 for name in ("ramp_time", "startdelay"))
 
 
-def _transfer_bytes(run: Run) -> int:
-    """Return the bytes a Run moves when its size bounds it."""
-    total = 0
-    for section in run.sections:
-        options = run.effective(section)
-        clones, loops = (int(options.get(name, "1")) for name in ("numjobs", "loops"))
-        size = options.get("io_size", options.get("size", "0"))
-        total += (int(size) if size.isdecimal() else _device_bytes(run)) * clones * loops
-    return total
+def _sized_s(run: Run, section: Section) -> float:
+    """Return how long a section without runtime takes at most; infinite when its size is unknown.
+
+    A rate and a think time hold for each clone (fio HOWTO), so that taking them for all together
+    only makes the deadline later.
+    """
+    options = run.effective(section)
+    moved_bytes = _transfer_bytes(run, section)
+    if moved_bytes is None:
+        return math.inf
+    block_bytes = _least_block(options)
+    rates = [TRANSFER_BYTES_PER_S, *map(float, _numbers(options.get("rate")))]
+    rates += [count * block_bytes for count in _numbers(options.get("rate_iops"))]
+    pauses = moved_bytes / block_bytes / max(1, int(options.get("thinktime_blocks", "1")))
+    thinking_s = pauses * int(options.get("thinktime", "0")) / 1e6
+    return _before_s(options) + moved_bytes / min(rates) + thinking_s
+
+
+def _least_block(options: dict[str, str]) -> int:
+    """Return the smallest block a section may use; 4 KiB is fio's default."""
+    texts = [options[name] for name in ("bs", "bsrange") if name in options]
+    sizes = [size for text in texts for size in _numbers(text)]
+    splits = re.findall(r"(?:^|[:,])(\d+)", options.get("bssplit", ""))
+    return min([size for size in (*sizes, *map(int, splits)) if size] or [4096])
+
+
+def _numbers(text: str | None) -> list[int]:
+    """Return the numbers above 0 of a value such as ``4096,,8192`` or ``4096-65536``."""
+    return [int(part) for part in re.split(r"[,-]", text or "") if part.isdecimal() and int(part)]
+
+
+def _bytes(text: str, *, whole: int | None) -> int | None:
+    """Return the bytes of a size; of a share only when the whole is known."""
+    if text.isdecimal():
+        return int(text)
+    if text.endswith("%") and whole is not None:
+        return whole * int(text[:-1]) // 100
+    return None
+
+
+def _transfer_bytes(run: Run, section: Section) -> int | None:
+    """Return the bytes a section moves when its size bounds it; None when nobody can know."""
+    options = run.effective(section)
+    if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs")):
+        return None
+    whole = run.volume.pin.size_bytes if run.volume.pin else None
+    size = _bytes(options.get("size", "100%"), whole=whole)
+    moved = _bytes(options["io_size"], whole=size) if "io_size" in options else size
+    if moved is None:
+        return None
+    return moved * int(options.get("numjobs", "1")) * int(options.get("loops", "1"))
 
 
 def _written_bytes(run: Run) -> int | None:
-    """Return the most bytes a Run writes, or None when only its runtime bounds it."""
-    total = layout_bytes(run)
+    """Return the most bytes a Run writes, or None when its size does not bound it."""
+    by_dd = run.tool is Tool.DD
+    total = 0 if by_dd else layout_bytes(run)
     for section in run.sections:
         options = run.effective(section)
-        if options.get("rw", "read").partition(":")[0] in {"read", "randread"}:
+        access = options.get("rw", "write" if by_dd else "read").partition(":")[0]
+        if access in {"read", "randread"}:
             continue
-        if options.get("time_based", "0") != "0":
+        moved = _transfer_bytes(run, section)
+        repeats = options.get("time_based", "0") != "0" and _seconds(options.get("runtime"))
+        if repeats or moved is None:
             return None
-        total += _transfer_bytes(run)
+        total += moved
     return total
 
 

@@ -157,7 +157,7 @@ def _known_as(reader: Reader, name: str) -> str:
 
 def _written(node: Node) -> str:
     """Return a value as it goes into a job's name."""
-    return {None: "none", True: "1", False: "0"}.get(node.raw, str(node.raw))
+    return str(int(node.raw)) if isinstance(node.raw, bool) else str(node.raw or "none")
 
 
 def _read_axis(reader: Reader, matrix: _Matrix, entry: Entry) -> None:

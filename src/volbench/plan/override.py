@@ -2,54 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from volbench.errors import InputError
 from volbench.model.canonical import check_option
-from volbench.model.ddoption import NAMES as DD_NAMES
+from volbench.model.contradictions import contradictions
 from volbench.model.ddoption import check_dd_option
 from volbench.model.option import OptionTable
 from volbench.model.profile import Job, Limits, Options, Order, Profile, Tool
+from volbench.plan.crosscheck import dd_problems, effective
 from volbench.plan.load import MOST_REPEATS, MOST_SEED
 from volbench.units import parse_duration, parse_rate
 
 _KEYS = ("repeat", "order", "seed", "sample")
 
 
-def apply_overrides(profile: Profile, settings: Sequence[str], *, table: OptionTable) -> Profile:
+def apply_overrides(
+    profile: Profile, settings: Sequence[str], *, table: OptionTable, allow_exec: bool = False
+) -> Profile:
     """Return a profile with overrides applied in order.
 
     ``size=64m`` holds for every job, replacing what a job says itself, but never brings back an
     option that a job took away with null. ``test1.bs=8k`` holds for one job, ``repeat``, ``order``,
     ``seed``, ``sample`` and ``limits.iops`` for the profile. ``KEY=`` takes an option away.
 
+    Args:
+        profile: as loaded.
+        settings: ``KEY=VALUE`` each.
+        table: the options of the fio that will run it.
+        allow_exec: accept options that run programs or leave the Run's folder.
+
     Raises:
-        InputError: no ``=``, an unknown key, or a bad value.
+        InputError: no ``=``, an unknown key, a bad value, or values that can't work together.
     """
+    asked = profile
+    fio = _Fio(table, allow_exec=allow_exec)
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key:
             raise InputError(f"--set {setting!r} has no value", hint="write it like size=64m")
         try:
-            profile = _apply(profile, key.strip(), value.strip(), table=table)
+            profile = _apply(profile, key.strip(), value.strip(), fio=fio)
         except InputError as error:
             raise InputError(f"--set {setting}: {error.message}", hint=error.hint) from error
+    _check_together(asked, profile, settings)
     return profile
 
 
-def _apply(profile: Profile, key: str, value: str, *, table: OptionTable) -> Profile:
+@dataclass(frozen=True)
+class _Fio:
+    """What fio can do, and what of it is allowed."""
+
+    table: OptionTable
+    allow_exec: bool
+
+    def check(self, key: str, value: str) -> tuple[str, str | None]:
+        """Return canonical name and value; None for an empty value: it takes the option away."""
+        if value:
+            return check_option(self.table, key, value, allow_exec=self.allow_exec)
+        option = self.table.find(key)
+        if option is None:
+            check_option(self.table, key, "1")
+            raise InputError(f"fio has no option {key!r}", hint="see `fio --cmdhelp=all`")
+        return option.name, None
+
+
+def _check_together(asked: Profile, changed: Profile, settings: Sequence[str]) -> None:
+    """Refuse contradictions that the settings brought; fio would fail only when it runs."""
+    for before, after in zip(asked.jobs, changed.jobs, strict=True):
+        known = set(_contradictions(before, asked))
+        for message, hint in _contradictions(after, changed):
+            if (message, hint) not in known:
+                given = " ".join(f"--set {setting}" for setting in settings)
+                raise InputError(
+                    f"{given}: job {after.name}: {message}",
+                    hint=f"{hint}; one job alone is set by {after.name}.OPTION=VALUE",
+                )
+
+
+def _contradictions(job: Job, profile: Profile) -> Iterator[tuple[str, str]]:
+    if job.tool is Tool.DD:
+        yield from ((message, hint) for _, message, hint in dd_problems(job.options))
+        return
+    for options in effective(job, profile.defaults).values():
+        yield from ((message, hint) for _, message, hint in contradictions(options))
+
+
+def _apply(profile: Profile, key: str, value: str, *, fio: _Fio) -> Profile:
     if key in _KEYS:
         return _set_key(profile, key, value)
     if key == "limits" or key.startswith("limits."):
         return _set_limit(profile, key.split(".")[1:], value)
     owner, dot, option = key.rpartition(".")
     if not dot:
-        return _set_everywhere(profile, key, value, table=table)
+        return _set_everywhere(profile, key, value, fio=fio)
     if owner not in {job.name for job in profile.jobs}:
         names = ", ".join(job.name for job in profile.jobs)
         raise InputError(f"profile {profile.name} has no job {owner!r}", hint=f"it has {names}")
     jobs = tuple(
-        _set_in_job(job, option, value, table=table) if job.name == owner else job
+        _set_in_job(job, option, value, fio=fio) if job.name == owner else job
         for job in profile.jobs
     )
     return profile.model_copy(update={"jobs": jobs})
@@ -88,59 +140,62 @@ def _set_limit(profile: Profile, path: list[str], value: str) -> Profile:
     return profile.model_copy(update={"limits": limits})
 
 
-def _set_everywhere(profile: Profile, key: str, value: str, *, table: OptionTable) -> Profile:
+def _set_everywhere(profile: Profile, key: str, value: str, *, fio: _Fio) -> Profile:
     """Set a fio option in defaults and every fio job; what dd has too, in its jobs as well."""
-    has_fio = any(job.tool is Tool.FIO for job in profile.jobs)
-    only_dd = not has_fio and key in DD_NAMES
-    name, canonical = (key, value) if only_dd else _check(key, value, table=table)
+    if all(job.tool is Tool.DD for job in profile.jobs):
+        jobs = tuple(_set_in_dd(job, key, value) for job in profile.jobs)
+        return profile.model_copy(update={"jobs": jobs})
+    name, canonical = fio.check(key, value)
     defaults = dict(profile.defaults)
     if canonical:
         defaults[name] = canonical
     else:
         defaults.pop(name, None)
-    jobs = tuple(_shrink(job, name, value, canonical) for job in profile.jobs)
-    return profile.model_copy(update={"defaults": defaults if has_fio else {}, "jobs": jobs})
+    jobs = tuple(_follow(job, name, value, canonical) for job in profile.jobs)
+    return profile.model_copy(update={"defaults": defaults, "jobs": jobs})
 
 
-def _check(key: str, value: str, *, table: OptionTable) -> tuple[str, str | None]:
-    """Return canonical name and value; None for an empty value, which takes the option away."""
-    if value:
-        return check_option(table, key, value)
-    option = table.find(key)
-    if option is None:
-        check_option(table, key, "1")
-        raise InputError(f"fio has no option {key!r}", hint="see `fio --cmdhelp=all`")
-    return option.name, None
-
-
-def _shrink(job: Job, name: str, value: str, canonical: str | None) -> Job:
-    """Return a job that follows an override of all jobs."""
+def _follow(job: Job, name: str, value: str, canonical: str | None) -> Job:
+    """Return a job that follows an override of all jobs; dd shares size and bs with fio."""
     if job.tool is Tool.DD:
-        if name not in {"size", "bs"} or not value:
-            return job
-        return job.model_copy(
-            update={"options": {**job.options, name: check_dd_option(name, value)[1]}}
-        )
-    sections = {
-        section: _replaced(options, name, canonical) for section, options in job.sections.items()
-    }
+        return _set_in_dd(job, name, value) if name in _SHARED else job
+    return _replace(job, name, canonical)
+
+
+_SHARED = ("size", "bs")
+
+
+def _replace(job: Job, name: str, canonical: str | None) -> Job:
+    """Return a job whose own values of an option are replaced; null stays null."""
+    sections = {section: _replaced(own, name, canonical) for section, own in job.sections.items()}
     options = _replaced(job.options, name, canonical)
     return job.model_copy(update={"options": options, "sections": sections})
 
 
 def _replaced(options: Options, name: str, canonical: str | None) -> Options:
-    """Return options with their own value of one replaced; null stays null."""
-    if options.get(name) is None:
-        return options
-    return {**options, name: canonical}
+    return options if options.get(name) is None else {**options, name: canonical}
 
 
-def _set_in_job(job: Job, option: str, value: str, *, table: OptionTable) -> Job:
+def _set_in_job(job: Job, option: str, value: str, *, fio: _Fio) -> Job:
     if job.tool is Tool.DD:
-        name, canonical = check_dd_option(option, value)
-        return job.model_copy(update={"options": {**job.options, name: canonical}})
-    pair = _check(option, value, table=table)
-    sections = {section: _replaced(options, *pair) for section, options in job.sections.items()}
-    return job.model_copy(
-        update={"options": {**job.options, pair[0]: pair[1]}, "sections": sections}
-    )
+        return _set_in_dd(job, option, value)
+    name, canonical = fio.check(option, value)
+    changed = _replace(job, name, canonical)
+    return changed.model_copy(update={"options": {**job.options, name: canonical}})
+
+
+def _set_in_dd(job: Job, option: str, value: str) -> Job:
+    """Return a dd job with an option set, or taken away by an empty value."""
+    name, canonical = check_dd_option(option, value or _ANY_VALUE.get(option, "1"))
+    others = {known: own for known, own in job.options.items() if known != name}
+    return job.model_copy(update={"options": {**others, name: canonical} if value else others})
+
+
+_ANY_VALUE = {
+    "if": "/dev/zero",
+    "oflag": "direct",
+    "iflag": "direct",
+    "conv": "fsync",
+    "rw": "read",
+}
+"""A good value of each dd option that takes words, so that only its name is checked."""
