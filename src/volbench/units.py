@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 from volbench.errors import InputError
 
-_NUMBER = re.compile(r"\s*([+-]?\d+(?:\.\d+)?|0x[0-9a-f]+)\s*([a-z/]*)\s*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\s*(0x[0-9a-f]+|[+-]?\d+(?:\.\d+)?)\s*([a-z/]*)\s*", re.IGNORECASE | re.ASCII
+)
+_MOST_LETTERS = 40
+_BEYOND = 2**63
+"""fio keeps sizes, and times in microseconds, in 63 bits."""
+
 _BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SECONDS = {
     "us": 1e-6,
@@ -38,13 +45,15 @@ _SECONDS = {
 }
 
 
-def _split(text: str | float, *, what: str, example: str) -> tuple[float, str]:
+def _split(text: str | float, *, what: str, example: str) -> tuple[Fraction, str]:
     """Return number and lower-case suffix of a text such as ``1.5g``."""
+    if len(str(text)) > _MOST_LETTERS:
+        raise InputError(f"{str(text)[:20]!r}... is too long", hint=f"write it like {example}")
     match = _NUMBER.fullmatch(str(text))
     if match is None:
         raise InputError(f"{text!r} is not {what}", hint=f"write it like {example}")
     digits, suffix = match.groups()
-    number = float(int(digits, 16)) if digits.lower().startswith("0x") else float(digits)
+    number = Fraction(int(digits, 16) if digits.lower().startswith("0x") else digits)
     if number < 0:
         raise InputError(f"{text!r} is negative, expected {what}", hint=f"write it like {example}")
     return number, suffix
@@ -60,12 +69,12 @@ def parse_size(text: str | float) -> int:
     letter = suffix.lower().removesuffix("b").removesuffix("i")
     if letter not in _BINARY:
         raise InputError(f"{text!r} has an unknown suffix", hint="use k, m, g, t or p (1k = 1024)")
-    size = number * float(1024 ** _BINARY[letter])
-    if math.isinf(size):
-        raise InputError(f"{text[:20]!r}... is too large", hint="use k, m, g, t or p (1k = 1024)")
-    if not math.isclose(size, round(size), rel_tol=1e-12):
+    size = number * 1024 ** _BINARY[letter]
+    if size >= _BEYOND:
+        raise InputError(f"{text!r} is too large", hint="fio takes up to 8191p")
+    if size.denominator != 1:
         raise InputError(f"{text!r} is not a whole number of bytes", hint="write it in bytes")
-    return round(size)
+    return int(size)
 
 
 def parse_duration(text: str | float) -> float:
@@ -77,7 +86,10 @@ def parse_duration(text: str | float) -> float:
     number, suffix = _split(text, what="a duration", example="300s, 5m or 1.5h")
     if suffix.lower() not in _SECONDS:
         raise InputError(f"{text!r} has an unknown suffix", hint="use us, ms, s, m, h or d")
-    return number * _SECONDS[suffix.lower()]
+    seconds = float(number) * _SECONDS[suffix.lower()]
+    if seconds * 1e6 >= _BEYOND:
+        raise InputError(f"{text!r} is too long", hint="fio counts microseconds in 64 bits")
+    return seconds
 
 
 def parse_rate(text: str | float) -> float:
@@ -98,7 +110,7 @@ def parse_rate(text: str | float) -> float:
     letter = letter.removesuffix("i")
     if letter not in _BINARY:
         raise InputError(f"{text!r} has an unknown suffix", hint="write it like 125MB/s")
-    return number * float(base ** _BINARY[letter])
+    return float(number * base ** _BINARY[letter])
 
 
 def format_size(size_bytes: float) -> str:

@@ -40,6 +40,12 @@ TRIPLES = frozenset(
 )
 """Options that take a value each for reads, writes and trims (fio HOWTO, "comma-separated")."""
 
+_MOST_INT = 2**31 - 1
+_MOST_WIDE = 2**63 - 1
+_MOST_DIGITS = 25
+_WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
+"""Integers of 64 bits; fio cuts the others to 32 without a word (nrfiles=4294967297 is 1)."""
+
 
 def check_text(value: str) -> str:
     """Return a text unchanged if it means to fio what it says.
@@ -157,6 +163,11 @@ def canonical(option: Option, raw: object) -> str:
     if not text:
         raise InputError(f"{option.name} has no value", hint="write one, or null to take it away")
     check_text(text)
+    if option.kind is not OptionKind.TEXT and not text.isascii():
+        raise InputError(
+            f"{option.name}: {text!r} holds letters or digits that fio can't read",
+            hint="write it with the digits 0 to 9 and plain letters",
+        )
     try:
         return _READERS[option.kind](option, text)
     except InputError as error:
@@ -176,9 +187,17 @@ def _size(option: Option, text: str) -> str:
         raise InputError(f"{text!r} is no size", hint="write it like 4k or 4096")
     if text.endswith("%") and not _PERCENT.fullmatch(text):
         raise InputError(f"{text!r} is no whole percentage", hint="fio would drop the fraction")
-    if _PERCENT.fullmatch(text) or _ZONES.fullmatch(text):
-        return text
-    return str(parse_size(text))
+    if _PERCENT.fullmatch(text):
+        return _share(option, text)
+    return text if _ZONES.fullmatch(text) else str(parse_size(text))
+
+
+def _share(option: Option, text: str) -> str:
+    """Check a percentage: fio takes more than 100 for a size near 2**64."""
+    least = 1 if option.name in {"size", "io_size"} else 0
+    if not least <= float(text[:-1]) <= 100:
+        raise InputError(f"{text!r} is out of range", hint=f"it goes from {least}% to 100%")
+    return text
 
 
 def _up_to_three(option: Option, text: str) -> list[str]:
@@ -260,11 +279,14 @@ def _integers(option: Option, text: str) -> str:
 def _integer(option: Option, text: str) -> str:
     if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
         raise InputError(f"{text!r} is no whole number", hint="write digits only, such as 16")
-    number = int(text, 0) if text.lower().startswith("0x") else int(text)
-    low, high = option.minimum, option.maximum
-    if (low is not None and number < low) or (high is not None and number > high):
-        limits = f"from {low}" + ("" if high is None else f" to {high}")
-        raise InputError(f"{number} is out of range", hint=f"it goes {limits}")
+    high = _MOST_WIDE if option.name in _WIDE else _MOST_INT
+    high = high if option.maximum is None else option.maximum
+    low = -high - 1 if option.minimum is None else option.minimum
+    # Python itself refuses to read thousands of digits.
+    number = high + 1 if len(text) > _MOST_DIGITS else int(text, 16 if "x" in text else 10)
+    if not low <= number <= high:
+        told = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."
+        raise InputError(f"{told} is out of range", hint=f"it goes from {low} to {high}")
     return str(number)
 
 

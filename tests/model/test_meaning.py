@@ -1,0 +1,102 @@
+"""Canonical values, held against what the installed fio makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fio.plain import amount, fio_jobs
+from volbench.errors import InputError
+from volbench.fio.options import shipped_table
+from volbench.model.canonical import check_option
+from volbench.units import parse_size
+
+TABLE = shipped_table()
+
+
+def line(name: str, raw: object) -> str:
+    """Return a line of a job file for a value as a person wrote it."""
+    return "{}={}\n".format(*check_option(TABLE, name, raw))
+
+
+@pytest.mark.parametrize("size", ["64k", "1.5m", "0.5MiB", "98304", "256KB", 4096, "0x8000"])
+def test_a_size_is_moved_in_full(tmp_path: Path, size: object) -> None:
+    """Fio moves as many bytes as the profile said; of 1.5m it would take 1 on its own."""
+    (job,) = fio_jobs(tmp_path, "[j]\nioengine=null\nbs=4k\n" + line("size", size))
+    assert amount(job, "io_bytes") == parse_size(str(size))
+
+
+@pytest.mark.parametrize("block", ["4k", "4KiB", "0.5k", "64kb", "1MiB", "1000"])
+def test_a_block_has_its_size(tmp_path: Path, block: str) -> None:
+    """Bytes by I/Os is the block as a person means it; fio itself takes 4KiB for 4000."""
+    (job,) = fio_jobs(tmp_path, "[j]\nioengine=null\nsize=8m\nnumber_ios=4\n" + line("bs", block))
+    assert amount(job, "io_bytes") == amount(job, "total_ios") * parse_size(block)
+
+
+@pytest.mark.parametrize(("runtime", "least_ms"), [("0.25s", 250), ("300ms", 300), (0.2, 200)])
+def test_a_runtime_is_kept(tmp_path: Path, runtime: object, least_ms: int) -> None:
+    """A time-based job goes on for as long as was written."""
+    text = "[j]\nioengine=null\nsize=1m\ntime_based\nthinktime=1000\n"
+    (job,) = fio_jobs(tmp_path, text + line("runtime", runtime))
+    ran = job["read"]
+    assert isinstance(ran, dict)
+    assert ran["runtime"] >= least_ms - 5
+
+
+@pytest.mark.parametrize("blocks", ["8k,16k", "8k,16k,32k", ",16k"])
+def test_reads_and_writes_have_their_own_blocks(tmp_path: Path, blocks: str) -> None:
+    """The second of several values is for writes."""
+    text = "[j]\nioengine=null\nsize=8m\nnumber_ios=4\nrw=write\n" + line("bs", blocks)
+    (job,) = fio_jobs(tmp_path, text)
+    written = job["write"]
+    assert isinstance(written, dict)
+    assert written["io_bytes"] == written["total_ios"] * 16384
+
+
+@pytest.mark.parametrize("word", [True, "yes", "on", "1", "TRUE"])
+def test_a_switch_switches(tmp_path: Path, word: object) -> None:
+    """Two clones are reported as one with group_reporting; fio itself knows 1 and 0 only."""
+    text = "[j]\nioengine=null\nsize=64k\nthread\nnumjobs=2\n"
+    assert len(fio_jobs(tmp_path, text + line("group_reporting", word))) == 1
+
+
+@pytest.mark.parametrize("share", ["1%", "50%", "100%"])
+def test_a_share_of_a_file(tmp_path: Path, share: str) -> None:
+    """A percentage is of the file that is there."""
+    (tmp_path / "there").write_bytes(bytes(1024 * 1024))
+    text = "[j]\nioengine=psync\nfilename=there\nbs=512\nrw=read\n" + line("size", share)
+    (job,) = fio_jobs(tmp_path, text)
+    wanted = 1024 * 1024 * int(share.removesuffix("%")) // 100
+    assert wanted - 512 < amount(job, "io_bytes") <= wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("size", "150%"),
+        ("size", "0%"),
+        ("offset", "101%"),
+        ("size", "\u0665\u0660%"),
+        ("thinktime", "\u0663"),
+        ("bssplit", "4k/\u0665\u0660:8k/\u0665\u0660"),
+        ("percentile_list", "\u0665\u0660"),
+        ("rw", "randrw:\u0664"),
+        ("nrfiles", 2**32 + 1),
+        ("iodepth", "9" * 5000),
+        ("size", "9" * 5000),
+        ("size", 2**63),
+        ("runtime", "9" * 20),
+    ],
+)
+def test_values_that_fio_would_turn_into_others(name: str, raw: object) -> None:
+    """What would wrap round or not be read at all is refused, in a line that fits a screen."""
+    with pytest.raises(InputError) as caught:
+        check_option(TABLE, name, raw)
+    assert name in caught.value.message
+    assert len(caught.value.message) < 150
+
+
+def test_wide_integers_stay_wide() -> None:
+    """A number of I/Os may need more than 32 bits."""
+    assert check_option(TABLE, "number_ios", 2**40) == ("number_ios", str(2**40))

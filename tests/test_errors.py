@@ -1,0 +1,67 @@
+"""The error tree: exit codes, places, order."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench import errors
+from volbench.errors import InputError, Problem, Problems, ProfileError, VolbenchError
+
+
+def _tree(kind: type[VolbenchError]) -> set[type[VolbenchError]]:
+    return {kind}.union(*(_tree(child) for child in kind.__subclasses__()))
+
+
+def test_the_tree_in_the_docstring_is_the_real_one() -> None:
+    """Each error stands there with its exit code."""
+    text = errors.__doc__ or ""
+    for kind in _tree(VolbenchError):
+        (line,) = (one for one in text.splitlines() if kind.__name__ in one.split())
+        if "Profile" not in kind.__name__ and "Inventory" not in kind.__name__:
+            assert str(kind.exit_code) in line.split()
+
+
+def test_an_error_carries_hint_and_facts() -> None:
+    """Scripts read the context; a change of theirs does not reach the error."""
+    facts = {"path": "a"}
+    error = InputError("a is no file", hint="name another", context=facts)
+    facts.clear()
+    assert (str(error), error.hint, error.context) == (
+        "a is no file",
+        "name another",
+        {"path": "a"},
+    )
+    assert VolbenchError("x").context == {}
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (
+            Problem("bad", "p.yaml", 3, 5, "jobs.a.bs", "try 4k"),
+            "p.yaml:3:5: jobs.a.bs: bad (try 4k)",
+        ),
+        (Problem("bad", "p.yaml", 3), "p.yaml:3: bad"),
+        (Problem("bad", key="jobs"), "jobs: bad"),
+        (Problem("bad"), "bad"),
+    ],
+)
+def test_a_problem_tells_only_what_is_known(problem: Problem, text: str) -> None:
+    """No zero and no empty colon stands for a place that nobody knows."""
+    assert str(problem) == text
+
+
+def test_problems_come_once_and_in_file_order() -> None:
+    """Whatever the order they were found in."""
+    problems = Problems("p.yaml")
+    problems.raise_if_any()
+    for line, column in ((9, 1), (2, 7), (2, 3), (9, 1)):
+        problems.add("bad", line=line, column=column)
+    with pytest.raises(ProfileError) as caught:
+        problems.raise_if_any()
+    assert caught.value.message.splitlines() == [
+        "p.yaml:2:3: bad",
+        "p.yaml:2:7: bad",
+        "p.yaml:9:1: bad",
+    ]
+    assert caught.value.exit_code == 2
