@@ -15,6 +15,9 @@ from volbench.model.target import Volume
 
 _SEED_LIMIT = 2**31
 
+MOST_RUNS = 100_000
+"""Runs that fit one campaign; more would outlast any volume, and the memory of their plan."""
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -51,8 +54,9 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
         terms: everything else.
 
     Raises:
-        InputError: a job's role has no volume.
+        InputError: a job's role has no volume, or there are more Runs than make sense.
     """
+    _check_length(profiles, terms)
     own = next((profile.seed for profile in profiles if profile.seed is not None), None)
     chosen = next((s for s in (terms.seed, own) if s is not None), None)
     root = secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
@@ -83,6 +87,16 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
         allow_destroy=terms.allow_destroy,
         command=terms.command,
     )
+
+
+def _check_length(profiles: Sequence[Profile], terms: Terms) -> None:
+    total = sum((terms.repeat or profile.repeat) * len(profile.jobs) for profile in profiles)
+    if total > MOST_RUNS:
+        raise InputError(
+            f"{total} Runs are planned; at most {MOST_RUNS} make sense",
+            hint="lower repeat, or leave out jobs",
+            context={"runs": total},
+        )
 
 
 def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:

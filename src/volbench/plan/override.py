@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from volbench.errors import InputError
 from volbench.model.canonical import check_option
 from volbench.model.contradictions import contradictions
 from volbench.model.ddoption import check_dd_option
-from volbench.model.option import OptionTable
+from volbench.model.option import OptionTable, nearest
 from volbench.model.profile import Job, Limits, Options, Order, Profile, Tool
 from volbench.plan.crosscheck import dd_problems, effective
 from volbench.plan.load import MOST_REPEATS, MOST_SEED
@@ -118,7 +119,7 @@ def _set_key(profile: Profile, key: str, value: str) -> Profile:
             raise InputError("sample must be 0 or at least 100ms", hint="fio distorts shorter ones")
         return profile.model_copy(update={"sample_s": sample_s})
     least, most = (1, MOST_REPEATS) if key == "repeat" else (0, MOST_SEED)
-    if not value.isdecimal() or not least <= int(value) <= most:
+    if not re.fullmatch(r"[0-9]{1,10}", value) or not least <= int(value) <= most:
         raise InputError(
             f"{value!r} is no whole number from {least} to {most}", hint="write digits only"
         )
@@ -129,6 +130,15 @@ def _set_limit(profile: Profile, path: list[str], value: str) -> Profile:
     role, name = ("*", path[0]) if len(path) == 1 else (path[0], path[1]) if path else ("", "")
     if len(path) > 2 or name not in {"iops", "bandwidth"}:
         raise InputError("no such limit", hint="write limits.iops=1100 or limits.bandwidth=125MB/s")
+    known = {job.role for job in profile.jobs}
+    if role not in {"*", *known}:
+        near = nearest(role, sorted(known))
+        raise InputError(
+            f"no job works on the role {role!r}",
+            hint=f"did you mean `{near}`?" if near else f"jobs work on {', '.join(sorted(known))}",
+        )
+    if name == "iops" and value and not re.fullmatch(r"[0-9]{1,15}(\.[0-9]+)?", value):
+        raise InputError(f"{value!r} is no number of I/Os a second", hint="write it like 1100")
     number = parse_rate(value) if value else None
     if number is not None and number <= 0:
         raise InputError("a limit is above 0", hint="leave the value out to take it away")
