@@ -193,7 +193,15 @@ class _Builder:
         sources = node.value if isinstance(node, SequenceNode) else [node]
         for source in reversed(sources):
             if not isinstance(source, MappingNode):
-                raise YAMLError("<< takes a mapping, or a list of mappings")
+                line, column = _place(source)
+                self._problems.add(
+                    "<< takes a mapping, or a list of mappings",
+                    line=line,
+                    column=column,
+                    key=key,
+                    hint="name one with an alias, such as <<: *base",
+                )
+                continue
             self._note_node()
             for entry in self._entries(source, key):
                 yield entry.name, entry

@@ -161,6 +161,9 @@ def _written(node: Node) -> str:
 
 
 def _read_axis(reader: Reader, matrix: _Matrix, entry: Entry) -> None:
+    if entry.name in JOB_KEYS:
+        reader.complain(entry, f"a matrix has no {entry.name}", hint="write such jobs in `jobs`")
+        return
     items = reader.items(entry.value, f"matrix option {entry.name}")
     if entry.value.items is not None and not items:
         reader.complain(entry, f"{entry.name} has no values")
@@ -174,8 +177,18 @@ def _read_axis(reader: Reader, matrix: _Matrix, entry: Entry) -> None:
         if pair is None:
             continue
         name, value = pair
-        if value is None or value in {known for _, known in values}:
-            reader.complain(item, f"{entry.name} has the value {item.raw} twice or none")
+        if value is None:
+            reader.complain(
+                item, f"{entry.name} has no value here", hint="write one, or leave it out"
+            )
+            continue
+        if value in {known for _, known in values}:
+            first = next(label for label, known in values if known == value)
+            reader.complain(
+                item,
+                f"{entry.name} has the value {_written(item)} twice, first as {first}",
+                hint="keep one of them",
+            )
             continue
         values.append((_written(item), value))
         matrix.axes[name] = values
