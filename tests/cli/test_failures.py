@@ -74,10 +74,10 @@ def test_deadline_ends_a_run_that_is_late(
         tmp_path,
         "name: late\n"
         "jobs:\n"
-        "  slow: {rw: write, ioengine: psync, size: 1m, bs: 4k, rate_iops: 10}\n",
+        "  slow: {rw: write, ioengine: psync, size: 1m, bs: 4k, exec_prerun: sleep 60}\n",
     )
     out = tmp_path / "out"
-    done = volbench("run", profile, "--on", scratch, "--into", out, "--grace", "1s")
+    done = volbench("run", profile, "--on", scratch, "--into", out, "--grace", "1s", "--allow-exec")
     assert done.returncode == 9
     reason = volbench_package.open_campaign(out).runs["001-slow-r1"].reason
     assert "was ended" in reason

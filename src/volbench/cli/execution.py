@@ -48,7 +48,7 @@ def show_plan(prepared: Prepared) -> None:
     time = (
         "only sizes bound it"
         if estimate.total_s is None
-        else (f"at least {format_duration(estimate.total_s)}")
+        else (f"about {format_duration(estimate.total_s)}")
     )
     written = (
         "only time bounds it"

@@ -29,5 +29,5 @@ def load_profiles(
     for name in names:
         text, path = read_profile(name)
         profile = load_profile(text, path=path, table=table, allow_exec=allow_exec)
-        profiles.append(apply_overrides(profile, settings, table=table))
+        profiles.append(apply_overrides(profile, settings, table=table, allow_exec=allow_exec))
     return tuple(profiles)
