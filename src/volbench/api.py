@@ -17,15 +17,17 @@ import pyarrow as pa
 
 from volbench.engine.ingest import Rows, ingest
 from volbench.errors import ArchiveError, InputError
-from volbench.model.columns import FRAMES
+from volbench.model.columns import DERIVED, FRAMES
 from volbench.model.run import Campaign, RunState
 from volbench.store.archive import Archive, Provenance, read_campaign, write_atomic
 from volbench.store.journal import History, read_history
 from volbench.store.layout import Layout
 from volbench.store.tables import frame_of, read_table, table_of, write_table
 
-TABLES_VERSION = "1"
+TABLES_VERSION = "2"
 """Raised whenever rows are made differently, so that older tables are rebuilt."""
+
+_READ = tuple(name for name in FRAMES if name not in DERIVED)
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,18 @@ class CampaignData:
         """Return one row for each Run, section, direction and interval; finished Runs only."""
         return self.frame("series")
 
+    def device(self) -> pd.DataFrame:
+        """Return one row for each Run, block device and sample of the host's counters."""
+        return self.frame("device")
+
+    def verdicts(self) -> pd.DataFrame:
+        """Return one row for each Run and direction: whether it is steady, and what binds it."""
+        return self.frame("verdicts")
+
+    def findings(self) -> pd.DataFrame:
+        """Return one row for each doubt about a Run, with its evidence."""
+        return self.frame("findings")
+
     def percentiles(self) -> pd.DataFrame:
         """Return one row for each latency percentile that fio reported."""
         return self.frame("percentiles")
@@ -118,8 +132,10 @@ class CampaignData:
             raise InputError(
                 f"there is no frame {name!r}", hint=f"choose one of {', '.join(FRAMES)}"
             )
-        if name not in self._frames:
+        if not self._frames:
             self._frames = _load_frames(self._layout, self.campaign, self._history)
+        if name not in self._frames:
+            self._frames[name] = _derive(name, self)
         return self._frames[name].copy()
 
 
@@ -141,14 +157,27 @@ def _load_frames(layout: Layout, campaign: Campaign, history: History) -> dict[s
     stamp = f"{TABLES_VERSION} {layout.journal.stat().st_size if layout.journal.exists() else 0}\n"
     stamp_file = layout.tables / "stamp"
     if stamp_file.exists() and stamp_file.read_text(encoding="utf-8") == stamp:
-        return {name: frame_of(read_table(layout.tables / f"{name}.parquet")) for name in FRAMES}
+        return {name: frame_of(read_table(layout.tables / f"{name}.parquet")) for name in _READ}
     rows: Rows = ingest(layout, campaign, history)
-    tables = {name: table_of(name, getattr(rows, name)) for name in FRAMES}
+    tables = {name: table_of(name, getattr(rows, name)) for name in _READ}
     if os.access(layout.root, os.W_OK):
         # Tables only save time: on a full disk the frames are complete without them.
         with suppress(ArchiveError):
             _keep(layout, tables, stamp=stamp)
     return {name: frame_of(table) for name, table in tables.items()}
+
+
+def _derive(name: str, data: CampaignData) -> pd.DataFrame:
+    """Judge the frames that were read; scipy and its kin are imported only now."""
+    if name == "verdicts":
+        from volbench.analyse.verdicts import verdict_rows  # noqa: PLC0415 - slow to import
+
+        rows = verdict_rows(
+            data.campaign, summary=data.summary(), series=data.series(), device=data.device()
+        )
+    else:
+        rows = ()
+    return frame_of(table_of(name, rows))
 
 
 def _keep(layout: Layout, tables: Mapping[str, pa.Table], *, stamp: str) -> None:

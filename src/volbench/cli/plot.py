@@ -37,7 +37,8 @@ def command(kind: str, campaign: Path, image: str, into: str | None, title: str 
     Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series.
     """
     opened = open_campaign(campaign)
-    frames = {name: opened.frame(name) for name in FRAMES}
+    wanted = FRAMES if kind == "all" else KINDS[kind].frame_names
+    frames = {name: opened.frame(name) for name in wanted}
     if into is None:
         opened.report_folder.mkdir(exist_ok=True)
         into = str(opened.report_folder)

@@ -24,10 +24,11 @@ _LATENCIES = ("lat", "clat", "slat")
 
 @dataclass
 class Rows:
-    """Rows of every frame, in the order of the plan."""
+    """Rows of every frame that is read from raw files, in the order of the plan."""
 
     summary: list[Row] = field(default_factory=list)
     series: list[Row] = field(default_factory=list)
+    device: list[Row] = field(default_factory=list)
     percentiles: list[Row] = field(default_factory=list)
     histogram: list[Row] = field(default_factory=list)
 

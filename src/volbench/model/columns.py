@@ -152,10 +152,80 @@ HISTOGRAM: tuple[Column, ...] = (
     _whole("count", "", "I/Os in the bin; bins of clones are added."),
 )
 
+DEVICE: tuple[Column, ...] = (
+    *_IDENTITY,
+    _text("device", "Kernel name of the block device, such as `sdb`; missing without one (nbd)."),
+    _text("level", "`volume`, or `beneath` for the disk under a partition, loop, dm or md."),
+    _real("t_s", "s", "End of the interval, since the Run's I/O began; may be below 0."),
+    _text("utc", "The same instant, ISO 8601 with Z."),
+    _real("interval_s", "s", "Length of the interval, as the host's clock measured it."),
+    Column("after_fio", "bool", "", "Whether fio had ended: the write-back tail."),
+    _real("read_iops", "1/s", "Reads the device completed."),
+    _real("write_iops", "1/s", "Writes the device completed."),
+    _real("read_bw_bytes_per_s", "bytes/s", "Bytes the device read."),
+    _real("write_bw_bytes_per_s", "bytes/s", "Bytes the device wrote."),
+    _real("read_lat_s", "s", "Mean time of a read in queue and device; NaN for none."),
+    _real("write_lat_s", "s", "Mean time of a write in queue and device; NaN for none."),
+    _real("read_request_bytes", "bytes", "Mean size of a read; NaN for none."),
+    _real("write_request_bytes", "bytes", "Mean size of a write; NaN for none."),
+    _real("queue_depth", "", "Mean number of requests in queue and device."),
+    _real("active_percent", "%", "Share of the time with a request in flight, at most 100."),
+    _whole("io_errors", "", "Requests that ended in an error; missing where nobody counts."),
+    _real("cpu_busy_percent", "%", "CPU time that was neither idle nor iowait, of all CPUs."),
+    _real("iowait_percent", "%", "CPU time idle while I/O was pending, of all CPUs."),
+    _real("steal_percent", "%", "CPU time that the hypervisor gave to others, of all CPUs."),
+    _real("dirty_bytes", "bytes", "Pages of the host waiting to be written, at the end."),
+    _real("writeback_bytes", "bytes", "Pages of the host being written, at the end."),
+    _real("io_pressure_some_percent", "%", "Time in which some task waited for I/O (PSI)."),
+    _real("io_pressure_full_percent", "%", "Time in which all tasks waited for I/O (PSI)."),
+    _real("swap_bytes_per_s", "bytes/s", "Bytes the host swapped in and out."),
+)
+
+VERDICTS: tuple[Column, ...] = (
+    *_IDENTITY,
+    _text("direction", "`read`, `write` or `trim`."),
+    _text("verdict", "`steady`, `drifting`, `stepped`, `noisy` or `too-short`, of the IOPS."),
+    _real("from_s", "s", "Start of the window that was judged."),
+    _real("to_s", "s", "End of the window that was judged."),
+    _real("block_s", "s", "Length of the blocks whose medians were judged."),
+    _whole("blocks", "", "Number of them."),
+    _real("iops", "1/s", "Median of the window."),
+    _real("spread_percent", "%", "Spread of the block medians: 1.4826 MAD over the median."),
+    _real("drift_percent", "%", "Theil-Sen slope over the window, of the median."),
+    _real("drift_bound_percent", "%", "Upper 95 % bound of its size; steady is at most 10."),
+    _whole("changes", "", "Change points in the whole series."),
+    Column("snia_steady", "bool", "", "SNIA PTS: 5 rounds, range and slope in bounds."),
+    _whole("snia_round", "", "Round that ended the first window that passed; missing for none."),
+    _real("snia_range_percent", "%", "Range of the last five rounds, of their mean; at most 20."),
+    _real("snia_slope_percent", "%", "Slope over the last five rounds, of their mean; at most 10."),
+    _text("bound_by", "`iops-cap`, `bandwidth-cap`, `latency`, `cache`, `cpu`, or `unknown` ..."),
+    _real("bound_at", "", "The level it is bound at: 1/s for IOPS, bytes/s for bandwidth."),
+    _text("explanation", "What happened and what speaks for and against it, in plain words."),
+)
+
+FINDINGS: tuple[Column, ...] = (
+    *_IDENTITY,
+    _text("rule", "Id of the rule, such as `cold-blocks`."),
+    _text("severity", "`note`, `warning` or `invalid`."),
+    _text("direction", "`read`, `write` or `trim`; missing when it is about the whole Run."),
+    _real("from_s", "s", "Start of the time it is about; missing for the whole Run."),
+    _real("to_s", "s", "End of the time it is about; missing for the whole Run."),
+    _text("message", "What was seen, one sentence with its numbers."),
+    _text("evidence", "The numbers as JSON: name to value, units in the names."),
+    _text("why", "Why it matters."),
+    _text("advice", "What to do."),
+)
+
 FRAMES: dict[str, tuple[Column, ...]] = {
     "summary": SUMMARY,
     "series": SERIES,
+    "device": DEVICE,
     "percentiles": PERCENTILE_ROWS,
     "histogram": HISTOGRAM,
+    "verdicts": VERDICTS,
+    "findings": FINDINGS,
 }
 """Every frame by name, in the order of its columns."""
+
+DERIVED = ("verdicts", "findings")
+"""Frames that are judged from the others; the others are read from raw files."""

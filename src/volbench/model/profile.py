@@ -41,12 +41,40 @@ class Limits(Frozen):
     """What the provider promises for a volume; None when nothing is declared.
 
     Attributes:
-        iops: I/O operations a second.
-        bandwidth_bytes_per_s: bytes a second.
+        iops: I/O operations a second, sustained.
+        bandwidth_bytes_per_s: bytes a second, sustained.
+        burst_iops: I/O operations a second while credits last.
+        burst_ios: credits of a full bucket, in I/Os; they refill at `iops`.
+        burst_bandwidth_bytes_per_s: bytes a second while credits last.
+        burst_bytes: credits of a full bucket, in bytes; they refill at the sustained bandwidth.
     """
 
     iops: float | None = None
     bandwidth_bytes_per_s: float | None = None
+    burst_iops: float | None = None
+    burst_ios: float | None = None
+    burst_bandwidth_bytes_per_s: float | None = None
+    burst_bytes: float | None = None
+
+
+class Until(Frozen):
+    """End a job when its IOPS are steady; its runtime is the deadline.
+
+    Attributes:
+        window_s: length of the window that must be steady.
+        block_s: length of the blocks whose medians are judged.
+    """
+
+    window_s: float = 300.0
+    block_s: float = 10.0
+
+
+class Warming(StrEnum):
+    """How a warm-up job touches every block of its volume, each once."""
+
+    WRITE = "write"
+    READ = "read"
+    WRITE_READ = "write-read"
 
 
 class Source(Frozen):
@@ -77,6 +105,8 @@ class Job(Frozen):
         options: its own options, over the profile's defaults.
         sections: several fio sections that run together; empty for the usual single one.
         limits: its own limits; None to take the profile's.
+        until: end it when it is steady; None to run its full length.
+        warming: touch every block of the volume in extents, a Run each; None for usual jobs.
     """
 
     name: str
@@ -87,6 +117,8 @@ class Job(Frozen):
     options: Options = Field(default_factory=dict)
     sections: dict[str, Options] = Field(default_factory=dict)
     limits: Limits | None = None
+    until: Until | None = None
+    warming: Warming | None = None
 
 
 class Profile(Frozen):
@@ -104,6 +136,8 @@ class Profile(Frozen):
         seed: of the shuffle and of fio's offsets; None to draw one and record it.
         limits: role to declared limits; the key ``*`` holds for every role.
         sample_s: seconds between points of a series; 0 for none.
+        device_sample_s: seconds between looks at the device's own counters; 0 for none.
+        cold_probe: read a sample of blocks twice before anything is measured.
     """
 
     name: str
@@ -117,3 +151,5 @@ class Profile(Frozen):
     seed: int | None = None
     limits: dict[str, Limits] = Field(default_factory=dict)
     sample_s: float = 1.0
+    device_sample_s: float = 1.0
+    cold_probe: bool = False

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from volbench.model.base import Frozen
-from volbench.model.profile import Limits, Order, Phase, Tool
+from volbench.model.profile import Limits, Order, Phase, Tool, Until
 from volbench.model.target import Volume
 
 
@@ -41,6 +41,8 @@ class Run(Frozen):
         note: the Job's remark.
         limits: declared limits of the volume.
         sample_s: seconds between points of the series; 0 for none.
+        device_sample_s: seconds between looks at the device's own counters; 0 for none.
+        until: end it when it is steady; None to run its full length.
     """
 
     id: str
@@ -57,6 +59,8 @@ class Run(Frozen):
     note: str = ""
     limits: Limits = Limits()
     sample_s: float = 1.0
+    device_sample_s: float = 1.0
+    until: Until | None = None
 
     def effective(self, section: Section) -> dict[str, str]:
         """Return the options that hold in one section."""

@@ -158,6 +158,8 @@ def _run(profile: Profile, job: Job, number: int, *, index: str, volume: Volume,
         note=job.note,
         limits=limits,
         sample_s=profile.sample_s,
+        device_sample_s=profile.device_sample_s,
+        until=job.until,
     )
 
 
