@@ -7,7 +7,7 @@ campaign.summary()[["job", "iops", "lat_p99_s"]]
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from volbench.analyse.view import RunView, run_views
 from volbench.engine.ingest import Rows, ingest
+from volbench.engine.single import read_facts
 from volbench.errors import ArchiveError, InputError
 from volbench.model.columns import DERIVED, FRAMES
 from volbench.model.run import Campaign, RunState
@@ -121,6 +123,16 @@ class CampaignData:
         """Return one row for each latency bin that is not empty."""
         return self.frame("histogram")
 
+    def views(self) -> Iterator[RunView]:
+        """Yield all that is known of each Run that has ended, in the order of the plan."""
+        facts = {run.id: read_facts(self._layout.run(run.id)) for run in self.campaign.runs}
+        return run_views(
+            self.campaign,
+            {name: self.frame(name) for name in _READ},
+            volumes={run: told for run, told in facts.items() if told is not None},
+            hosts={host.host: host for host in self.provenance.hosts},
+        )
+
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.
 
@@ -169,14 +181,11 @@ def _load_frames(layout: Layout, campaign: Campaign, history: History) -> dict[s
 
 def _derive(name: str, data: CampaignData) -> pd.DataFrame:
     """Judge the frames that were read; scipy and its kin are imported only now."""
+    rows: Sequence[Mapping[str, object]] = ()
     if name == "verdicts":
         from volbench.analyse.verdicts import verdict_rows  # noqa: PLC0415 - slow to import
 
-        rows = verdict_rows(
-            data.campaign, summary=data.summary(), series=data.series(), device=data.device()
-        )
-    else:
-        rows = ()
+        rows = verdict_rows(data.views())
     return frame_of(table_of(name, rows))
 
 

@@ -19,6 +19,7 @@ from volbench.fio.progress import ProgressReader
 from volbench.fio.success import problems_of
 from volbench.model.event import Listener, Progress, RunProgress
 from volbench.model.profile import Tool
+from volbench.model.provenance import VolumeFacts
 from volbench.model.result import RunOutput
 from volbench.model.run import Run, RunState
 from volbench.store.archive import write_atomic
@@ -213,6 +214,19 @@ def _write_status(
         "tool_version": command.version,
     }
     write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
+
+
+def read_facts(folder: RunFolder) -> VolumeFacts | None:
+    """Return what the volume was right before a Run; None when nobody looked.
+
+    Raises:
+        OutputError: facts.json is damaged.
+    """
+    text = _text(folder.facts)
+    try:
+        return VolumeFacts.model_validate_json(text) if text else None
+    except ValueError as error:
+        raise OutputError(f"{folder.facts} is damaged: {error}", hint="restore a copy") from error
 
 
 def read_status(folder: RunFolder) -> Mapping[str, object]:

@@ -1,0 +1,78 @@
+"""All that is known of one Run in one place: frames of a campaign in, a RunView a Run out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.model.provenance import HostFacts, VolumeFacts
+from volbench.model.run import Campaign, Run
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One Run that has ended, with its rows of the frames that were read from raw files.
+
+    Attributes:
+        campaign: the whole plan.
+        run: the Run.
+        summary: its rows of the summary frame, as are the following; they may be empty.
+        series: interval by interval, as fio saw it.
+        device: interval by interval, as the host's kernel saw it.
+        percentiles: of latency.
+        histogram: of latency.
+        volume: the volume as it was right before the Run; None when nobody looked.
+        host: the machine; None when nobody looked.
+    """
+
+    campaign: Campaign
+    run: Run
+    summary: pd.DataFrame
+    series: pd.DataFrame
+    device: pd.DataFrame
+    percentiles: pd.DataFrame
+    histogram: pd.DataFrame
+    volume: VolumeFacts | None = None
+    host: HostFacts | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Tell whether the Run finished, so that its numbers count."""
+        return bool((self.summary["status"] == "finished").any())
+
+
+def run_views(
+    campaign: Campaign,
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    volumes: Mapping[str, VolumeFacts],
+    hosts: Mapping[str, HostFacts],
+) -> Iterator[RunView]:
+    """Yield a view of each Run that has a row in the summary, in the order of the plan.
+
+    Args:
+        campaign: the plan.
+        frames: summary, series, device, percentiles and histogram of the campaign.
+        volumes: id of a Run to what its volume was.
+        hosts: name of a host to what it is.
+    """
+    parts = {
+        name: dict(iter(frames[name].groupby("run", sort=False)))
+        for name in ("summary", "series", "device", "percentiles", "histogram")
+    }
+    for run in campaign.runs:
+        if run.id not in parts["summary"]:
+            continue
+        rows = {
+            name: part.get(run.id, frames[name].iloc[:0]).reset_index(drop=True)
+            for name, part in parts.items()
+        }
+        yield RunView(
+            campaign=campaign,
+            run=run,
+            **rows,
+            volume=volumes.get(run.id),
+            host=hosts.get(run.host),
+        )
