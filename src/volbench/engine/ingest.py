@@ -132,6 +132,7 @@ def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
         "numjobs": _whole(options.get("numjobs", "1")),
         "ioengine": options.get("ioengine"),
         "size_bytes": _whole(options.get("size", "")),
+        "volume_bytes": None if run.volume.pin is None else run.volume.pin.size_bytes,
         "status": outcome.state.value,
         "started_utc": outcome.started_utc,
         "limit_iops": run.limits.iops,

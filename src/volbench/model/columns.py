@@ -100,6 +100,7 @@ SUMMARY: tuple[Column, ...] = (
     _whole("numjobs", "", "Clones of the section."),
     _text("ioengine", "I/O engine of fio."),
     _whole("size_bytes", "bytes", "Size asked for, per clone; missing for a whole device."),
+    _whole("volume_bytes", "bytes", "Capacity of the volume; missing unless it is a device."),
     _real("runtime_s", "s", "Runtime of this direction, as fio measured it."),
     _whole("io_bytes", "bytes", "Bytes transferred."),
     _whole("total_ios", "", "I/Os completed."),

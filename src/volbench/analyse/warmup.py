@@ -1,0 +1,336 @@
+"""Warming up: frames of a campaign in, the curve of each volume and what warming costs out.
+
+A first pass over fresh blocks climbs from a cold level to a plateau; a second pass with the same
+settings shows the warm level. The penalty is 1 - cold / warm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import isotonic_regression
+
+Floats = npt.NDArray[np.float64]
+
+_SAME = ("rw", "block_bytes", "iodepth", "numjobs", "direction", "direct", "ioengine")
+_NEAR = 0.9
+"""Share of the plateau that counts as nearly warm."""
+_AT_CAP = 0.03
+"""How near a plateau must be to a declared limit to be held for it."""
+_LEAST_POINTS = 6
+_LEAST_IOS = 8
+"""I/Os that a point of the start must have, so that one late I/O does not bend it."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One Run over a volume, interval by interval.
+
+    Attributes:
+        run: its id.
+        t_s: end of each interval, since its I/O began.
+        iops: of each interval.
+        lat_s: mean latency of each interval; NaN for none.
+    """
+
+    run: str
+    t_s: Floats
+    iops: Floats
+    lat_s: Floats
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How a volume warmed up.
+
+    Attributes:
+        host: where.
+        volume: its target.
+        direction: ``read`` or ``write``.
+        first: the pass over fresh blocks.
+        second: the same again on warm blocks; None when it was not run.
+        cold_iops: level at the first touch, carried back to the very start.
+        plateau_iops: level at the end of the first pass.
+        warm_iops: median of the second pass, else the plateau.
+        penalty: 1 - cold / warm; negative when fresh blocks were faster.
+        to_90_s: until the first pass reached 90 % of the plateau, or of the warm level when it
+            never got steady; None when it did not reach that.
+        to_steady_s: until it stayed within 10 % of the plateau; None when it never did.
+        limit_iops: declared; NaN without.
+        at_limit: whether the plateau is within 3 % of it.
+        size_bytes: what was warmed; NaN when nobody told.
+    """
+
+    host: str
+    volume: str
+    direction: str
+    first: Pass
+    second: Pass | None
+    cold_iops: float
+    plateau_iops: float
+    warm_iops: float
+    penalty: float
+    to_90_s: float | None
+    to_steady_s: float | None
+    limit_iops: float
+    at_limit: bool
+    size_bytes: float
+
+    @property
+    def bytes_per_s(self) -> float:
+        """How fast the volume got warm; NaN when its size or its end is unknown."""
+        return self.size_bytes / self.to_steady_s if self.to_steady_s else math.nan
+
+
+@dataclass(frozen=True)
+class Fill:
+    """A pass of a warm-up over a whole volume, extent after extent.
+
+    Attributes:
+        host: where.
+        volume: its target.
+        job: name of the job.
+        direction: ``read`` or ``write``.
+        runs: its Runs, one an extent, in order.
+        moved_bytes: written or read.
+        seconds: that this took, without pauses between extents.
+        slowest_bytes_per_s: of the extents.
+        fastest_bytes_per_s: of the extents.
+    """
+
+    host: str
+    volume: str
+    job: str
+    direction: str
+    runs: tuple[str, ...]
+    moved_bytes: float
+    seconds: float
+    slowest_bytes_per_s: float
+    fastest_bytes_per_s: float
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Mean rate of the pass."""
+        return self.moved_bytes / self.seconds if self.seconds else math.nan
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What warming a volume of some size takes.
+
+    Attributes:
+        hours: at the rate that was measured.
+        money: in the currency of the price; NaN without a price.
+    """
+
+    hours: float
+    money: float
+
+
+def cost_of(bytes_per_s: float, *, size_bytes: float, price_per_hour: float = math.nan) -> Cost:
+    """Return hours and money of warming `size_bytes`: time grows in proportion to size."""
+    hours = size_bytes / bytes_per_s / 3600
+    return Cost(hours=hours, money=hours * price_per_hour)
+
+
+def curves(summary: pd.DataFrame, series: pd.DataFrame) -> tuple[Curve, ...]:
+    """Return a curve for each volume and direction: its first measured Run, and its second.
+
+    The first pass is the first finished measured Run on the volume; the second pass is the next
+    one with the same pattern, block size, depth and engine.
+
+    Args:
+        summary: the summary frame.
+        series: the series frame.
+    """
+    done = (summary["phase"] == "measured") & (summary["status"] == "finished")
+    rows = summary[done.fillna(value=False) & summary["direction"].isin(["read", "write"])]
+    found = []
+    for (host, volume, direction), mine in rows.groupby(
+        ["host", "volume", "direction"], sort=False
+    ):
+        one, two = _passes(mine, series)
+        if one is not None:
+            first_row = mine[mine["run"] == one.run].iloc[0]
+            found.append(_curve(str(host), str(volume), str(direction), first_row, one, two))
+    return tuple(found)
+
+
+def fills(summary: pd.DataFrame) -> tuple[Fill, ...]:
+    """Return each pass of a preparing job over its volume, in the order of the plan."""
+    done = summary["phase"].isin(["warmup", "precondition"]) & (summary["status"] == "finished")
+    rows = summary[done.fillna(value=False) & summary["direction"].isin(["read", "write"])]
+    found = []
+    keys = ["host", "volume", "job", "repeat", "direction"]
+    for (host, volume, job, _, direction), mine in rows.groupby(keys, sort=False):
+        rates = mine["bw_bytes_per_s"].astype(float)
+        found.append(
+            Fill(
+                host=str(host),
+                volume=str(volume),
+                job=str(job),
+                direction=str(direction),
+                runs=tuple(str(run) for run in mine["run"].unique()),
+                moved_bytes=float(mine["io_bytes"].sum()),
+                seconds=float(mine["runtime_s"].sum()),
+                slowest_bytes_per_s=float(rates.min()),
+                fastest_bytes_per_s=float(rates.max()),
+            )
+        )
+    return tuple(found)
+
+
+def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass | None]:
+    """Return the first Run with a series that is long enough, and the next that is like it."""
+    found: list[Pass] = []
+    settings: list[object] = []
+    for _, row in rows.drop_duplicates("run").iterrows():
+        like = [None if pd.isna(row[name]) else row[name] for name in _SAME]
+        if found and like != settings:
+            continue
+        one = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
+        if len(one.t_s) >= _LEAST_POINTS:
+            found.append(one)
+            settings = like
+    return (found[0] if found else None), (found[1] if len(found) > 1 else None)
+
+
+def _pass_of(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
+    """Return one Run's series, its sections added up."""
+    mine = series[(series["run"] == run) & (series["direction"] == direction)]
+    mine = mine.dropna(subset=["iops"])
+    groups = mine.assign(time=mine["lat_mean_s"] * mine["iops"]).groupby("t_s")
+    added = groups[["iops", "time"]].sum(min_count=1)
+    iops = added["iops"].to_numpy(dtype=float)
+    time_s = added["time"].to_numpy(dtype=float)
+    busy = iops > 0
+    lat_s = np.divide(time_s, iops, out=np.full(len(iops), np.nan), where=busy)
+    return Pass(run, added.index.to_numpy(dtype=float), iops, lat_s)
+
+
+def _curve(
+    host: str, volume: str, direction: str, row: pd.Series, first: Pass, second: Pass | None
+) -> Curve:
+    plateau = plateau_of(first.iops)
+    cold = cold_level(first.t_s, first.iops, plateau=plateau)
+    warm = plateau if second is None else float(np.median(second.iops))
+    limit = float(row["limit_iops"])
+    steady_s = time_to_steady(first.t_s, first.iops, plateau=plateau)
+    reference = warm if steady_s is None else plateau
+    return Curve(
+        host=host,
+        volume=volume,
+        direction=direction,
+        first=first,
+        second=second,
+        cold_iops=cold,
+        plateau_iops=plateau,
+        warm_iops=warm,
+        penalty=1 - cold / warm if warm else math.nan,
+        to_90_s=time_to_level(first.t_s, first.iops, level=_NEAR * reference),
+        to_steady_s=steady_s,
+        limit_iops=limit,
+        at_limit=bool(abs(plateau / limit - 1) <= _AT_CAP) if limit else False,
+        size_bytes=_size_of(row),
+    )
+
+
+def _size_of(row: pd.Series) -> float:
+    """Return what the Run worked on: the whole device, or the size it asked for."""
+    told = [row["size_bytes"], row["volume_bytes"]]
+    known = [float(value) for value in told if not pd.isna(value)]
+    return min(known, default=math.nan)
+
+
+def plateau_of(iops: Floats) -> float:
+    """Return the level at the end: the median of the last fifth, of 5 intervals at least."""
+    return float(np.median(iops[-max(5, len(iops) // 5) :]))
+
+
+def cold_level(t_s: Floats, iops: Floats, *, plateau: float) -> float:
+    """Return the IOPS of the very first touch.
+
+    While blocks get warm, the mean time of an I/O falls with the I/Os done. A line through the
+    times of the first part, carried back to no I/O at all, gives the cold level; the first interval
+    alone would be too high, for blocks get warm within it.
+
+    Args:
+        t_s: ends of the intervals.
+        iops: of the intervals.
+        plateau: level that is reached in the end.
+    """
+    done, each_s = _time_of_each(t_s, iops)
+    if len(done) < 3:
+        return float(iops[:_LEAST_POINTS].mean())
+    early = float(np.median(1 / each_s[:3]))
+    if early >= _NEAR * plateau:
+        return early
+    rising = each_s > (each_s[0] + 1 / plateau) / 2
+    count = max(3, int(np.argmin(rising)) if not rising.all() else len(rising))
+    slope, start_s = np.polyfit(done[:count], each_s[:count], 1)
+    if slope >= 0 or start_s <= 0:
+        return early
+    return float(np.clip(1 / start_s, 0.5 / each_s[0], early))
+
+
+def _time_of_each(t_s: Floats, iops: Floats) -> tuple[Floats, Floats]:
+    """Return, for stretches of enough I/Os, the I/Os done by their middle and seconds per I/O."""
+    widths = np.diff(t_s, prepend=0.0)
+    done, each_s = [], []
+    total = ios = seconds = 0.0
+    for width, count in zip(widths, iops * widths, strict=True):
+        ios, seconds = ios + count, seconds + width
+        if ios >= _LEAST_IOS:
+            done.append(total + ios / 2)
+            each_s.append(seconds / ios)
+            total, ios, seconds = total + ios, 0.0, 0.0
+    return np.array(done), np.array(each_s)
+
+
+def time_to_level(t_s: Floats, iops: Floats, *, level: float) -> float | None:
+    """Return when the rise reached a level for good, in seconds since I/O began; None for never.
+
+    The noise is taken out by the best fit that never falls (isotonic regression), so that neither a
+    lucky interval nor a dip decides.
+
+    Args:
+        t_s: ends of the intervals.
+        iops: of the intervals.
+        level: in IOPS.
+    """
+    fitted = isotonic_regression(iops).x
+    middles = t_s - np.diff(t_s, prepend=0.0) / 2
+    index = int(np.argmax(fitted >= level))
+    if fitted[index] < level:
+        return None
+    if index == 0:
+        return 0.0
+    low, high = fitted[index - 1], fitted[index]
+    share = (level - low) / (high - low)
+    return float(middles[index - 1] + share * (middles[index] - middles[index - 1]))
+
+
+def time_to_steady(
+    t_s: Floats, iops: Floats, *, plateau: float, within: float = 0.1
+) -> float | None:
+    """Return since when the running median stays near the plateau; None when only at the end.
+
+    Args:
+        t_s: ends of the intervals.
+        iops: of the intervals.
+        plateau: in IOPS.
+        within: share of the plateau that counts as near.
+    """
+    width = max(3, len(iops) // 50) | 1
+    smooth = pd.Series(iops).rolling(width, center=True, min_periods=1).median().to_numpy()
+    away = np.flatnonzero(np.abs(smooth - plateau) > within * plateau)
+    if not len(away):
+        return 0.0
+    since = int(away[-1]) + 1
+    if since > len(t_s) - max(5, len(t_s) // 10):
+        return None
+    return float(t_s[since - 1])
