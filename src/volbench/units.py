@@ -113,6 +113,20 @@ def parse_rate(text: str | float) -> float:
     return float(number * base ** _BINARY[letter])
 
 
+def parse_price(text: str | None) -> tuple[float, str]:
+    """Return amount and currency of ``0.35 USD``; NaN and nothing for None.
+
+    Raises:
+        InputError: it is no price.
+    """
+    if text is None:
+        return math.nan, ""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]{3}|[$€£¥])?\s*", text, re.ASCII)
+    if match is None:
+        raise InputError(f"{text!r} is no price", hint="write it like 0.35 or 0.35 USD")
+    return float(match[1]), match[2] or ""
+
+
 def format_size(size_bytes: float) -> str:
     """Return a size for people in fio's binary units: ``4k``, ``64m``, ``1.5g``, ``100``."""
     value = float(size_bytes)

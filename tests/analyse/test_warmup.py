@@ -148,7 +148,6 @@ def test_second_pass_gives_the_warm_level() -> None:
     t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
     summary = pd.DataFrame(
         [
-            rows_of("fill", "warmup"),
             rows_of("first", "measured", limit_iops=1010.0),
             rows_of("reads", "measured", direction="read", rw="randread"),
             rows_of("other", "measured", iodepth=1),
@@ -156,7 +155,7 @@ def test_second_pass_gives_the_warm_level() -> None:
         ]
     )
     series = pd.concat(
-        [series_of(run, t_s, iops) for run in ("fill", "first")]
+        [series_of(run, t_s, iops) for run in ("first",)]
         + [
             series_of("other", t_s, np.full(120, 50.0)),
             series_of("second", t_s, np.full(120, 990.0)),
@@ -169,6 +168,22 @@ def test_second_pass_gives_the_warm_level() -> None:
     assert curve.at_limit
     assert curve.to_steady_s is not None
     assert curve.bytes_per_s == pytest.approx((64 << 20) / curve.to_steady_s)
+
+
+def test_volume_that_was_filled_has_no_curve() -> None:
+    """After a warm-up the first measured Run is not the first touch."""
+    t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
+    summary = pd.DataFrame([rows_of("fill", "warmup"), rows_of("first", "measured")])
+    series = pd.concat([series_of(run, t_s, iops) for run in ("fill", "first")])
+    assert curves(summary, series) == ()
+    assert len(curves(summary[1:], series)) == 1
+
+
+def test_flat_first_run_is_no_curve() -> None:
+    """A Run that did not climb and has no second pass says nothing about warming up."""
+    t_s = np.arange(1.0, 61.0)
+    summary = pd.DataFrame([rows_of("first", "measured")])
+    assert curves(summary, series_of("first", t_s, np.full(60, 500.0))) == ()
 
 
 def test_fill_adds_up_its_extents() -> None:

@@ -17,6 +17,8 @@ from volbench.present.figures.save import FORMATS, save, svg_text
 
 Frames = dict[str, pd.DataFrame]
 
+CLIMB = [10.0, 50.0, 80.0, 0.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]
+
 
 @pytest.fixture(name="everything")
 def _everything() -> Frames:
@@ -24,7 +26,7 @@ def _everything() -> Frames:
     rows = sweep(depths=(1, 4), blocks=(4096, 65536))
     return frames(
         [row | {"limit_iops": 300.0} for row in rows],
-        series=[point for row in rows for point in intervals(row, [100.0, 0.0, 120.0])],
+        series=[point for row in rows for point in intervals(row, CLIMB)],
         histogram=[told for row in rows for told in bins(row, {0.001: 90, 0.01: 10})],
     )
 

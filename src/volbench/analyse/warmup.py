@@ -21,6 +21,8 @@ _NEAR = 0.9
 """Share of the plateau that counts as nearly warm."""
 _AT_CAP = 0.03
 """How near a plateau must be to a declared limit to be held for it."""
+_CLIMB = 0.15
+"""Penalty from which a first pass without a second one counts as a climb."""
 _LEAST_POINTS = 6
 _LEAST_IOS = 8
 """I/Os that a point of the start must have, so that one late I/O does not bend it."""
@@ -138,25 +140,30 @@ def cost_of(bytes_per_s: float, *, size_bytes: float, price_per_hour: float = ma
 
 
 def curves(summary: pd.DataFrame, series: pd.DataFrame) -> tuple[Curve, ...]:
-    """Return a curve for each volume and direction: its first measured Run, and its second.
+    """Return a curve for each volume that was fresh, and each direction of its first Run.
 
-    The first pass is the first finished measured Run on the volume; the second pass is the next
-    one with the same pattern, block size, depth and engine.
+    The first pass is the very first Run on the volume, if it was measured. The second pass is the
+    next Run there with the same pattern, block size, depth and engine. A first pass without a
+    second one counts only when it climbed: any Run is the first on some volume.
 
     Args:
         summary: the summary frame.
         series: the series frame.
     """
-    done = (summary["phase"] == "measured") & (summary["status"] == "finished")
-    rows = summary[done.fillna(value=False) & summary["direction"].isin(["read", "write"])]
+    done = (summary["status"] == "finished").fillna(value=False)
+    rows = summary[done & summary["direction"].isin(["read", "write"])]
     found = []
-    for (host, volume, direction), mine in rows.groupby(
-        ["host", "volume", "direction"], sort=False
-    ):
-        one, two = _passes(mine, series)
-        if one is not None:
-            first_row = mine[mine["run"] == one.run].iloc[0]
-            found.append(_curve(str(host), str(volume), str(direction), first_row, one, two))
+    for (host, volume), mine in rows.groupby(["host", "volume"], sort=False):
+        first_run = mine.iloc[0]["run"]
+        for direction, same in mine.groupby("direction", sort=False):
+            row = same.iloc[0]
+            if row["run"] != first_run or row["phase"] != "measured":
+                continue
+            one, two = _passes(same, series)
+            if one is not None:
+                curve = _curve(str(host), str(volume), str(direction), row, one, two)
+                if two is not None or curve.penalty > _CLIMB:
+                    found.append(curve)
     return tuple(found)
 
 
@@ -185,17 +192,16 @@ def fills(summary: pd.DataFrame) -> tuple[Fill, ...]:
 
 
 def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass | None]:
-    """Return the first Run with a series that is long enough, and the next that is like it."""
-    found: list[Pass] = []
+    """Return the first Run, and the next measured one that is like it; None where too short."""
+    found: list[Pass | None] = []
     settings: list[object] = []
-    for _, row in rows.drop_duplicates("run").iterrows():
+    for _, row in rows[rows["phase"] == "measured"].drop_duplicates("run").iterrows():
         like = [None if pd.isna(row[name]) else row[name] for name in _SAME]
         if found and like != settings:
             continue
+        settings = like
         one = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
-        if len(one.t_s) >= _LEAST_POINTS:
-            found.append(one)
-            settings = like
+        found.append(one if len(one.t_s) >= _LEAST_POINTS else None)
     return (found[0] if found else None), (found[1] if len(found) > 1 else None)
 
 

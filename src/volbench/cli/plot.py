@@ -10,8 +10,9 @@ from volbench.api import open_campaign
 from volbench.cli.options import CAMPAIGN
 from volbench.cli.outputs import binary_output
 from volbench.model.columns import FRAMES
-from volbench.present.figures import KINDS, applicable, draw_chart
+from volbench.present.figures import KINDS, applicable, draw_chart, warmup_chart
 from volbench.present.figures.save import save
+from volbench.units import parse_price, parse_size
 
 
 @click.command("plot")
@@ -31,11 +32,34 @@ from volbench.present.figures.save import save
     help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
 )
 @click.option("--title", help="Title over the chart.")
-def command(kind: str, campaign: Path, image: str, into: str | None, title: str | None) -> None:
+@click.option(
+    "--size",
+    default="1t",
+    show_default=True,
+    metavar="SIZE",
+    help="warmup: the volume whose warming is told in hours and money.",
+)
+@click.option(
+    "--hourly-price",
+    "price",
+    metavar="PRICE",
+    help='warmup: of volume and machine while it warms, such as "0.35 USD".',
+)
+def command(
+    kind: str,
+    campaign: Path,
+    image: str,
+    into: str | None,
+    title: str | None,
+    size: str,
+    price: str | None,
+) -> None:
     """Draw the chart KIND of the campaign in DIR; `all` draws every chart that applies.
 
-    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series.
+    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series, warmup.
     """
+    amount, currency = parse_price(price)
+    warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
     opened = open_campaign(campaign)
     wanted = FRAMES if kind == "all" else KINDS[kind].frame_names
     frames = {name: opened.frame(name) for name in wanted}
@@ -43,6 +67,6 @@ def command(kind: str, campaign: Path, image: str, into: str | None, title: str 
         opened.report_folder.mkdir(exist_ok=True)
         into = str(opened.report_folder)
     for name in applicable(frames) if kind == "all" else (kind,):
-        figure = draw_chart(name, frames, title=title)
+        figure = draw_chart(warmup if name == "warmup" else name, frames, title=title)
         with binary_output(into, default_name=f"{name}.{image}") as sink:
             save(figure, sink, format=image)

@@ -18,26 +18,27 @@ from volbench.present.figures.heatmap import HEATMAP
 from volbench.present.figures.latency import LATENCY
 from volbench.present.figures.series import SERIES
 from volbench.present.figures.sweep import SWEEP
+from volbench.present.figures.warmup import WARMUP, warmup_chart
 from volbench.present.style import styled
 
-__all__ = ["KINDS", "Chart", "applicable", "describe", "draw_chart"]
+__all__ = ["KINDS", "Chart", "applicable", "describe", "draw_chart", "warmup_chart"]
 
 KINDS: Mapping[str, Chart] = MappingProxyType(
     {
         chart.name: chart
-        for chart in (IOPS, BANDWIDTH, LATENCY, DISTRIBUTION, SWEEP, HEATMAP, SERIES)
+        for chart in (IOPS, BANDWIDTH, LATENCY, DISTRIBUTION, SWEEP, HEATMAP, SERIES, WARMUP)
     }
 )
 """Every kind of chart by name, in the order of a report."""
 
 
 def draw_chart(
-    kind: str, frames: Mapping[str, pd.DataFrame], *, title: str | None = None
+    kind: str | Chart, frames: Mapping[str, pd.DataFrame], *, title: str | None = None
 ) -> Figure:
     """Draw one chart of a campaign.
 
     Args:
-        kind: a name in `KINDS`.
+        kind: a name in `KINDS`, or a Chart made with terms, such as by `warmup_chart`.
         frames: the campaign's frames by name, with the columns of the contract.
         title: instead of the chart's own.
 
@@ -50,7 +51,7 @@ def draw_chart(
     chart, told = _ready(kind, frames)
     with styled():
         figure = chart.draw(told, chart.title if title is None else title)
-    figure.set_label(kind)
+    figure.set_label(chart.name)
     return figure
 
 
@@ -70,22 +71,25 @@ def describe(kind: str, frames: Mapping[str, pd.DataFrame]) -> str:
     return chart.describe(told)
 
 
-def _ready(kind: str, frames: Mapping[str, pd.DataFrame]) -> tuple[Chart, dict[str, pd.DataFrame]]:
+def _ready(
+    kind: str | Chart, frames: Mapping[str, pd.DataFrame]
+) -> tuple[Chart, dict[str, pd.DataFrame]]:
     """Return the chart and complete frames, once it is known that they go together."""
-    if kind not in KINDS:
+    if isinstance(kind, str) and kind not in KINDS:
         close = difflib.get_close_matches(kind, KINDS, n=1)
         raise InputError(
             f"there is no chart {kind!r}",
             hint=f"did you mean {close[0]}?" if close else f"choose one of {', '.join(KINDS)}",
         )
     told = _complete(frames)
-    if reason := KINDS[kind].lack(told):
+    wanted = KINDS[kind] if isinstance(kind, str) else kind
+    if reason := wanted.lack(told):
         others = ", ".join(name for name, chart in KINDS.items() if not chart.lack(told))
         raise InputError(
-            f"the chart {kind} can't be drawn: {reason}",
+            f"the chart {wanted.name} can't be drawn: {reason}",
             hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
         )
-    return KINDS[kind], told
+    return wanted, told
 
 
 def _complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
