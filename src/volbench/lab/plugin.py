@@ -1,0 +1,145 @@
+"""The simulated disk as a plugin of nbdkit; nbdkit's own Python runs this file, not volbench.
+
+``nbdkit python plugin.py scenario=FILE`` with the file that `DiskParameters.to_json` wrote. Only
+the standard library may be imported, here and in everything this imports.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from volbench.lab.disk import Disk
+from volbench.lab.pacing import Pacer
+from volbench.lab.parameters import DiskParameters
+
+nbdkit: Any = import_module("nbdkit")
+
+API_VERSION = 2
+
+_HOLE = 1 | 2
+"""NBD_STATE_HOLE and NBD_STATE_ZERO of the NBD protocol's base:allocation."""
+
+
+class _Volume:
+    """What is served: the disk's behaviour, and its bytes in memory."""
+
+    disk: Disk
+    parameters: DiskParameters
+    memory: int
+
+
+_volume = _Volume()
+
+
+def thread_model() -> int:
+    """Let requests overlap."""
+    return int(nbdkit.THREAD_MODEL_PARALLEL)
+
+
+def config(key: str, value: str) -> None:
+    """Take the one parameter: the file that says what the disk is."""
+    if key != "scenario":
+        raise RuntimeError(f"unknown parameter {key}")
+    _volume.parameters = DiskParameters.from_json(Path(value).read_text(encoding="utf-8"))
+
+
+def config_complete() -> None:
+    """Refuse to start without a scenario."""
+    if not hasattr(_volume, "parameters"):
+        raise RuntimeError("scenario=FILE is missing")
+
+
+def get_ready() -> None:
+    """Make the disk: empty, sparse and in memory. It outlives connections."""
+    _volume.disk = Disk(_volume.parameters, pacer=Pacer())
+    _volume.memory = os.memfd_create("volbench-lab")
+    os.ftruncate(_volume.memory, _volume.parameters.size_bytes)
+
+
+def after_fork() -> None:
+    """Ask the kernel for punctual timers; the default adds 50 us to every sleep."""
+    Path("/proc/self/timerslack_ns").write_text("1000", encoding="ascii")
+
+
+def open(readonly: bool) -> int:  # noqa: A001, FBT001 - nbdkit calls it so
+    """Accept a connection; all share the one disk."""
+    del readonly
+    return 1
+
+
+def get_size(handle: int) -> int:
+    """Return the capacity."""
+    del handle
+    return _volume.parameters.size_bytes
+
+
+def can_multi_conn(handle: int) -> bool:
+    """Allow several connections: what one wrote, all read."""
+    del handle
+    return True
+
+
+def can_fua(handle: int) -> int:
+    """Take forced writes as writes: memory is as stable as it gets."""
+    del handle
+    return int(nbdkit.FUA_NATIVE)
+
+
+def can_extents(handle: int) -> bool:
+    """Tell clients what was never written."""
+    del handle
+    return True
+
+
+def pread(handle: int, buffer: bytearray, offset: int, flags: int) -> None:
+    """Read into a buffer."""
+    del handle, flags
+    done = _volume.disk.read(time.monotonic(), offset, len(buffer))
+    os.preadv(_volume.memory, [buffer], offset)
+    _sleep_until(done)
+
+
+def pwrite(handle: int, buffer: bytes, offset: int, flags: int) -> None:
+    """Write a buffer."""
+    del handle, flags
+    done = _volume.disk.write(time.monotonic(), offset, len(buffer))
+    os.pwrite(_volume.memory, buffer, offset)
+    _sleep_until(done)
+
+
+def zero(handle: int, count: int, offset: int, flags: int) -> None:
+    """Write zeros; to this disk that is a write like any other."""
+    pwrite(handle, bytes(count), offset, flags)
+
+
+def trim(handle: int, count: int, offset: int, flags: int) -> None:
+    """Forget a range: its blocks are cold again and read as zeros."""
+    del handle, flags
+    _volume.disk.trim(offset, count)
+    os.pwrite(_volume.memory, bytes(count), offset)
+
+
+def flush(handle: int, flags: int) -> None:
+    """Do nothing: what was answered is safe."""
+    del handle, flags
+
+
+def extents(handle: int, count: int, offset: int, flags: int) -> Iterator[tuple[int, int, int]]:
+    """Yield what was written and what never was."""
+    del handle, flags
+    for extent in _volume.disk.extents(offset, count):
+        yield extent.offset, extent.length, 0 if extent.written else _HOLE
+
+
+def _sleep_until(done: float) -> None:
+    remaining = done - time.monotonic()
+    if remaining > 0:
+        time.sleep(remaining)

@@ -1,0 +1,255 @@
+"""Serves a scenario: nbdkit on a unix socket, and as a block device where that is possible.
+
+Everything started here ends with the block, and also when this process is killed: nbdkit and
+nbdfuse end with their parent, and the loop device detaches itself when the last program closes it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from volbench.errors import InputError, VolbenchError
+from volbench.lab.scenario import Scenario
+
+THREADS = 64
+"""Requests that nbdkit works on at once; a deeper queue waits in the socket."""
+
+_READY_S = 20.0
+_END_S = 10.0
+_LONGEST_SOCKET = 100
+_PLUGIN = Path(__file__).with_name("plugin.py")
+
+
+@dataclass(frozen=True)
+class LabVolume:
+    """A simulated volume that is being served.
+
+    Attributes:
+        scenario: what it is.
+        uri: for fio's engine nbd, and for ``volbench run --on``.
+        pid: of nbdkit.
+        folder: where socket, parameters and logs are.
+        device: block device such as ``/dev/loop0``; empty without one.
+    """
+
+    scenario: Scenario
+    uri: str
+    pid: int
+    folder: Path
+    device: str = ""
+    _server: subprocess.Popen[bytes] | None = field(default=None, repr=False, compare=False)
+
+    def ended(self, *, within_s: float) -> bool:
+        """Wait some time for the server to end, and tell whether it did."""
+        if self._server is None:
+            return True
+        try:
+            self._server.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def last_words(self) -> str:
+        """Return the end of what nbdkit printed."""
+        return _tail(self.folder / "nbdkit.log")
+
+
+def check_tools(*, device: bool = False) -> None:
+    """Check that everything is installed.
+
+    Args:
+        device: whether a block device is wanted.
+
+    Raises:
+        InputError: something is missing, or a device needs root.
+    """
+    needed = {"nbdkit": "nbdkit and nbdkit-plugin-python"}
+    if device:
+        needed |= {"nbdfuse": "libnbd-bin and fuse3", "losetup": "mount", "setpriv": "util-linux"}
+    for program, packages in needed.items():
+        if _which(program) is None:
+            raise InputError(
+                f"{program} is not installed; the lab needs it",
+                hint=f"install the packages {packages}, or run scripts/setup dev",
+            )
+    if device and os.geteuid() != 0:
+        raise InputError(
+            "only root can make a block device",
+            hint="leave out --device and measure the nbd uri; it needs no root",
+        )
+
+
+@contextmanager
+def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator[LabVolume]:
+    """Serve a volume for the length of the block.
+
+    Its clock and its warmth begin anew each time. nbdkit ends with the thread that calls this.
+
+    Args:
+        scenario: what to serve.
+        folder: for socket, parameters and logs; made when missing.
+        device: serve it as a block device too; needs root.
+
+    Raises:
+        InputError: a program is missing, or the folder's path is too long or odd.
+        VolbenchError: a server did not start; its own words are quoted.
+    """
+    check_tools(device=device)
+    folder = folder.absolute()
+    socket = folder / "volume.sock"
+    _check_socket(socket)
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        server = stack.enter_context(_nbdkit(scenario, folder, socket))
+        uri = f"nbd+unix:///?socket={socket}"
+        volume = LabVolume(scenario, uri, server.pid, folder, _server=server)
+        if device:
+            volume = replace(volume, device=stack.enter_context(_attached(uri, folder)))
+        yield volume
+
+
+def _check_socket(socket: Path) -> None:
+    """Refuse a path that the kernel, fio or a uri would cut or misread."""
+    text = str(socket)
+    odd = sorted({c for c in text if not (c.isascii() and (c.isalnum() or c in "/._-+,=@"))})
+    if len(text) > _LONGEST_SOCKET or odd:
+        what = f"holds {' '.join(map(repr, odd))}" if odd else f"has {len(text)} characters"
+        raise InputError(
+            f"a socket can't be at {text}: its path {what}",
+            hint="choose a short folder without blanks: --into /tmp/lab",
+        )
+
+
+@contextmanager
+def _nbdkit(scenario: Scenario, folder: Path, socket: Path) -> Iterator[subprocess.Popen[bytes]]:
+    parameters = folder / "parameters.json"
+    parameters.write_text(scenario.parameters().to_json(), encoding="utf-8")
+    ready = folder / "nbdkit.pid"
+    for old in (socket, ready):
+        old.unlink(missing_ok=True)
+    command = ["nbdkit", "--exit-with-parent", "--threads", str(THREADS)]
+    command += ["--unix", str(socket), "--pidfile", str(ready)]
+    command += ["python", str(_PLUGIN), f"scenario={parameters}"]
+    with _running(command, folder / "nbdkit.log") as server:
+        _wait_for(ready.exists, server, folder / "nbdkit.log")
+        yield server
+    for old in (socket, ready):
+        old.unlink(missing_ok=True)
+
+
+@contextmanager
+def _attached(uri: str, folder: Path) -> Iterator[str]:
+    """Show an export as a file by FUSE, and the file as a block device by loop."""
+    image, log = folder / "volume.img", folder / "nbdfuse.log"
+    image.touch()
+    command = ["setpriv", "--pdeathsig", "TERM", "nbdfuse", "-C", "8", str(image), uri]
+    with _running(command, log) as server:
+        try:
+            _wait_for(lambda: image.stat().st_size > 0, server, log)
+            with _loop(image) as device:
+                yield device
+        finally:
+            _unmount(image, server)
+            image.unlink(missing_ok=True)
+
+
+@contextmanager
+def _loop(image: Path) -> Iterator[str]:
+    device = _output("losetup", "--find", "--show", "--direct-io=on", str(image))
+    with ExitStack() as stack:
+        try:
+            stack.callback(os.close, os.open(device, os.O_RDONLY))
+        finally:
+            # While it is open here, this only marks it: the kernel detaches it at the last close,
+            # which comes even when this process is killed.
+            _output("losetup", "--detach", device)
+        yield device
+
+
+def _unmount(image: Path, server: subprocess.Popen[bytes]) -> None:
+    """Unmount as soon as the loop device let go; nbdfuse then ends by itself."""
+    deadline = time.monotonic() + _END_S
+    while server.poll() is None and time.monotonic() < deadline:
+        done = _start(["umount", str(image)])
+        if done.returncode == 0:
+            server.wait(_END_S)
+            return
+        time.sleep(0.02)
+    _start(["umount", "--lazy", str(image)])
+
+
+@contextmanager
+def _running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program in a session of its own, so that Ctrl-C reaches only us."""
+    with log.open("wb") as words:
+        process = subprocess.Popen(  # noqa: S603 - an argument list, no shell
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=words,
+            start_new_session=True,
+            env=os.environ | {"PATH": _path()},
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + _READY_S
+    while not ready():
+        if server.poll() is not None or time.monotonic() > deadline:
+            how = "ended" if server.poll() is not None else f"was not ready after {_READY_S:.0f} s"
+            raise VolbenchError(
+                f"{log.stem} {how}: {_tail(log) or 'it said nothing'}",
+                hint=f"its words are in {log}",
+                context={"path": str(log)},
+            )
+        time.sleep(0.01)
+
+
+def _output(*command: str) -> str:
+    done = _start(command)
+    if done.returncode:
+        raise VolbenchError(
+            f"{' '.join(command)} failed: {done.stderr.strip()}",
+            hint="a block device needs root and free loop devices; an nbd uri needs neither",
+        )
+    return done.stdout.strip()
+
+
+def _start(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - an argument list, no shell
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | {"PATH": _path()},
+    )
+
+
+def _which(program: str) -> str | None:
+    return shutil.which(program, path=_path())
+
+
+def _path() -> str:
+    """Return PATH with the folders that Debian leaves out for ordinary users."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace").strip()[-500:] if log.exists() else ""
