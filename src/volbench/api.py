@@ -186,6 +186,10 @@ def _derive(name: str, data: CampaignData) -> pd.DataFrame:
         from volbench.analyse.verdicts import verdict_rows  # noqa: PLC0415 - slow to import
 
         rows = verdict_rows(data.views())
+    elif name == "findings":
+        from volbench.analyse.findings import finding_rows  # noqa: PLC0415 - slow to import
+
+        rows = finding_rows(data.views())
     return frame_of(table_of(name, rows))
 
 

@@ -13,6 +13,7 @@
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
     ├── ComparisonError            8   results that may not be compared
     ├── CampaignError              9   Runs failed or were not started; carries what did finish
+    ├── FindingsError             10   numbers are in doubt, and it was asked to be strict
     └── StoppedError            130   the user stopped it
 
 No exception of a library leaves the file that catches it: it becomes one of these.
@@ -148,6 +149,12 @@ class CampaignError(VolbenchError):
     ) -> None:
         super().__init__(message, hint=hint, context=context)
         self.finished = tuple(finished)
+
+
+class FindingsError(VolbenchError):
+    """Findings put numbers in doubt; raised only where strictness was asked for."""
+
+    exit_code = 10
 
 
 class StoppedError(VolbenchError):

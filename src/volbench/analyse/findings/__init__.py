@@ -1,0 +1,114 @@
+"""Views of Runs in, Findings out: what puts their numbers in doubt, one file a rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from volbench.analyse.findings import (
+    busy_device,
+    clock_jumped,
+    compressible,
+    cpu_bound,
+    ended_early,
+    file_not_device,
+    host_cache,
+    io_errors,
+    never_written,
+    overlapping_jobs,
+    page_cache,
+    queue_depth,
+    shared_limit,
+    smaller_than_memory,
+    stall,
+    swapping,
+    too_short,
+)
+from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.view import RunView
+from volbench.model.finding import Finding, Severity
+
+__all__ = ["RULES", "Rule", "find", "finding_rows"]
+
+RULES: tuple[Rule, ...] = (
+    never_written.RULE,
+    page_cache.RULE,
+    smaller_than_memory.RULE,
+    host_cache.RULE,
+    stall.RULE,
+    too_short.RULE,
+    ended_early.RULE,
+    compressible.RULE,
+    queue_depth.RULE,
+    overlapping_jobs.RULE,
+    cpu_bound.RULE,
+    swapping.RULE,
+    busy_device.RULE,
+    shared_limit.RULE,
+    file_not_device.RULE,
+    io_errors.RULE,
+    clock_jumped.RULE,
+)
+"""Every rule, in the order in which Findings are told."""
+
+_WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+def find(views: Iterable[RunView]) -> list[Finding]:
+    """Return what is doubtful about the Runs of a campaign.
+
+    Args:
+        views: all Runs that have ended; only finished ones are judged.
+
+    Returns:
+        Findings in the order of the Runs; of a Run, the heaviest first.
+    """
+    context = Context(tuple(views))
+    found: list[Finding] = []
+    for view in context.views:
+        if view.is_finished:
+            found += sorted(_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity])
+    return found
+
+
+def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
+    for rule in RULES:
+        if view.run.phase in rule.phases:
+            yield from rule.check(view, context)
+
+
+def finding_rows(views: Iterable[RunView]) -> Sequence[dict[str, object]]:
+    """Return the rows of the findings frame."""
+    known = {view.run.id: view for view in views}
+    return [{**_identity(known[one.run], one), **_told(one)} for one in find(known.values())]
+
+
+def _identity(view: RunView, finding: Finding) -> dict[str, object]:
+    run = view.run
+    only = run.sections[0].name if len(run.sections) == 1 else None
+    return {
+        "campaign": view.campaign.name,
+        "run": run.id,
+        "host": run.host,
+        "profile": run.profile,
+        "job": run.job,
+        "group": finding.evidence.get("section", only),
+        "role": run.volume.role,
+        "volume": run.volume.target,
+        "repeat": run.repeat,
+        "phase": run.phase.value,
+    }
+
+
+def _told(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "direction": finding.direction,
+        "from_s": finding.from_s,
+        "to_s": finding.to_s,
+        "message": finding.message,
+        "evidence": json.dumps(dict(finding.evidence), sort_keys=True),
+        "why": finding.why,
+        "advice": finding.advice,
+    }

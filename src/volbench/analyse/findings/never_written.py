@@ -1,0 +1,90 @@
+"""never-written: reads of blocks that hold nothing are no reads of the volume."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from volbench.analyse.findings.asked import asked_of, is_buffered
+from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.findings.seen import bytes_until_end, device_rows, runtime_s, total
+from volbench.analyse.findings.words import amount, percent
+from volbench.analyse.view import RunView
+from volbench.model.finding import Finding, Severity
+from volbench.units import format_count, format_rate
+
+_REACHED = 0.5
+_OVER = 1.05
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a Finding when a Run likely read blocks that were never written."""
+    read = total(view, "io_bytes", direction="read")
+    if is_buffered(view.run) or not read > 0:
+        return
+    rows, runtime = device_rows(view), runtime_s(view)
+    if not rows.empty and not math.isnan(runtime):
+        device = bytes_until_end(rows, "read_bw_bytes_per_s", runtime=runtime)
+        if device < _REACHED * read:
+            yield RULE.finding(
+                view,
+                f"fio says {amount(read)} were read past the page cache; the device read"
+                f" {amount(device)} ({percent(device / read)}).",
+                {"tool_bytes": read, "device_bytes": device},
+                direction="read",
+                severity=Severity.INVALID,
+            )
+            return
+    if not _was_written(view, context):
+        yield from _too_fast(view)
+
+
+def _was_written(view: RunView, context: Context) -> bool:
+    """Tell whether this Run, or one before it, writes to the same volume."""
+    for other in context.views:
+        same = other.run.host == view.run.host and other.run.volume == view.run.volume
+        if same and any(asked.writes for asked in asked_of(other.run)):
+            return True
+        if other.run.id == view.run.id:
+            return False
+    return False
+
+
+def _too_fast(view: RunView) -> Iterator[Finding]:
+    """Yield a Finding when reads of a volume nobody wrote to beat what is declared for it."""
+    limits = view.run.limits
+    iops, rate = total(view, "iops"), total(view, "bw_bytes_per_s")
+    most_iops = max(limits.iops or math.inf, limits.burst_iops or 0.0)
+    most_bytes = max(
+        limits.bandwidth_bytes_per_s or math.inf, limits.burst_bandwidth_bytes_per_s or 0.0
+    )
+    if iops <= _OVER * most_iops and rate <= _OVER * most_bytes:
+        return
+    yield RULE.finding(
+        view,
+        f"Reads ran at {format_count(iops)} IOPS and {format_rate(rate)}, above what is declared,"
+        " and nothing in this campaign had written to the volume.",
+        {"iops": iops, "bw_bytes_per_s": rate},
+        direction="read",
+    )
+
+
+RULE = Rule(
+    id="never-written",
+    title="reads of blocks that were never written",
+    severity=Severity.WARNING,
+    looks_at=(
+        "Reads with `direct=1` of which less than half reached the device: a filesystem answers"
+        " for holes and unwritten extents by itself, and the number is invalid. Reads above the"
+        " declared limits from a volume that nothing in the campaign wrote to."
+    ),
+    why=(
+        "A block that was never written needs no lookup: storage answers zeros at once, far faster"
+        " than it can read."
+    ),
+    advice=(
+        "Write every block first: add a precondition phase that writes the whole file or device,"
+        " or run volbench warmup."
+    ),
+    check=check,
+)

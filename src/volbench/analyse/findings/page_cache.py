@@ -1,0 +1,133 @@
+"""page-cache: the host's memory answered instead of the volume."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from volbench.analyse.findings.asked import asked_of, is_buffered
+from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.findings.seen import (
+    bytes_until_end,
+    device_rows,
+    host_rows,
+    runtime_s,
+    told_by_tool,
+    total,
+)
+from volbench.analyse.findings.words import amount, percent, tool_name
+from volbench.analyse.view import RunView
+from volbench.model.finding import Finding, Severity
+from volbench.units import format_duration, format_rate
+
+_REACHED = 0.98
+_MOSTLY_MEMORY = 0.5
+_VERBS = {"read": "read", "write": "written"}
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a Finding for each direction of a Run that went through the page cache."""
+    del context
+    rows, runtime = device_rows(view), runtime_s(view)
+    directions = {told.direction for told in told_by_tool(view)} & {"read", "write"}
+    if math.isnan(runtime) or not runtime:
+        return
+    buffered = is_buffered(view.run)
+    for direction in sorted(directions):
+        if buffered and rows.empty:
+            yield _unwatched(view, direction)
+        elif not rows.empty and (buffered or direction == "write"):
+            yield from _compared(view, direction, runtime, buffered=buffered)
+
+
+def _unwatched(view: RunView, direction: str) -> Finding:
+    """Return what can be said when nobody looked at the device: that nobody knows."""
+    synced = all(asked.is_synced for asked in asked_of(view.run)) and direction == "write"
+    end = ", though it waited for the data at the end" if synced else ""
+    rate = total(view, "bw_bytes_per_s", direction=direction)
+    return RULE.finding(
+        view,
+        f"It went through the page cache (direct=0){end}, and nobody watched"
+        f" the device: {format_rate(rate)} is what {tool_name(view.run)} saw.",
+        {"tool_bw_bytes_per_s": rate},
+        direction=direction,
+        severity=Severity.NOTE if synced else Severity.WARNING,
+    )
+
+
+def _compared(
+    view: RunView, direction: str, runtime: float, *, buffered: bool
+) -> Iterator[Finding]:
+    """Yield a Finding from the tool's bytes and the device's bytes of one direction."""
+    rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
+    told = total(view, "io_bytes", direction=direction)
+    device = bytes_until_end(rows, column, runtime=runtime)
+    if not told > 0 or (not buffered and device >= _MOSTLY_MEMORY * told):
+        return
+    share = device / told
+    evidence: dict[str, float | str] = {
+        "tool_bytes": told,
+        "device_bytes": device,
+        "share_percent": 100 * share,
+        "tool_bw_bytes_per_s": total(view, "bw_bytes_per_s", direction=direction),
+        "device_bw_bytes_per_s": device / runtime,
+    }
+    message = (
+        f"{tool_name(view.run)} says {amount(told)} were {_VERBS[direction]}; the device moved"
+        f" {amount(device)} ({percent(share)}) while it ran, which is"
+        f" {format_rate(device / runtime)}."
+    )
+    if direction == "write":
+        message += _tail(view, runtime, evidence)
+    if not buffered:
+        message += " O_DIRECT was asked for, so something beneath it caches or compresses."
+    yield RULE.finding(view, message, evidence, direction=direction, severity=_severity(share))
+
+
+def _severity(share: float) -> Severity:
+    if share < _MOSTLY_MEMORY:
+        return Severity.INVALID
+    return Severity.WARNING if share < _REACHED else Severity.NOTE
+
+
+def _tail(view: RunView, runtime: float, evidence: dict[str, float | str]) -> str:
+    """Return what dirty pages and the time after the end tell, and note it as evidence."""
+    rows = device_rows(view)
+    after = rows[rows["t_s"] > runtime]
+    moved = bytes_until_end(after, "write_bw_bytes_per_s", runtime=math.inf) - bytes_until_end(
+        after, "write_bw_bytes_per_s", runtime=runtime
+    )
+    busy = after[after["write_bw_bytes_per_s"] > 0]["t_s"]
+    lasted = 0.0 if busy.empty else float(busy.max()) - runtime
+    dirty = host_rows(view).query("t_s >= 0")["dirty_bytes"].dropna()
+    grown = 0.0 if dirty.empty else float(dirty.max() - dirty.iloc[0])
+    evidence |= {"tail_bytes": moved, "tail_s": lasted, "dirty_growth_bytes": grown}
+    parts = [f" Dirty pages grew by {amount(grown)}."] if grown > 0 else []
+    if moved > 0 and lasted > 0:
+        parts.append(f" {amount(moved)} followed in the {format_duration(lasted)} after it ended.")
+    return "".join(parts)
+
+
+RULE = Rule(
+    id="page-cache",
+    title="the page cache was in the way",
+    severity=Severity.WARNING,
+    looks_at=(
+        "Runs without `direct=1`: the bytes that fio or dd counted against the bytes that the"
+        " device moved until the tool ended. From 98 % on it is a note, below it a warning (the"
+        " counters of a device agree with fio's within 2 % when nothing is cached), and below half"
+        " the number is invalid. Growth of dirty pages and the bytes written after the end are"
+        " told with it. With nobody watching the device it is a warning. Also Runs with"
+        " `direct=1` of whose writes less than half reached the device. NBD exports are never"
+        " cached by the host."
+    ),
+    why=(
+        "Memory is hundreds of times faster than a volume. What has not reached the device when"
+        " the clock stops was not measured."
+    ),
+    advice=(
+        "Set direct: 1 to measure the volume. To measure writes through the cache, add"
+        " end_fsync: 1, so that the time until everything is written counts."
+    ),
+    check=check,
+)

@@ -1,0 +1,95 @@
+"""What every rule is made of: Rule, and the Context a rule may look at beside its Run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from volbench.analyse.view import RunView
+from volbench.model.finding import Finding, Severity
+from volbench.model.profile import Phase
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a rule may look at beside its Run.
+
+    Attributes:
+        views: every Run of the campaign that has ended, in the order of the plan.
+    """
+
+    views: tuple[RunView, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a Run that a Finding is about: seconds since its I/O began."""
+
+    from_s: float
+    to_s: float
+
+
+Check = Callable[[RunView, Context], Iterator[Finding]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of doubt.
+
+    Attributes:
+        id: lower-case words joined by dashes; part of the contract with scripts.
+        title: what it means when it fires, a few words.
+        severity: how much it weighs as a rule; a check may say otherwise for one Finding.
+        looks_at: what is compared with what, and the thresholds with their source.
+        why: why it matters.
+        advice: what to do next.
+        check: yields the Findings of one finished Run.
+        phases: of which Runs it judges; warm-ups and preparations are not measured.
+    """
+
+    id: str
+    title: str
+    severity: Severity
+    looks_at: str
+    why: str
+    advice: str
+    check: Check
+    phases: tuple[Phase, ...] = field(default=(Phase.MEASURED,))
+
+    def finding(
+        self,
+        view: RunView,
+        message: str,
+        evidence: Mapping[str, float | str],
+        *,
+        direction: str | None = None,
+        window: Window | None = None,
+        severity: Severity | None = None,
+    ) -> Finding:
+        """Return a Finding about a Run in the words of this rule.
+
+        Args:
+            view: the Run.
+            message: what was seen, one sentence with its numbers.
+            evidence: name with its unit to value; NaN is left out.
+            direction: None for the whole Run.
+            window: None for the whole Run.
+            severity: the rule's own when None.
+        """
+        return Finding(
+            rule=self.id,
+            severity=severity or self.severity,
+            run=view.run.id,
+            message=message,
+            why=self.why,
+            advice=self.advice,
+            evidence={name: value for name, value in evidence.items() if _is_told(value)},
+            direction=direction,
+            from_s=None if window is None else window.from_s,
+            to_s=None if window is None else window.to_s,
+        )
+
+
+def _is_told(value: float | str) -> bool:
+    return isinstance(value, str) or math.isfinite(value)

@@ -1,0 +1,120 @@
+"""What was seen of a Run: its rows of the frames enter, plain numbers leave. NaN is "not told"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from volbench.analyse.view import RunView
+
+Floats = npt.NDArray[np.float64]
+
+_MOVING = ("read", "write", "trim")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the tool told of one direction of one section."""
+
+    section: str
+    direction: str
+    row: pd.Series[float]
+
+    def __getitem__(self, column: str) -> float:
+        """Return a number of the summary; NaN when it was not told."""
+        value = self.row[column]
+        return math.nan if pd.isna(value) else float(value)
+
+
+def told_by_tool(view: RunView) -> Iterator[Told]:
+    """Yield the rows of the summary that moved data; rows of fsync are left out."""
+    for _, row in view.summary.iterrows():
+        if row["direction"] in _MOVING:
+            yield Told(str(row["group"]), str(row["direction"]), row)
+
+
+def total(view: RunView, column: str, *, direction: str | None = None) -> float:
+    """Return the sum of a column of the summary over sections; NaN when nothing was told."""
+    values = [
+        told[column]
+        for told in told_by_tool(view)
+        if direction in (None, told.direction) and not math.isnan(told[column])
+    ]
+    return math.fsum(values) if values else math.nan
+
+
+def runtime_s(view: RunView) -> float:
+    """Return how long I/O went on; NaN when the tool told nothing."""
+    return max((told["runtime_s"] for told in told_by_tool(view)), default=math.nan)
+
+
+def rate_per_s(view: RunView, column: str) -> tuple[Floats, Floats]:
+    """Return time (end of each interval) and a rate, all directions and sections added.
+
+    Only times at which every direction and section has a row are kept: fio may lose the last one.
+    """
+    series = view.series.dropna(subset=[column])
+    lines = series[["group", "direction"]].drop_duplicates().shape[0]
+    by_time = series.groupby("t_s")[column].agg(["sum", "count"])
+    whole = by_time[by_time["count"] == lines]
+    return whole.index.to_numpy(dtype=float), whole["sum"].to_numpy(dtype=float)
+
+
+def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
+    """Return the samples of the volume's device, or of the disks beneath it, in order of time.
+
+    There are none for a volume without a device, such as an NBD export or a network filesystem.
+    """
+    rows = view.device[(view.device["level"] == level) & view.device["device"].notna()]
+    return rows.sort_values("t_s", ignore_index=True)
+
+
+def host_rows(view: RunView) -> pd.DataFrame:
+    """Return one sample of the host's own numbers (CPU, memory) for each time, in order."""
+    rows = view.device.drop_duplicates("t_s")
+    return rows.sort_values("t_s", ignore_index=True)
+
+
+def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
+    """Return the samples whose whole interval lies in the Run's I/O."""
+    inside = (rows["t_s"] - rows["interval_s"] >= -0.05) & (rows["t_s"] <= runtime + 0.05)
+    return rows[inside & ~rows["after_fio"].fillna(value=False).astype(bool)]
+
+
+def bytes_until_end(rows: pd.DataFrame, column: str, *, runtime: float) -> float:
+    """Return the bytes a device moved while the tool ran, from a column of rates.
+
+    An interval that reaches past the end counts by its share before the end; one that began before
+    the I/O did counts in full, because nothing of the Run was there to be moved earlier.
+
+    Args:
+        rows: of the device frame, one device.
+        column: such as ``write_bw_bytes_per_s``.
+        runtime: when the tool's I/O ended.
+    """
+    interval = rows["interval_s"].to_numpy(dtype=float)
+    end = rows["t_s"].to_numpy(dtype=float)
+    share = np.clip((runtime - (end - interval)) / interval, 0.0, 1.0)
+    share[end <= 0] = 0.0
+    return float(np.nansum(rows[column].to_numpy(dtype=float) * interval * share))
+
+
+def quiet_spans(
+    t_s: Sequence[float] | Floats, iops: Sequence[float] | Floats, *, interval_s: float
+) -> list[tuple[float, float]]:
+    """Return start and end of each unbroken time in which nothing completed."""
+    spans: list[tuple[float, float]] = []
+    for end, rate in zip(t_s, iops, strict=True):
+        if rate > 0:
+            continue
+        start = float(end) - interval_s
+        if spans and abs(spans[-1][1] - start) < interval_s / 2:
+            spans[-1] = (spans[-1][0], float(end))
+        else:
+            spans.append((start, float(end)))
+    return spans

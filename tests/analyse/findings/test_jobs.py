@@ -1,0 +1,294 @@
+"""Rules on what a job was asked to do, and whether it did it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    IOPS,
+    SECONDS,
+    Phase,
+    Section,
+    Tool,
+    Until,
+    VolumeKind,
+    a_run,
+    a_view,
+    found,
+    percentile_rows,
+    told,
+)
+from volbench.analyse.findings import find
+from volbench.analyse.findings.too_short import needed_samples
+from volbench.model.finding import Severity
+
+WARNING, NOTE = Severity.WARNING, Severity.NOTE
+
+
+@pytest.mark.parametrize(
+    ("options", "severity"),
+    [
+        ({"zero_buffers": "1"}, WARNING),
+        ({"refill_buffers": None, "buffer_pattern": "0xab"}, WARNING),
+        ({"buffer_compress_percentage": "100"}, WARNING),
+        ({"buffer_compress_percentage": "50"}, NOTE),
+        ({"dedupe_percentage": "30"}, NOTE),
+        ({"refill_buffers": None}, NOTE),
+    ],
+)
+def test_data_that_can_be_stored_for_less(
+    options: dict[str, str | None], severity: Severity
+) -> None:
+    """Zeros and patterns are a warning, what was asked for or is merely reused a note."""
+    (one,) = found(a_view(a_run(options)), rule="compressible")
+    assert one.severity is severity
+    assert one.evidence["written_bytes"] == IOPS * SECONDS * BLOCK
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"refill_buffers": None, "verify": "crc32c"},
+        {"refill_buffers": None, "bs": str(2**24)},
+    ],
+)
+def test_data_that_is_fresh(options: dict[str, str | None]) -> None:
+    """Refilled or verified buffers, and buffers used only once, are left alone."""
+    assert found(a_view(a_run(options)), rule="compressible") == []
+
+
+def test_reads_have_no_buffers_to_doubt() -> None:
+    """What is read was written by somebody else."""
+    run = a_run({"rw": "randread", "refill_buffers": None, "zero_buffers": "1"})
+    view = a_view(run, summary=[told(run, direction="read")])
+    assert found(view, rule="compressible") == []
+
+
+@pytest.mark.parametrize(("source", "count"), [(None, 1), ("/dev/zero", 1), ("/dev/urandom", 0)])
+def test_dd_writes_zeros(source: str | None, count: int) -> None:
+    """The default source of a dd job is /dev/zero."""
+    run = a_run({"rw": None, "if": source}, tool=Tool.DD)
+    assert len(found(a_view(run), rule="compressible")) == count
+
+
+@pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", None])
+def test_an_engine_that_waits_keeps_no_depth(engine: str | None) -> None:
+    """Also when the engine is not named, because psync is fio's default."""
+    (one,) = found(a_view(a_run({"ioengine": engine})), rule="queue-depth")
+    assert (one.evidence["asked_depth"], one.evidence["depth"]) == (16, 1)
+    assert (engine or "psync") in one.message
+
+
+def test_buffered_libaio_keeps_no_depth() -> None:
+    """The submission does the I/O; its latency is told as proof."""
+    run = a_run({"direct": None})
+    view = a_view(run, summary=[told(run, slat_mean_s=9e-4, lat_mean_s=1e-3)])
+    (one,) = found(view, rule="queue-depth")
+    assert one.evidence["slat_mean_s"] == pytest.approx(9e-4)
+    assert "900 us" in one.message
+
+
+def test_a_queue_that_was_half_empty() -> None:
+    """By Little's law two I/Os were in flight where 16 were asked for."""
+    run = a_run()
+    (one,) = found(a_view(run, summary=[told(run, lat_mean_s=0.002)]), rule="queue-depth")
+    assert one.evidence["depth"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "lat_mean_s"),
+    [
+        ({}, 0.012),
+        ({"iodepth": "1", "ioengine": "psync"}, 0.001),
+        ({"rate_iops": "100"}, 0.002),
+        ({"thinktime": "1000"}, 0.002),
+        ({"fsync": "1"}, 0.002),
+    ],
+)
+def test_a_depth_that_was_kept_or_not_asked_for(
+    options: dict[str, str | None], lat_mean_s: float
+) -> None:
+    """Nearly full queues, depth 1, and jobs that were asked to wait are left alone."""
+    run = a_run(options)
+    view = a_view(run, summary=[told(run, lat_mean_s=lat_mean_s)])
+    assert found(view, rule="queue-depth") == []
+
+
+def test_an_export_has_an_engine_of_its_own() -> None:
+    """The nbd engine stands in for whatever the profile names, and it keeps a depth."""
+    run = a_run({"ioengine": "psync"}, kind=VolumeKind.NBD)
+    assert found(a_view(run, device=[]), rule="queue-depth") == []
+
+
+def test_clones_that_write_the_same_range() -> None:
+    """The one-liner of 32 sequential jobs writes a device 32 times."""
+    run = a_run({"rw": "write", "numjobs": "32", "iodepth": "1"})
+    (one,) = found(a_view(run), rule="overlapping-jobs")
+    assert one.severity is WARNING
+    assert "32 times" in one.message
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"numjobs": "4", "size": "25%", "offset_increment": "25%"}, VolumeKind.DEVICE),
+        ({"numjobs": "4", "size": "4096", "offset_increment": "4096"}, VolumeKind.NBD),
+        ({"numjobs": "4", "size": "4096"}, VolumeKind.DIRECTORY),
+        ({}, VolumeKind.DEVICE),
+    ],
+)
+def test_clones_with_their_own_part(options: dict[str, str | None], kind: VolumeKind) -> None:
+    """Own ranges, own files, and a single job don't meet."""
+    run = a_run({"rw": "write", "iodepth": "1", **options}, kind=kind)
+    assert found(a_view(run), rule="overlapping-jobs") == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"size": "50%", "offset_increment": "25%"},
+        {"offset_increment": "1073741824"},
+        {"size": "4096", "filename": "one"},
+    ],
+)
+def test_steps_that_are_too_small(options: dict[str, str | None]) -> None:
+    """A step smaller than the size, or no size at all, still overlaps."""
+    kind = VolumeKind.DIRECTORY if "filename" in options else VolumeKind.DEVICE
+    run = a_run({"rw": "write", "numjobs": "4", **options}, kind=kind)
+    assert [one.severity for one in found(a_view(run), rule="overlapping-jobs")] == [WARNING]
+
+
+def test_random_clones_are_a_note() -> None:
+    """Random I/O over a whole device meets itself rarely."""
+    (one,) = found(a_view(a_run({"numjobs": "4"})), rule="overlapping-jobs")
+    assert one.severity is NOTE
+
+
+@pytest.mark.parametrize(("offset", "count"), [("0", 1), ("80%", 0)])
+def test_sections_on_one_device(offset: str, count: int) -> None:
+    """A log at the end of the device does not meet the data before it."""
+    data = Section(name="data", options={"rw": "randrw", "size": "80%"})
+    log = Section(name="log", options={"rw": "write", "size": "20%", "offset": offset})
+    run = a_run(sections=(data, log))
+    rows = [told(run, group="data"), told(run, group="log")]
+    assert len(found(a_view(run, summary=rows, series=[]), rule="overlapping-jobs")) == count
+
+
+def test_a_time_based_job_that_ended_before_its_time() -> None:
+    """Half of the runtime is another test."""
+    run = a_run()
+    (one,) = found(a_view(run, summary=[told(run, runtime_s=30.0)]), rule="ended-early")
+    assert (one.severity, one.evidence["asked_runtime_s"]) == (WARNING, 60)
+
+
+def test_fewer_bytes_than_size() -> None:
+    """A size larger than the device is cut by fio without a word; preparations count too."""
+    run = a_run(
+        {"time_based": None, "runtime": None, "size": str(2 * IOPS_BYTES)}, phase=Phase.PRECONDITION
+    )
+    (one,) = found(a_view(run), rule="ended-early")
+    assert (one.severity, one.evidence["asked_bytes"]) == (WARNING, 2 * IOPS_BYTES)
+    assert "50 %" in one.message
+
+
+IOPS_BYTES = int(IOPS * SECONDS * BLOCK)
+
+
+def test_done_with_its_size_before_its_time() -> None:
+    """A runtime without time_based is a cap; that it was not needed is worth a note."""
+    run = a_run({"time_based": None, "runtime": "300s", "size": str(IOPS_BYTES)})
+    (one,) = found(a_view(run), rule="ended-early")
+    assert one.severity is NOTE
+    assert "5m 00s" in one.message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"time_based": None, "runtime": None, "size": str(IOPS_BYTES)},
+        {"time_based": None, "runtime": "60s", "size": str(10 * IOPS_BYTES)},
+        {"time_based": None, "runtime": None, "number_ios": "100"},
+        {"time_based": None, "runtime": None, "size": str(IOPS_BYTES // 2), "loops": "2"},
+    ],
+)
+def test_a_job_that_did_what_it_was_asked(options: dict[str, str | None]) -> None:
+    """Its time, its bytes, its loops, or its number of I/Os."""
+    assert found(a_view(a_run(options)), rule="ended-early") == []
+
+
+def test_a_job_that_ends_when_it_is_steady() -> None:
+    """It may end before its deadline."""
+    run = a_run(until=Until())
+    assert found(a_view(run, summary=[told(run, runtime_s=30.0)]), rule="ended-early") == []
+
+
+def test_too_few_samples_for_a_percentile() -> None:
+    """900 I/Os do not tell p99, let alone p99.9; 1,000 are just enough."""
+    run = a_run()
+    few = a_view(run, summary=[told(run, total_ios=900)])
+    (one,) = found(few, rule="too-short")
+    assert one.severity is WARNING
+    assert "p99 and p99.9" in one.message
+    assert one.evidence["needed_ios"] == pytest.approx(1000)
+    (note,) = found(a_view(run, summary=[told(run, total_ios=1000)]), rule="too-short")
+    assert note.severity is NOTE
+    assert note.evidence["least_percentile"] == 99.9
+
+
+def test_enough_samples() -> None:
+    """60,000 I/Os tell p99.9 and not p99.99."""
+    run = a_run()
+    assert found(a_view(run), rule="too-short") == []
+    (note,) = found(a_view(run, percentiles=percentile_rows(run, tail=99.99)), rule="too-short")
+    assert note.evidence["needed_ios"] == pytest.approx(100_000)
+
+
+@pytest.mark.parametrize(("percentile", "needed"), [(50, 20), (99, 1000), (99.99, 100_000)])
+def test_samples_needed(percentile: float, needed: float) -> None:
+    """Ten must lie beyond the percentile."""
+    assert needed_samples(percentile) == pytest.approx(needed)
+
+
+def test_a_run_of_few_seconds() -> None:
+    """It is told as context, however many I/Os it did."""
+    run = a_run({"runtime": "10s"})
+    (one,) = found(a_view(run, summary=[told(run, runtime_s=10.0)]), rule="too-short")
+    assert (one.severity, one.evidence["runtime_s"]) == (NOTE, 10)
+
+
+def test_dd_tells_no_percentiles() -> None:
+    """What was not reported can't be too short."""
+    run = a_run({"direct": None}, tool=Tool.DD)
+    view = a_view(run, summary=[told(run, total_ios=None)], percentiles=[], series=[])
+    assert found(view, rule="too-short") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "count"),
+    [
+        (VolumeKind.DIRECTORY, "data", 1),
+        (VolumeKind.FILE, "log", 1),
+        (VolumeKind.DIRECTORY, "os", 0),
+        (VolumeKind.DEVICE, "data", 0),
+        (VolumeKind.NBD, "data", 0),
+    ],
+)
+def test_a_file_where_a_device_is_meant(kind: VolumeKind, role: str, count: int) -> None:
+    """Only the root disk has to be tested through a file."""
+    findings = found(a_view(a_run(kind=kind, role=role)), rule="file-not-device")
+    assert [one.severity for one in findings] == [NOTE] * count
+
+
+def test_preparations_are_not_judged_as_measurements() -> None:
+    """A fill in 4k blocks without refill is nobody's number."""
+    run = a_run({"refill_buffers": None, "direct": None}, phase=Phase.PRECONDITION)
+    assert find([a_view(run)]) == []
+
+
+def test_runs_that_failed_are_not_judged() -> None:
+    """Their numbers count nowhere."""
+    run = a_run({"direct": None})
+    assert find([a_view(run, summary=[told(run, status="failed")])]) == []

@@ -1,0 +1,241 @@
+"""Rules on the machine around a Run: its CPU, memory, clock and other load; and stalls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    IOPS,
+    SECONDS,
+    VolumeKind,
+    a_run,
+    a_view,
+    device_samples,
+    found,
+    series_rows,
+    told,
+    utc,
+)
+from volbench.analyse.view import RunView
+from volbench.model.finding import Severity
+
+
+def test_fio_that_needs_a_whole_core() -> None:
+    """Its time in user space and in the kernel together."""
+    run = a_run()
+    (one,) = found(a_view(run, summary=[told(run, cpu_usr=30.0, cpu_sys=69.0)]), rule="cpu-bound")
+    assert one.severity is Severity.WARNING
+    assert "99 %" in one.message
+
+
+def test_steal_is_told_with_its_worst() -> None:
+    """A neighbour that takes a tenth of the CPU taints the latency."""
+    run = a_run()
+    (one,) = found(a_view(run, device=device_samples(run, steal_percent=10.0)), rule="cpu-bound")
+    assert one.severity is Severity.WARNING
+    assert one.evidence["steal_percent"] == pytest.approx(10)
+
+
+def test_a_busy_host_is_a_note() -> None:
+    """All CPUs at work is context; the device may still be the limit."""
+    run = a_run()
+    (one,) = found(a_view(run, device=device_samples(run, cpu_busy_percent=98.0)), rule="cpu-bound")
+    assert one.severity is Severity.NOTE
+
+
+@pytest.mark.parametrize("device", [True, False])
+def test_an_idle_cpu(*, device: bool) -> None:
+    """A few per cent are no doubt, and no samples are none either."""
+    run = a_run()
+    view = a_view(run, summary=[told(run, cpu_usr=40.0, cpu_sys=50.0)])
+    assert found(view if device else a_view(run, device=[]), rule="cpu-bound") == []
+
+
+@pytest.mark.parametrize(("rate", "count"), [(5e6, 1), (1e4, 0), (None, 0)])
+def test_swapping(rate: float | None, count: int) -> None:
+    """Megabytes a second are told; a page now and then, or nothing known, is not."""
+    run = a_run()
+    view = a_view(run, device=device_samples(run, swap_bytes_per_s=rate))
+    assert len(found(view, rule="swapping")) == count
+
+
+def with_foreign(column: str, extra: float, kind: VolumeKind = VolumeKind.DEVICE) -> RunView:
+    """Return a Run whose device did more than fio in one column."""
+    run = a_run(kind=kind)
+    samples = device_samples(run)
+    for sample in samples:
+        sample[column] = float(str(sample[column])) + extra
+    return a_view(run, device=samples)
+
+
+def test_reads_while_only_writing() -> None:
+    """A device that reads 50 MB/s under a write test is not alone."""
+    (one,) = found(with_foreign("read_bw_bytes_per_s", 50e6), rule="busy-device")
+    assert one.direction == "read"
+    assert one.evidence["foreign_bw_bytes_per_s"] == pytest.approx(50e6)
+
+
+def test_more_writes_than_fio_did() -> None:
+    """Half as much again, by somebody else."""
+    (one,) = found(with_foreign("write_bw_bytes_per_s", IOPS * BLOCK / 2), rule="busy-device")
+    assert one.direction == "write"
+    assert one.evidence["device"] == "sdb"
+
+
+@pytest.mark.parametrize("extra", [0.0, 0.05 * IOPS * BLOCK, 5e5])
+def test_what_a_device_does_by_itself(extra: float) -> None:
+    """A few per cent, or less than 1 MB/s, are within what counters and logs of systems make."""
+    assert found(with_foreign("write_bw_bytes_per_s", extra), rule="busy-device") == []
+
+
+def test_a_journal_is_no_foreign_load() -> None:
+    """Through a filesystem a fifth on top is expected."""
+    view = with_foreign("write_bw_bytes_per_s", 0.2 * IOPS * BLOCK * 2, VolumeKind.DIRECTORY)
+    assert len(found(view, rule="busy-device")) == 1
+    view = with_foreign("write_bw_bytes_per_s", 0.2 * IOPS * BLOCK, VolumeKind.DIRECTORY)
+    assert found(view, rule="busy-device") == []
+
+
+def test_the_disk_of_a_partition_counts_too() -> None:
+    """Load on another partition of the disk is found; a loop's own disk is left alone."""
+    run = a_run()
+    for disk, count in (("sd", 1), ("vda", 0)):
+        beneath = device_samples(run, device=disk, level="beneath", read_bw_bytes_per_s=80e6)
+        view = a_view(run, device=[*device_samples(run), *beneath])
+        assert len(found(view, rule="busy-device")) == count
+
+
+def test_buffered_runs_are_not_asked() -> None:
+    """Write-back makes the device's rate differ from fio's anyway."""
+    view = with_foreign("read_bw_bytes_per_s", 50e6)
+    buffered = replace(view, run=a_run({"direct": None}))
+    assert found(buffered, rule="busy-device") == []
+
+
+def on_disk(role: str, device: str, beneath: tuple[str, ...], *, host: str = "local") -> RunView:
+    """Return a Run on a device."""
+    view = a_view(a_run(name=f"{role}-{device}", role=role, host=host))
+    assert view.volume is not None
+    facts = view.volume.model_copy(update={"device": device, "beneath": beneath})
+    return replace(view, volume=facts)
+
+
+@pytest.mark.parametrize(
+    ("other", "mine", "count"),
+    [
+        (("sda1", ("sda",)), ("sda2", ("sda",)), 1),
+        (("sda", ()), ("sda2", ("sda",)), 1),
+        (("sda", ()), ("sdb", ()), 0),
+        (("", ()), ("", ()), 0),
+    ],
+)
+def test_roles_on_one_disk(
+    other: tuple[str, tuple[str, ...]], mine: tuple[str, tuple[str, ...]], count: int
+) -> None:
+    """Two partitions of a disk, or a disk and its partition, share one limit."""
+    views = on_disk("os", *other), on_disk("data", *mine)
+    findings = found(*views, rule="shared-limit")
+    assert len(findings) == count
+    assert all(one.evidence["disks"] == "sda" for one in findings)
+
+
+def test_one_role_shares_nothing_with_itself() -> None:
+    """Neither do disks of the same name on other hosts."""
+    again = on_disk("data", "sda", ()), on_disk("data", "sda", ())
+    assert found(*again, rule="shared-limit") == []
+    apart = on_disk("os", "sda", (), host="a"), on_disk("data", "sda", (), host="b")
+    assert found(*apart, rule="shared-limit") == []
+
+
+def test_errors_of_tool_and_device() -> None:
+    """Both make the number invalid."""
+    run = a_run()
+    samples = device_samples(run)
+    samples[20]["io_errors"] = 3
+    view = a_view(run, summary=[told(run, error=5)], device=samples)
+    tool, device = found(view, rule="io-errors")
+    assert {tool.severity, device.severity} == {Severity.INVALID}
+    assert tool.evidence["errno"] == 5
+    assert device.evidence["io_errors"] == 3
+    assert (device.from_s, device.to_s) == (17, 18)
+
+
+@pytest.mark.parametrize("counted", [0, None])
+def test_no_errors(counted: int | None) -> None:
+    """Zero, or nobody counting, is no error."""
+    run = a_run()
+    assert found(a_view(run, device=device_samples(run, io_errors=counted)), rule="io-errors") == []
+
+
+@pytest.mark.parametrize(("jump_s", "count"), [(-3600.0, 1), (2.0, 1), (0.2, 0), (0.0, 0)])
+def test_a_clock_that_was_set(jump_s: float, count: int) -> None:
+    """An hour back at second 30 is found where it was; a gentle slew is not."""
+    run = a_run()
+    samples = device_samples(run)
+    for sample in samples:
+        t_s = float(str(sample["t_s"]))
+        sample["utc"] = utc(t_s + (jump_s if t_s >= 30 else 0.0))
+    findings = found(a_view(run, device=samples), rule="clock-jumped")
+    assert len(findings) == count
+    for one in findings:
+        assert (one.from_s, one.to_s) == (29, 30)
+        assert one.evidence["jump_s"] == pytest.approx(jump_s)
+
+
+def test_a_stall_is_told_with_its_time() -> None:
+    """Eight seconds without a completion, from second 20 on."""
+    run = a_run()
+    rates = [IOPS] * 20 + [0.0] * 8 + [IOPS] * 32
+    (one,) = found(a_view(run, series=series_rows(run, rates)), rule="stall")
+    assert (one.from_s, one.to_s) == (20, 28)
+    assert one.evidence["stall_s"] == 8
+
+
+def test_many_stalls_are_counted_and_the_longest_told() -> None:
+    """Ten of them would fill the screen."""
+    run = a_run()
+    rates = ([IOPS] * 4 + [0.0] * 2) * 10
+    findings = found(a_view(run, series=series_rows(run, rates)), rule="stall")
+    assert len(findings) == 5
+    assert all("one of 10" in one.message for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("options", "iops"), [({}, IOPS), ({"rate_iops": "1"}, 500.0), ({"thinktime": "2000000"}, 500)]
+)
+def test_no_stall(options: dict[str, str | None], iops: float) -> None:
+    """Steady Runs have none, and pauses that were asked for are none."""
+    run = a_run(options)
+    rates = [iops] * SECONDS if not options else [iops, 0.0, 0.0] * 20
+    assert found(a_view(run, series=series_rows(run, rates)), rule="stall") == []
+
+
+def test_a_slow_volume_does_not_stall() -> None:
+    """At one I/O in four seconds, seconds without a completion are what is to be expected."""
+    run = a_run()
+    rates = [1.0, 0.0, 0.0, 0.0] * 15
+    view = a_view(run, series=series_rows(run, rates), summary=[told(run, iops=0.25)])
+    assert found(view, rule="stall") == []
+
+
+def test_a_mixed_run_stalls_only_when_both_directions_do() -> None:
+    """Reads that wait while writes go on are no stall."""
+    run = a_run({"rw": "randrw"})
+    quiet = [IOPS] * 20 + [0.0] * 8 + [IOPS] * 32
+    rows = [told(run), told(run, direction="read")]
+    one = [*series_rows(run, quiet), *series_rows(run, [IOPS] * 60, direction="read")]
+    both = [*series_rows(run, quiet), *series_rows(run, quiet, direction="read")]
+    assert found(a_view(run, summary=rows, series=one), rule="stall") == []
+    assert len(found(a_view(run, summary=rows, series=both), rule="stall")) == 1
+
+
+def test_a_long_io_alone_is_a_stall() -> None:
+    """With one in flight, nothing completes while it takes 3 s; samples may hide that."""
+    run = a_run({"iodepth": "1"})
+    (one,) = found(a_view(run, summary=[told(run, lat_max_s=3.0)]), rule="stall")
+    assert one.evidence["stall_s"] == 3
+    deep = a_run()
+    assert found(a_view(deep, summary=[told(deep, lat_max_s=3.0)]), rule="stall") == []

@@ -1,0 +1,207 @@
+"""Rules on memory that answers instead of the volume."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    GIB,
+    IOPS,
+    SECONDS,
+    Limits,
+    Row,
+    Tool,
+    VolumeKind,
+    a_run,
+    a_view,
+    device_sample,
+    device_samples,
+    found,
+    series_rows,
+    told,
+)
+from volbench.analyse.findings import find
+from volbench.model.finding import Severity
+from volbench.model.run import Run
+
+RATE = IOPS * BLOCK
+BUFFERED = {"direct": None, "iodepth": None, "ioengine": "psync"}
+
+
+def test_a_clean_run_is_not_doubted() -> None:
+    """A direct Run whose device moved what fio says has no Finding at all."""
+    assert find([a_view()]) == []
+
+
+def slow_device(run: Run, *, share: float, tail_s: int = 0) -> list[Row]:
+    """Return samples of a device that moves a share of fio's rate, and goes on after it."""
+    return [
+        device_sample(
+            run,
+            float(t_s),
+            write_bw_bytes_per_s=share * RATE if 0 < t_s <= SECONDS + tail_s else 0.0,
+            dirty_bytes=1e6 + max(0, min(t_s, SECONDS)) * 1e6,
+        )
+        for t_s in range(-2, SECONDS + tail_s + 3)
+    ]
+
+
+def test_buffered_writes_that_did_not_arrive_are_invalid() -> None:
+    """The tool's bytes, the device's bytes, dirty growth and the tail are all told."""
+    run = a_run(BUFFERED)
+    (one,) = found(a_view(run, device=slow_device(run, share=0.25, tail_s=20)), rule="page-cache")
+    assert one.severity is Severity.INVALID
+    assert one.direction == "write"
+    assert one.evidence["share_percent"] == pytest.approx(25)
+    assert one.evidence["tool_bytes"] == pytest.approx(RATE * SECONDS)
+    assert one.evidence["tail_s"] == pytest.approx(20)
+    assert one.evidence["tail_bytes"] == pytest.approx(0.25 * RATE * 20)
+    assert one.evidence["dirty_growth_bytes"] == pytest.approx(60e6)
+    assert "25 %" in one.message
+    assert "after it ended" in one.message
+
+
+@pytest.mark.parametrize(("share", "severity"), [(0.8, Severity.WARNING), (1.0, Severity.NOTE)])
+def test_how_much_arrived_decides_the_weight(share: float, severity: Severity) -> None:
+    """What arrived in full while the clock ran is context only."""
+    run = a_run(BUFFERED)
+    (one,) = found(a_view(run, device=slow_device(run, share=share)), rule="page-cache")
+    assert one.severity is severity
+
+
+@pytest.mark.parametrize(("sync", "severity"), [({}, "warning"), ({"end_fsync": "1"}, "note")])
+def test_buffered_with_nobody_watching(sync: dict[str, str], severity: str) -> None:
+    """Without samples of the device a flush at the end is the only comfort."""
+    (one,) = found(a_view(a_run(BUFFERED | sync), device=[]), rule="page-cache")
+    assert one.severity == severity
+    assert "nobody watched" in one.message
+
+
+def test_reads_from_memory() -> None:
+    """Buffered reads of which the device saw a tenth came from memory."""
+    run = a_run({**BUFFERED, "rw": "randread"})
+    view = a_view(
+        run,
+        summary=[told(run, direction="read")],
+        device=device_samples(run, read_bw_bytes_per_s=0.1 * RATE, write_bw_bytes_per_s=0.0),
+    )
+    (one,) = found(view, rule="page-cache")
+    assert (one.severity, one.direction) == (Severity.INVALID, "read")
+    assert one.evidence["device_bytes"] == pytest.approx(0.1 * RATE * SECONDS, rel=0.01)
+
+
+def test_direct_writes_that_did_not_arrive() -> None:
+    """O_DIRECT that a filesystem does not honour is seen by the same comparison."""
+    run = a_run()
+    (one,) = found(a_view(run, device=slow_device(run, share=0.3)), rule="page-cache")
+    assert one.severity is Severity.INVALID
+    assert "O_DIRECT" in one.message
+
+
+def test_exports_have_no_page_cache() -> None:
+    """An NBD export is read and written by fio itself, whatever direct says."""
+    run = a_run(BUFFERED, kind=VolumeKind.NBD)
+    view = a_view(run, device=[])
+    assert found(view, rule="page-cache") == []
+    assert found(view, rule="smaller-than-memory") == []
+
+
+def test_dd_without_direct() -> None:
+    """A dd goes through the page cache unless a flag says otherwise."""
+    plain = a_run({"direct": None}, tool=Tool.DD)
+    (one,) = found(a_view(plain, device=slow_device(plain, share=0.1)), rule="page-cache")
+    assert one.message.startswith("dd says")
+    direct = a_run({"direct": None, "oflag": "direct"}, tool=Tool.DD)
+    assert found(a_view(direct), rule="page-cache") == []
+
+
+def test_a_file_that_fits_in_memory() -> None:
+    """A buffered test of 1 GiB on a host with 16 is a test of memory."""
+    small = a_run({**BUFFERED, "size": str(GIB)}, kind=VolumeKind.DIRECTORY)
+    (one,) = found(a_view(small), rule="smaller-than-memory")
+    assert one.evidence["touched_bytes"] == GIB
+    assert one.evidence["memory_bytes"] == 16 * GIB
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {**BUFFERED, "size": str(32 * GIB)},
+        {**BUFFERED, "size": str(4 * GIB), "numjobs": "4"},
+        {"size": str(GIB)},
+        {**BUFFERED, "size": "50%"},
+    ],
+)
+def test_a_file_that_does_not_fit(options: dict[str, str | None]) -> None:
+    """Larger files, several of them, direct I/O and half of 64 GiB are left alone."""
+    assert found(a_view(a_run(options)), rule="smaller-than-memory") == []
+
+
+def test_above_the_declared_limit() -> None:
+    """A direct Run at twice the declared IOPS did not come from the volume alone."""
+    run = a_run(limits=Limits(iops=500))
+    (one,) = found(a_view(run), rule="host-cache")
+    assert one.evidence["rate"] == IOPS
+    assert one.evidence["declared"] == 500
+    assert "200 %" in one.message
+
+
+def test_above_the_declared_limit_for_a_while() -> None:
+    """Fast until a cache was full: the first minute beats the limit, the mean does not."""
+    run = a_run(limits=Limits(iops=1100))
+    rates = [3000.0] * 10 + [0.0] * 20 + [1000.0] * 30
+    (one,) = found(a_view(run, series=series_rows(run, rates)), rule="host-cache")
+    assert one.from_s == 0
+    assert one.to_s is not None
+    assert 10 <= one.to_s <= 15
+
+
+@pytest.mark.parametrize("limits", [Limits(iops=1000), Limits(iops=300, burst_iops=3000), Limits()])
+def test_within_what_is_declared(limits: Limits) -> None:
+    """At the limit, within a declared burst, or with nothing declared: no doubt."""
+    assert found(a_view(a_run(limits=limits)), rule="host-cache") == []
+
+
+def test_bandwidth_above_the_declared() -> None:
+    """The same for bytes."""
+    run = a_run(limits=Limits(bandwidth_bytes_per_s=RATE / 3))
+    (one,) = found(a_view(run), rule="host-cache")
+    assert one.evidence["of"] == "bw_bytes_per_s"
+
+
+def test_a_loop_device_that_caches() -> None:
+    """A disk beneath that moved a tenth is told as a note; one that moved all is not."""
+    run = a_run()
+    for share, count in ((0.1, 1), (1.0, 0)):
+        beneath = device_samples(run, device="sda", level="beneath")
+        for row in beneath:
+            row["write_bw_bytes_per_s"] = share * float(str(row["write_bw_bytes_per_s"]))
+        notes = found(a_view(run, device=[*device_samples(run), *beneath]), rule="host-cache")
+        assert [note.severity for note in notes] == [Severity.NOTE] * count
+
+
+def reading(run: Run, *, share: float) -> list[Row]:
+    """Return samples of a device that answers a share of the reads."""
+    return device_samples(run, read_bw_bytes_per_s=share * RATE, write_bw_bytes_per_s=0.0)
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.0, 1), (0.3, 1), (0.97, 0)])
+def test_direct_reads_that_the_device_never_saw(share: float, count: int) -> None:
+    """Holes and unwritten extents are answered by the filesystem."""
+    run = a_run({"rw": "randread"}, kind=VolumeKind.DIRECTORY)
+    view = a_view(
+        run, summary=[told(run, direction="read")], device=reading(run, share=share), series=[]
+    )
+    findings = found(view, rule="never-written")
+    assert [one.severity for one in findings] == [Severity.INVALID] * count
+
+
+def test_reads_faster_than_declared_of_a_volume_nobody_wrote() -> None:
+    """Without any write before, they are doubted; after a fill they are not."""
+    run = a_run({"rw": "randread"}, limits=Limits(iops=300))
+    view = a_view(run, summary=[told(run, direction="read")], device=[], series=[])
+    (one,) = found(view, rule="never-written")
+    assert one.evidence["iops"] == IOPS
+    fill = a_view(a_run(name="fill"))
+    assert found(fill, view, rule="never-written") == []

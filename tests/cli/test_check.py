@@ -1,0 +1,126 @@
+"""`volbench check` on campaigns that real fio and dd ran."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, Volbench
+
+PROFILE = """\
+name: doubtful
+sample: 1
+repeat: 2
+defaults: {ioengine: psync, size: 4m, filename: f}
+jobs:
+  buffered: {rw: write, bs: 64k, zero_buffers: 1}
+  deep: {rw: randwrite, bs: 4k, direct: 1, iodepth: 16, refill_buffers: 1}
+  copied: {tool: dd, bs: 1m, size: 4m}
+"""
+CLEAN = """\
+name: clean
+sample: 0
+jobs:
+  one: {rw: randwrite, bs: 4k, size: 16m, ioengine: psync, direct: 1, refill_buffers: 1}
+"""
+
+
+def run_profile(root: Path, text: str, *, role: str) -> Path:
+    """Return the folder of a finished campaign."""
+    (root / "data").mkdir()
+    profile = root / "p.yaml"
+    profile.write_text(text)
+    target = f"{role}={root / 'data'}"
+    done = subprocess.run(
+        [*COMMAND, "run", str(profile), "--on", target, "--into", str(root / "out")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return root / "out"
+
+
+@pytest.fixture(scope="module")
+def doubtful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a campaign that breaks several rules."""
+    return run_profile(tmp_path_factory.mktemp("doubtful"), PROFILE, role="data")
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a campaign of one direct Run, on the root disk."""
+    text = CLEAN.replace("{rw", "{role: os, rw")
+    return run_profile(tmp_path_factory.mktemp("clean"), text, role="os")
+
+
+def test_findings_are_grouped_by_rule(doubtful: Path, volbench: Volbench) -> None:
+    """A rule stands once, with all its Runs, why and what to do; the sums come last."""
+    done = volbench("check", doubtful)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    for rule in ("page-cache", "queue-depth", "compressible", "smaller-than-memory"):
+        assert len([line for line in lines if line.startswith(f"{rule}  ")]) == 1
+    assert "001-buffered-r1" in done.stdout
+    assert done.stdout.count("io_submit") == 0
+    assert "  why " in done.stdout
+    assert "  do " in done.stdout
+    assert lines[-1].endswith("6 of 6 Runs concerned")
+
+
+def test_equal_findings_of_repeats_are_told_once(doubtful: Path, volbench: Volbench) -> None:
+    """Both repeats of the deep job stand beside one sentence."""
+    text = volbench("check", doubtful, "--rule", "queue-depth").stdout
+    assert text.count("waits for each I/O") == 1
+    assert text.count("deep-r") == 2
+
+
+def test_records_for_scripts(doubtful: Path, volbench: Volbench) -> None:
+    """JSON holds the evidence as numbers, and a rule can be chosen."""
+    done = volbench("check", doubtful, "--json", "--rule", "queue-depth", "--rule", "stall")
+    told = json.loads(done.stdout)
+    assert {one["rule"] for one in told} == {"queue-depth"}
+    assert [one["evidence"]["asked_depth"] for one in told] == [16, 16]
+    assert {one["job"] for one in told} == {"deep"}
+
+
+def test_strict_exits_with_ten(doubtful: Path, volbench: Volbench) -> None:
+    """Findings are printed all the same, and the error counts them."""
+    done = volbench("check", doubtful, "--strict")
+    assert done.returncode == 10
+    assert "queue-depth" in done.stdout
+    assert "numbers are in doubt" in done.stderr
+    assert volbench("check", doubtful, "--strict", "--rule", "file-not-device").returncode == 0
+
+
+def test_a_clean_campaign_has_no_doubts(clean: Path, volbench: Volbench) -> None:
+    """Only notes can stand there, and of the rules on options none."""
+    done = volbench("check", clean, "--rule", "page-cache", "--rule", "compressible", "--strict")
+    assert (done.returncode, done.stdout) == (0, "no doubts about 1 Run\n")
+    told = json.loads(volbench("check", clean, "--json").stdout)
+    machine = {"cpu-bound", "busy-device", "stall", "swapping"}  # what others do on this machine
+    assert [one for one in told if one["severity"] != "note" and one["rule"] not in machine] == []
+
+
+def test_several_campaigns_are_told_apart(clean: Path, doubtful: Path, volbench: Volbench) -> None:
+    """Runs are named with their campaign, and all are counted."""
+    text = volbench("check", clean, doubtful).stdout
+    assert "of 7 Runs concerned" in text
+
+
+def test_a_misspelt_rule(clean: Path, volbench: Volbench) -> None:
+    """It is refused with the one that is near."""
+    done = volbench("check", clean, "--rule", "page-cach")
+    assert done.returncode == 2
+    assert "did you mean `page-cache`" in done.stderr
+
+
+def test_the_frame_can_be_exported(doubtful: Path, volbench: Volbench) -> None:
+    """The findings frame leaves like any other."""
+    done = volbench("export", doubtful, "--frame", "findings", "--format", "json")
+    assert {one["rule"] for one in json.loads(done.stdout)} >= {"page-cache", "queue-depth"}
