@@ -29,15 +29,24 @@ def _reading(parse: Callable[[str], _T]) -> Callable[[object], object]:
 
 
 def _whole(text: str) -> int:
-    return int(text.strip(), 10)
+    if not text.strip().isdecimal():
+        raise InputError(f"{text!r} is not a whole number", hint="write it like 16")
+    return int(text)
 
 
 def _number(text: str) -> float:
-    return float(text)
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a number", hint="write it like 1100 or 0.5") from error
 
 
 def _percent(text: str) -> float:
-    return float(text.strip().removesuffix("%"))
+    return _number(text.strip().removesuffix("%"))
+
+
+def _factor(text: str) -> float:
+    return _number(text.strip()[:-1])
 
 
 Bytes = Annotated[int, BeforeValidator(_reading(parse_size)), Field(gt=0)]
@@ -139,7 +148,7 @@ class Penalty(Frozen):
         if not isinstance(value, str):
             return value
         if value.strip().lower().endswith("x"):
-            return {"times": float(value.strip()[:-1])}
+            return {"times": _reading(_factor)(value)}
         return {"seconds": _reading(parse_duration)(value)}
 
     def of(self, service: Service) -> float:

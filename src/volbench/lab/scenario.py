@@ -60,6 +60,7 @@ class Expected(Part):
     warm_after: Seconds | None = None
     fast_iops: Positive | None = None
     fast_for: Seconds | None = None
+    stall_for: Seconds | None = None
 
 
 class Scenario(Part):
