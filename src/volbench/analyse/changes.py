@@ -1,0 +1,258 @@
+"""Change points: a series over time in, the moments at which its level jumped out.
+
+Noise of storage is autocorrelated, and detectors that assume otherwise find dozens of changes in
+an hour in which nothing happened. Therefore: medians of blocks, logarithms scaled by the noise of
+their differences, a penalty of 3 ln n (`ruptures`, KernelCPD), and then each change has to be
+larger than what that noise makes, and sharper than a ramp.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from ruptures import KernelCPD
+
+Floats = npt.NDArray[np.float64]
+
+MOST_BLOCK_S = 30.0
+"""Long enough to average most autocorrelation of a volume's noise out."""
+WANTED_BLOCKS = 40
+_LEAST_BLOCKS = 8
+_PENALTY = 3.0
+_FLOOR = 0.01
+"""Share of the median that stands for zero, which has no logarithm."""
+_MEDIAN_LOSS = 1.25
+"""A median scatters this much more than a mean does, for normal noise."""
+_TIMES_ERROR = 4.0
+"""How many standard errors a change must be."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A jump.
+
+    Attributes:
+        t_s: when, to the sample.
+        before: median from the change before it, or from the start.
+        after: median to the change after it, or to the end.
+    """
+
+    t_s: float
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float:
+        """After over before."""
+        return self.after / self.before if self.before else float("inf")
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A stretch without a jump.
+
+    Attributes:
+        from_s: its begin.
+        to_s: its end.
+        level: its median.
+        spread: 1.4826 times the median absolute deviation of the samples, over the level.
+    """
+
+    from_s: float
+    to_s: float
+    level: float
+    spread: float
+
+
+def block_length_s(t_s: Floats, block_s: float | None = None) -> float:
+    """Return how long blocks are: as asked, else 30 s, or less where that gives few blocks."""
+    sample_s = interval_of(t_s)
+    if block_s is not None:
+        return max(1, round(block_s / sample_s)) * sample_s
+    samples = max(1, len(t_s) // WANTED_BLOCKS)
+    return min(samples, max(1, round(MOST_BLOCK_S / sample_s))) * sample_s
+
+
+def interval_of(t_s: Floats) -> float:
+    """Return the length of the intervals."""
+    return float(np.median(np.diff(t_s))) if len(t_s) > 1 else float(t_s[0])
+
+
+def block_medians(t_s: Floats, values: Floats, *, block_s: float) -> Floats:
+    """Return the median of each whole block, from the start."""
+    size = max(1, round(block_s / interval_of(t_s)))
+    count = len(values) // size
+    blocks: Floats = np.median(values[: count * size].reshape(count, size), axis=1)
+    return blocks
+
+
+def find_changes(
+    t_s: Floats,
+    values: Floats,
+    *,
+    block_s: float | None = None,
+    least_step: float = 0.05,
+) -> tuple[Change, ...]:
+    """Return the jumps of a series, in order of time.
+
+    Args:
+        t_s: ends of the intervals, all of the same length.
+        values: of the intervals, such as IOPS; zeros are stalls.
+        block_s: length of the blocks; None to choose.
+        least_step: smallest jump that counts, as a share of the larger level.
+    """
+    if len(values) < _LEAST_BLOCKS or not np.any(values > 0):
+        return ()
+    size = max(1, round(block_length_s(t_s, block_s) / interval_of(t_s)))
+    logs = _logs(values)
+    blocks = block_medians(t_s, logs, block_s=size * interval_of(t_s))
+    if len(blocks) < _LEAST_BLOCKS:
+        return ()
+    edges = _prune(blocks, _candidates(blocks), least_step=least_step)
+    places = [_refine(logs, edge * size, reach=2 * size) for edge in edges]
+    return _changes(t_s, values, sorted(set(places)), least_step=least_step)
+
+
+def plateaus(
+    t_s: Floats, values: Floats, *, changes: tuple[Change, ...] | None = None
+) -> tuple[Plateau, ...]:
+    """Return the stretches between jumps."""
+    found = find_changes(t_s, values) if changes is None else changes
+    sample_s = interval_of(t_s)
+    starts = [int(np.searchsorted(t_s, change.t_s + sample_s / 2)) for change in found]
+    edges = [0, *starts, len(values)]
+    return tuple(
+        _plateau(t_s[first:last], values[first:last], sample_s=sample_s)
+        for first, last in pairwise(edges)
+        if last > first
+    )
+
+
+def _plateau(t_s: Floats, values: Floats, *, sample_s: float) -> Plateau:
+    level = float(np.median(values))
+    deviation = 1.4826 * float(np.median(np.abs(values - level)))
+    return Plateau(
+        from_s=float(t_s[0]) - sample_s,
+        to_s=float(t_s[-1]),
+        level=level,
+        spread=deviation / level if level else 0.0,
+    )
+
+
+def _logs(values: Floats) -> Floats:
+    floor = _FLOOR * float(np.median(values[values > 0]))
+    logs: Floats = np.log(np.maximum(values, floor))
+    return logs
+
+
+def _candidates(blocks: Floats) -> list[int]:
+    """Return the first block of each new level, as the kernel method places them."""
+    noise = _noise(blocks)
+    least = 2 if len(blocks) < 3 * WANTED_BLOCKS else 3
+    algorithm = KernelCPD(kernel="linear", min_size=least).fit((blocks / noise).reshape(-1, 1))
+    return [int(edge) for edge in algorithm.predict(pen=_PENALTY * np.log(len(blocks)))[:-1]]
+
+
+def _noise(blocks: Floats) -> float:
+    """Return the standard deviation of blocks, from differences: a few jumps don't raise it."""
+    steps = np.diff(blocks)
+    spread = 1.4826 * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2)
+    return max(spread, 1e-3)
+
+
+def _prune(blocks: Floats, edges: list[int], *, least_step: float) -> list[int]:
+    """Take away, weakest first, what noise or a ramp explains as well."""
+    kept = list(edges)
+    while kept:
+        strengths = [_strength(blocks, kept, place) for place in range(len(kept))]
+        weakest = int(np.argmin(strengths))
+        enough = _TIMES_ERROR
+        if strengths[weakest] >= enough and _is_jump(blocks, kept, weakest, least_step=least_step):
+            ramps = [
+                n for n in range(len(kept)) if not _is_jump(blocks, kept, n, least_step=least_step)
+            ]
+            if not ramps:
+                return kept
+            weakest = ramps[0]
+        del kept[weakest]
+    return kept
+
+
+def _sides(blocks: Floats, edges: list[int], place: int) -> tuple[Floats, Floats]:
+    bounds = [0, *edges, len(blocks)]
+    return blocks[bounds[place] : bounds[place + 1]], blocks[bounds[place + 1] : bounds[place + 2]]
+
+
+def _strength(blocks: Floats, edges: list[int], place: int) -> float:
+    """Return a jump in standard errors, with the autocorrelation of the blocks in them."""
+    before, after = _sides(blocks, edges, place)
+    bounds = [0, *edges, len(blocks)]
+    levels = [np.full(b - a, np.median(blocks[a:b])) for a, b in pairwise(bounds)]
+    residuals = blocks - np.concatenate(levels)
+    scale = max(1.4826 * float(np.median(np.abs(residuals))), _noise(blocks), 1e-3)
+    error = _MEDIAN_LOSS * scale * inflation_of(residuals / scale)
+    error *= math.sqrt(1 / len(before) + 1 / len(after))
+    return float(abs(np.median(after) - np.median(before)) / error)
+
+
+def inflation_of(residuals: Floats) -> float:
+    """Return how much autocorrelation widens the error of a mean, from residuals over their scale.
+
+    It is that of an AR(1) process with the same correlation of neighbours.
+    """
+    clipped = np.clip(residuals, -3, 3)
+    power = float(clipped @ clipped)
+    linked = float(clipped[1:] @ clipped[:-1]) / power if power else 0.0
+    linked = min(max(linked, 0.0), 0.9)
+    return math.sqrt((1 + linked) / (1 - linked))
+
+
+def _is_jump(blocks: Floats, edges: list[int], place: int, *, least_step: float) -> bool:
+    """Tell whether a change is large enough and no part of a ramp."""
+    before, after = _sides(blocks, edges, place)
+    step = abs(float(np.median(after) - np.median(before)))
+    if 1 - np.exp(-step) < least_step:
+        return False
+    both = np.concatenate([before, after])
+    x = np.arange(len(both), dtype=float)
+    ramp = both - np.polyval(np.polyfit(x, both, 1), x)
+    flat = np.concatenate([before - before.mean(), after - after.mean()])
+    return bool(flat @ flat <= ramp @ ramp)
+
+
+def _refine(logs: Floats, place: int, *, reach: int) -> int:
+    """Return the sample near `place` that splits the series best."""
+    first, last = max(0, place - 4 * reach), min(len(logs), place + 4 * reach)
+    part = logs[first:last]
+    low, high = np.percentile(part, [2, 98]) if len(part) > 50 else (part.min(), part.max())
+    part = np.clip(part, low, high)
+    splits = np.arange(max(1, place - reach - first), min(len(part), place + reach - first + 1))
+    sums, squares = np.cumsum(part), np.cumsum(part**2)
+    left, right = splits.astype(float), len(part) - splits.astype(float)
+    valid = right > 0
+    splits, left, right = splits[valid], left[valid], right[valid]
+    if not len(splits):
+        return place
+    ahead = sums[splits - 1]
+    loss = squares[-1] - ahead**2 / left - (sums[-1] - ahead) ** 2 / right
+    return first + int(splits[int(np.argmin(loss))])
+
+
+def _changes(
+    t_s: Floats, values: Floats, places: list[int], *, least_step: float
+) -> tuple[Change, ...]:
+    bounds = [0, *places, len(values)]
+    levels = [float(np.median(values[a:b])) for a, b in pairwise(bounds)]
+    found = (
+        Change(t_s=float(t_s[place - 1]), before=before, after=after)
+        for place, (before, after) in zip(places, pairwise(levels), strict=True)
+    )
+    return tuple(
+        change
+        for change in found
+        if abs(change.after - change.before) >= least_step * max(change.after, change.before)
+    )
