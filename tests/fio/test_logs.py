@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from volbench.errors import OutputError
 from volbench.fio.histogram import BINS, bin_mid_ns
-from volbench.fio.logs import LogText, parse_log_name, read_series
+from volbench.fio.loggrid import Recording
+from volbench.fio.logs import SeriesReading, parse_log_name, read_series
+from volbench.fio.logstream import Log
 from volbench.fio.version import parse_version
 from volbench.model.result import Direction, SeriesPoint
 
@@ -21,13 +27,24 @@ CASES = Path(__file__).parents[1] / "cases"
 VERSIONS = sorted(path.name for path in CASES.glob("fio-*"))
 
 
-def logs_of(folder: Path) -> list[LogText]:
+def log_of(kind: str, clone: int, text: str | bytes) -> Log:
+    """Return a log that holds a text."""
+    raw = text.encode() if isinstance(text, str) else text
+    return Log(kind, clone, f"l_{kind}.{clone}.log", lambda: nullcontext(io.BytesIO(raw)))
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file."""
+    return path.open("rb")
+
+
+def logs_of(folder: Path) -> list[Log]:
     """Return every log in a folder."""
     found = []
     for path in sorted(folder.iterdir()):
         name = parse_log_name(path.name)
         if name is not None:
-            found.append(LogText(*name, path.read_text()))
+            found.append(Log(*name, str(path), partial(open_bytes, path)))
     return found
 
 
@@ -36,17 +53,29 @@ def series_of(version: str, case: str, *, interval_s: float) -> tuple[SeriesPoin
     folder = CASES / version / case
     entries = json.loads((folder / "stdout").read_text())["jobs"]
     longest = max(entry[name]["runtime"] for entry in entries for name in ("read", "write"))
-    return read_series(
+    reading = read_series(
         logs_of(folder),
-        interval_s=interval_s,
-        runtime_s=longest / 1000,
-        fio_version=parse_version(version),
+        Recording(
+            interval_s=interval_s, runtime_s=longest / 1000, fio_version=parse_version(version)
+        ),
     )
+    assert reading.bad_rows == ()
+    return reading.points
 
 
-def read(texts: Sequence[LogText], *, runtime_s: float | None = 4.0) -> tuple[SeriesPoint, ...]:
-    """Return the series of logs of fio 3.33 with windows of a second."""
-    return read_series(texts, interval_s=1.0, runtime_s=runtime_s, fio_version=(3, 33))
+def reading_of(
+    logs: Sequence[Log], *, runtime_s: float | None = 4.0, version: tuple[int, int] = (3, 33)
+) -> SeriesReading:
+    """Return what logs with windows of a second hold."""
+    recording = Recording(interval_s=1.0, runtime_s=runtime_s, fio_version=version)
+    return read_series(logs, recording)
+
+
+def read(logs: Sequence[Log], *, runtime_s: float | None = 4.0) -> tuple[SeriesPoint, ...]:
+    """Return the series of logs of fio 3.33 in which every line is sound."""
+    reading = reading_of(logs, runtime_s=runtime_s)
+    assert reading.bad_rows == ()
+    return reading.points
 
 
 def iops(points: Sequence[SeriesPoint]) -> list[float | None]:
@@ -105,10 +134,10 @@ def test_clones_are_summed_as_far_as_all_were_reported(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_logs_of_single_ios_are_counted(version: str) -> None:
-    """Logs that hold every I/O give counts, bytes and exact percentiles by window."""
+    """Logs that hold every I/O give exact counts, means and maxima, percentiles to 0.8 %."""
     points = series_of(version, "logs-per-io", interval_s=0.05)
     (lat,) = [
-        [line.split(", ") for line in log.text.splitlines()]
+        [line.split(", ") for line in Path(log.name).read_text().splitlines()]
         for log in logs_of(CASES / version / "logs-per-io")
         if log.kind == "lat"
     ]
@@ -117,10 +146,15 @@ def test_logs_of_single_ios_are_counted(version: str) -> None:
     for number, point in enumerate(points):
         mine = [row for row in lat if number * 50 <= int(row[0]) < (number + 1) * 50]
         values = [int(row[1]) / unit for row in mine]
-        assert point.iops == pytest.approx(len(mine) / 0.05, rel=0.02)
-        assert point.lat_mean_s == pytest.approx(math.fsum(values) / len(values))
+        moved = sum(int(row[3]) for row in mine)
+        assert point.iops == pytest.approx(len(mine) / 0.05, rel=1e-12)
+        assert point.bw_bytes_per_s == pytest.approx(moved / 0.05, rel=1e-12)
+        assert point.lat_mean_s == pytest.approx(math.fsum(values) / len(values), rel=1e-12)
         assert point.lat_max_s == max(values)
-        assert point.lat_p50_s == sorted(values)[math.ceil(len(values) / 2) - 1]
+        found = (point.lat_p50_s, point.lat_p99_s, point.lat_p999_s)
+        for value, share in zip(found, (0.5, 0.99, 0.999), strict=True):
+            exact = sorted(values)[math.ceil(len(values) * share) - 1]
+            assert value == pytest.approx(exact, rel=0.0079)
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v != "fio-2.2.10"])
@@ -143,9 +177,9 @@ def test_a_stall_is_zero_and_not_a_gap() -> None:
     """Windows without a row are rates of 0 without a latency, to the end of the run."""
     points = read(
         [
-            LogText("iops", 1, "1002, 50, 0, 0, 0\n3990, 70, 0, 0, 0\n"),
-            LogText("bw", 1, "1002, 200, 0, 0, 0\n3990, 280, 0, 0, 0\n"),
-            LogText("lat", 1, "1001, 4000, 0, 0, 0\n4100, 6000, 0, 0, 0\n"),
+            log_of("iops", 1, "1002, 50, 0, 0, 0\n3990, 70, 0, 0, 0\n"),
+            log_of("bw", 1, "1002, 200, 0, 0, 0\n3990, 280, 0, 0, 0\n"),
+            log_of("lat", 1, "1001, 4000, 0, 0, 0\n4100, 6000, 0, 0, 0\n"),
         ],
         runtime_s=6.0,
     )
@@ -158,7 +192,7 @@ def test_a_stall_is_zero_and_not_a_gap() -> None:
 def test_the_last_window_is_kept_when_fio_wrote_it() -> None:
     """Versions that report the last window show it."""
     rows = "".join(f"{n * 1000 + 3}, {n}, 1, 0, 0\n" for n in (1, 2, 3, 4))
-    points = read([LogText("iops", 1, rows)])
+    points = read([log_of("iops", 1, rows)])
     assert iops(points) == [1, 2, 3, 4]
     assert {point.direction for point in points} == {Direction.WRITE}
 
@@ -166,17 +200,17 @@ def test_the_last_window_is_kept_when_fio_wrote_it() -> None:
 def test_late_rows_stay_in_their_windows() -> None:
     """Rows that come later and later neither share a window nor leave one empty."""
     rows = "1000, 1, 0, 0, 0\n2400, 2, 0, 0, 0\n3520, 3, 0, 0, 0\n4010, 4, 0, 0, 0\n"
-    assert iops(read([LogText("iops", 1, rows)])) == [1, 2, 3, 4]
+    assert iops(read([log_of("iops", 1, rows)])) == [1, 2, 3, 4]
 
 
 def test_latency_of_clones_is_weighted_by_their_iops() -> None:
     """A busy clone counts more in the mean than a slow one."""
     points = read(
         [
-            LogText("iops", 1, "1000, 300, 0, 0\n2000, 300, 0, 0\n"),
-            LogText("iops", 2, "1000, 100, 0, 0\n2000, 100, 0, 0\n"),
-            LogText("lat", 1, "1000, 1000, 0, 0\n2000, 1000, 0, 0\n"),
-            LogText("lat", 2, "1000, 5000, 0, 0\n2000, 5000, 0, 0\n"),
+            log_of("iops", 1, "1000, 300, 0, 0\n2000, 300, 0, 0\n"),
+            log_of("iops", 2, "1000, 100, 0, 0\n2000, 100, 0, 0\n"),
+            log_of("lat", 1, "1000, 1000, 0, 0\n2000, 1000, 0, 0\n"),
+            log_of("lat", 2, "1000, 5000, 0, 0\n2000, 5000, 0, 0\n"),
         ],
         runtime_s=2.0,
     )
@@ -189,30 +223,27 @@ def test_absolute_times_are_kept_and_made_relative() -> None:
     start = 1_795_231_000_000
     first = "".join(f"{start + n * 1000}, 10, 0, 0, 0\n" for n in (1, 2, 3))
     second = "".join(f"{start + n * 1000}, 5, 0, 0, 0\n" for n in (2, 3))
-    texts = [LogText("iops", 1, first), LogText("iops", 2, second)]
+    texts = [log_of("iops", 1, first), log_of("iops", 2, second)]
     points = read(texts, runtime_s=3.0)
     assert iops(points) == [10, 15, 15]
     assert [point.t_s for point in points] == [1, 2, 3]
     assert [point.utc_s for point in points] == [start / 1000 + n for n in (1, 2, 3)]
     known = read_series(
         texts,
-        interval_s=1.0,
-        runtime_s=4.0,
-        fio_version=(3, 33),
-        epoch_start_s=start / 1000 - 1,
-    )
+        Recording(
+            interval_s=1.0,
+            runtime_s=4.0,
+            fio_version=(3, 33),
+            epoch_start_s=start / 1000 - 1,
+        ),
+    ).points
     assert iops(known) == [0, 10, 15, 15]
 
 
 def test_a_known_start_gives_instants_to_relative_times() -> None:
     """Times from the start of the job need only that start to be absolute."""
-    points = read_series(
-        [LogText("iops", 1, "1000, 1, 0, 0\n")],
-        interval_s=1.0,
-        runtime_s=1.0,
-        fio_version=(3, 42),
-        epoch_start_s=100.0,
-    )
+    recording = Recording(interval_s=1.0, runtime_s=1.0, fio_version=(3, 42), epoch_start_s=100.0)
+    points = read_series([log_of("iops", 1, "1000, 1, 0, 0\n")], recording).points
     assert [point.utc_s for point in points] == [101.0]
 
 
@@ -223,7 +254,7 @@ def test_coarse_histograms_are_read(coarseness: int) -> None:
     counts = [0] * (BINS // width)
     counts[1000 // width] = 7
     row = ", ".join(map(str, [1000, 0, 4096, *counts]))
-    (point,) = read([LogText("clat_hist", 1, f"{row}\n")], runtime_s=1.0)
+    (point,) = read([log_of("clat_hist", 1, f"{row}\n")], runtime_s=1.0)
     low = bin_mid_ns(1000 // width * width) / 1e9
     high = bin_mid_ns(1000 // width * width + width - 1) / 1e9
     assert point.lat_p50_s is not None
@@ -237,39 +268,142 @@ def test_histograms_of_clones_are_summed_before_percentiles() -> None:
         counts = [0] * BINS
         counts[bin_] = count
         rows.append(", ".join(map(str, [1000, 0, 4096, *counts])) + "\n")
-    (point,) = read([LogText("clat_hist", n, row) for n, row in enumerate(rows, 1)], runtime_s=1)
+    (point,) = read([log_of("clat_hist", n, row) for n, row in enumerate(rows, 1)], runtime_s=1)
     assert (point.lat_p50_s, point.lat_p99_s) == (100e-9, 110e-9)
 
 
 def test_without_a_runtime_the_series_ends_with_the_last_row() -> None:
     """The rows themselves bound the series."""
     rows = "1000, 1, 0, 0\n3000, 3, 0, 0\n"
-    assert iops(read([LogText("iops", 1, rows)], runtime_s=None)) == [1, 0, 3]
-    assert read([], runtime_s=None) == read([LogText("iops", 1, "")]) == ()
+    assert iops(read([log_of("iops", 1, rows)], runtime_s=None)) == [1, 0, 3]
+    assert read([], runtime_s=None) == read([log_of("iops", 1, "")]) == ()
 
 
 def test_sync_rows_are_no_direction_of_the_series() -> None:
     """Newer versions log syncs with a direction of their own."""
-    assert iops(read([LogText("iops", 1, "1000, 1, 0, 0\n1000, 9, 3, 0\n")], runtime_s=1)) == [1]
+    assert iops(read([log_of("iops", 1, "1000, 1, 0, 0\n1000, 9, 3, 0\n")], runtime_s=1)) == [1]
 
 
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        ("iops", "1000, 5, 0, 0, 0\n2000, 5, 0"),
-        ("iops", "1000, 5, 0, 0, 0\n2000, 5, 0\n"),
         ("bw", "fio: error\n"),
         ("lat", "1000, -5, 0, 0\n"),
         ("lat", "1000, " + "9" * 30 + ", 0, 0\n"),
+        ("slat", "1000, 5, 0\n1"),
         ("clat_hist", "1000, 0, 4096, 1, 2, 3\n"),
         ("clat_hist", "1000, 0, 4096\n"),
-        ("iops", f"1, 5, 0, 0\n{10**17}, 5, 0, 0\n"),
     ],
 )
-def test_damaged_logs_are_refused(kind: str, text: str) -> None:
-    """A cut or foreign line gives OutputError that names log and line."""
-    with pytest.raises(OutputError):
-        read([LogText(kind, 1, text)], runtime_s=None)
+def test_logs_without_a_single_row_are_refused(kind: str, text: str) -> None:
+    """A file that is no log of fio gives OutputError with its path and a line."""
+    with pytest.raises(OutputError, match=rf"l_{kind}\.1\.log .* line 1 ") as caught:
+        read([log_of(kind, 1, text)], runtime_s=None)
+    assert caught.value.context == {"path": f"l_{kind}.1.log", "line": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "bad_rows", "first_line", "expected"),
+    [
+        ("1000, 5, 0, 0, 0\n2000, 5, 0", 1, 2, [5]),
+        ("1000, 5, 0, 0, 0\n2000, 5, 0, 0, 0", 1, 2, [5]),
+        ("1000, 5, 0, 0, 0\n2000, 5, 0\n3000, 7, 0, 0, 0\n", 1, 2, [5, 0, 7]),
+        ("fio: x\n\n1000, 5, 0, 0\n2000, -1, 0, 0\n", 2, 1, [5]),
+        ("1000, 5, 0, 0\n\n2000, 5, 77, 0\n", 1, 3, [5]),
+        ("1000, 5, 0, 0\n2000, 0x10, 0, 0\n2000, +5, 0, 0\n2000, , 0, 0\n", 3, 2, [5]),
+        ("1000, 5, 0, 0\n2000, 5, 0, " + "9" * 17 + "\n", 1, 2, [5]),
+        (f"1000, 5, 0, 0\n{10**17}, 5, 0, 0\n", 1, 2, [5]),
+        ("1000, 5, 0, 0\n" + "7" * 9_000_000 + "\n2000, 6, 0, 0\n", 1, 2, [5, 6]),
+        ("1000, 5, 0, 0\n2000, 5, 0, 0\0\n3000, 6, 0, 0\r\n", 1, 2, [5, 0, 6]),
+    ],
+)
+def test_bad_lines_are_left_out_and_told(
+    text: str, bad_rows: int, first_line: int, expected: list[float]
+) -> None:
+    """What is no whole row is counted, with the line of the first; the others still count."""
+    reading = reading_of([log_of("iops", 1, text)], runtime_s=None)
+    assert iops(reading.points) == expected
+    (told,) = reading.bad_rows
+    assert (told.log, told.bad_rows, told.first_line) == ("l_iops.1.log", bad_rows, first_line)
+    assert told.rows == sum(1 for rate in expected if rate)
+
+
+def test_rows_outside_the_run_are_told() -> None:
+    """A stamp long after the end, or a relative one among absolute ones, is no row of the run."""
+    late = "1000, 1, 0, 0\n2000, 2, 0, 0\n90000, 9, 0, 0\n"
+    reading = reading_of([log_of("iops", 1, late)], runtime_s=2.0)
+    assert iops(reading.points) == [1, 2]
+    assert [one.bad_rows for one in reading.bad_rows] == [1]
+    start = 1_795_231_000_000
+    mixed = f"{start + 1000}, 1, 0, 0\n17952, 9, 0, 0\n{start + 2000}, 2, 0, 0\n"
+    reading = reading_of([log_of("iops", 1, mixed)], runtime_s=2.0)
+    assert iops(reading.points) == [1, 2]
+    assert [one.first_line for one in reading.bad_rows] == [2]
+
+
+def test_bad_rows_of_histograms_are_told() -> None:
+    """A histogram that was cut off is left out; those before it count."""
+    counts = ", ".join(["0"] * 100 + ["9"] + ["0"] * (BINS - 101))
+    text = f"1000, 0, 4096, {counts}\n2000, 0, 4096, {counts[:-30]}\n"
+    reading = reading_of([log_of("clat_hist", 1, text)], runtime_s=None)
+    assert [point.lat_p50_s for point in reading.points] == [100e-9]
+    assert [(one.bad_rows, one.first_line) for one in reading.bad_rows] == [(1, 2)]
+
+
+def test_a_stall_at_the_start_is_not_moved_to_the_end() -> None:
+    """Absolute times begin with the first row; the end of the run tells what passed before it."""
+    start = 1_795_231_000
+    rows = "".join(f"{(start + n) * 1000 + 2}, {n}, 0, 0, 0\n" for n in (4, 5, 6))
+    logs = [log_of("iops", 1, rows), log_of("lat", 1, rows)]
+
+    def rates(begun_by_s: float) -> list[float | None]:
+        return iops(
+            read_series(
+                logs,
+                Recording(
+                    interval_s=1.0, runtime_s=6.0, fio_version=(3, 37), begun_by_s=begun_by_s
+                ),
+            ).points
+        )
+
+    assert rates(start + 0.2) == [0, 0, 0, 4, 5, 6]
+    assert rates(start - 50) == [0, 0, 0, 4, 5, 6]
+    assert rates(start + 99) == [4, 5, 6, 0, 0]
+
+
+def test_maxima_beside_means_are_read() -> None:
+    """With ``log_window_value=both`` (3.37) the greatest latency stands after the mean."""
+    rates = "1000, 10, 12, 0, 0, 0\n2000, 20, 22, 0, 0, 0\n"
+    lat = "1000, 4000, 9000, 0, 0, 0\n2000, 5000, 7000, 0, 0, 0\n"
+    logs = [
+        log_of("iops", 1, rates),
+        log_of("lat", 1, lat),
+        log_of("lat", 2, "1000, 1, 9500, 0, 0, 0\n"),
+    ]
+    points = reading_of(logs, runtime_s=2.0, version=(3, 42)).points
+    assert iops(points) == [10, 20]
+    assert [point.lat_max_s for point in points] == [9500e-9, 7e-6]
+    single = "0, 507892, 0, 1, 4096, 8192000, 0x2000, 104354\n1000, 1, 0, 1, 4096, 0, 0x2000, 1\n"
+    (point,) = reading_of([log_of("clat", 1, single)], runtime_s=1.0, version=(3, 42)).points
+    assert point.direction is Direction.WRITE
+    assert (point.iops, point.bw_bytes_per_s, point.lat_max_s) == (1, 4096, 507892e-9)
+    plain = "0, 5, 1, 4096, 8192, 0\n2000, 5, 1, 4096, 0, 0\n"
+    points = reading_of([log_of("clat", 1, plain)], runtime_s=1.0, version=(3, 42)).points
+    assert [point.direction for point in points] == [Direction.WRITE]
+
+
+def test_single_ios_of_clones_are_counted_together() -> None:
+    """Percentiles are those of all I/Os, and a latency beyond fio's last bin is not cut."""
+    first = "".join(f"{n}, 1000, 0, 4096, 0\n" for n in range(99))
+    second = f"500, {60 * 10**9}, 0, 8192, 0\n1200, 1, 0, 512, 0\n"
+    logs = [
+        log_of(kind, n, text) for n, text in ((1, first), (2, second)) for kind in ("lat", "bw")
+    ]
+    (point,) = read(logs, runtime_s=1.0)
+    assert (point.iops, point.bw_bytes_per_s) == (100, 99 * 4096 + 8192)
+    assert point.lat_p50_s == point.lat_p99_s == pytest.approx(1e-6, rel=0.0079)
+    assert point.lat_p999_s == pytest.approx(60, rel=0.0079)
+    assert point.lat_max_s == 60
 
 
 def test_logs_of_the_installed_fio_agree_with_its_result(tmp_path: Path) -> None:
@@ -285,12 +419,14 @@ def test_logs_of_the_installed_fio_agree_with_its_result(tmp_path: Path) -> None
     command = [fio, "--output-format=json", "--output=out.json", "job.fio"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     raw = json.loads((tmp_path / "out.json").read_text())
-    points = read_series(
-        logs_of(tmp_path),
+    recording = Recording(
         interval_s=0.5,
         runtime_s=max(entry["read"]["runtime"] for entry in raw["jobs"]) / 1000,
         fio_version=parse_version(raw["fio version"]),
     )
+    reading = read_series(logs_of(tmp_path), recording)
+    assert reading.bad_rows == ()
+    points = reading.points
     for direction in (Direction.READ, Direction.WRITE):
         mine = [point for point in points if point.direction is direction]
         total = sum(entry[direction.value]["iops"] for entry in raw["jobs"])

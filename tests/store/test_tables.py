@@ -8,7 +8,7 @@ import pytest
 
 from volbench.errors import ArchiveError
 from volbench.model.columns import FRAMES
-from volbench.store.logs import compress, read_log
+from volbench.store.logs import compress, open_log
 from volbench.store.tables import frame_of, read_table, table_of, write_table
 
 
@@ -56,7 +56,8 @@ def test_log_is_the_same_after_compression(tmp_path: Path) -> None:
     assert packed.name == "series_bw.1.log.zst"
     assert not path.exists()
     assert packed.stat().st_size < len(text) / 2
-    assert read_log(packed) == text
+    with open_log(packed) as stream:
+        assert stream.read().decode() == text
 
 
 def test_damaged_log_is_refused(tmp_path: Path) -> None:
@@ -65,5 +66,8 @@ def test_damaged_log_is_refused(tmp_path: Path) -> None:
     path.write_text("1000, 1, 0, 0\n" * 10000)
     packed = compress(path)
     packed.write_bytes(packed.read_bytes()[:-5])
-    with pytest.raises(ArchiveError, match=r"series_bw\.1\.log\.zst"):
-        read_log(packed)
+    with (
+        pytest.raises(ArchiveError, match=r"series_bw\.1\.log\.zst"),
+        open_log(packed) as stream,
+    ):
+        stream.read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from volbench.engine.series import series_rows
+from volbench.engine.series import read_section_series
 from volbench.engine.single import read_run_output, read_status
 from volbench.errors import OutputError
 from volbench.fio.histogram import bin_edges_ns
@@ -71,10 +71,10 @@ def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
             continue
         _add_output(rows, campaign, outcome, output)
         if state is RunState.FINISHED:
-            rows.series.extend(
-                {**_identity(campaign, run, section.name), **row}
-                for section, row in series_rows(run, folder, output)
-            )
+            for series in read_section_series(run, folder, output):
+                identity = _identity(campaign, run, series.section.name)
+                rows.series.extend({**identity, **row} for row in series.rows)
+                _tell_bad_rows(rows, identity, series.bad_row_count)
     return rows
 
 
@@ -96,6 +96,15 @@ def _add_output(rows: Rows, campaign: Campaign, outcome: Outcome, output: RunOut
                 rows.histogram.extend(_histogram_rows(identity, name, latency))
     if len(rows.summary) == before:
         rows.summary.append(_summary_row(campaign, outcome, outcome.run.sections[0]))
+
+
+def _tell_bad_rows(rows: Rows, identity: Row, count: int) -> None:
+    """Put what was left out of a section's series beside its numbers."""
+    for row in reversed(rows.summary):
+        if row["run"] != identity["run"]:
+            return
+        if row["group"] == identity["group"]:
+            row["bad_log_rows"] = count
 
 
 def _identity(campaign: Campaign, run: Run, group: str) -> Row:

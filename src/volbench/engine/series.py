@@ -2,51 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
-from volbench.fio.logs import LogText, parse_log_name, read_series
+from volbench.fio.loggrid import Recording
+from volbench.fio.logrows import BadRows
+from volbench.fio.logs import parse_log_name, read_series
+from volbench.fio.logstream import Log
 from volbench.fio.version import parse_version
 from volbench.model.profile import Tool
 from volbench.model.result import RunOutput, SeriesPoint
 from volbench.model.run import Run, Section
-from volbench.store.layout import COMPRESSED, RunFolder
-from volbench.store.logs import read_log
+from volbench.store.layout import RunFolder
+from volbench.store.logs import open_log, plain_name
 
 
-def series_rows(
-    run: Run, folder: RunFolder, output: RunOutput
-) -> Iterator[tuple[Section, dict[str, object]]]:
+@dataclass(frozen=True)
+class SectionSeries:
+    """What the logs of one section hold.
+
+    Attributes:
+        section: the section.
+        rows: of the series frame, without the columns that identify the Run.
+        bad_rows: lines of its logs that could not be used.
+    """
+
+    section: Section
+    rows: Sequence[dict[str, object]]
+    bad_rows: Sequence[BadRows]
+
+    @property
+    def bad_row_count(self) -> int:
+        """Return how many lines were left out of the series."""
+        return sum(log.bad_rows for log in self.bad_rows)
+
+
+def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Iterable[SectionSeries]:
     """Yield the series of each section of a Run, clones summed.
 
     fio numbers logs from 1 over all clones of all sections, in the order of the job file.
+
+    Raises:
+        OutputError: a log is no log.
+        ArchiveError: a file is damaged.
     """
     if run.tool is not Tool.FIO or not run.sample_s:
         return
-    logs = _read_logs(folder)
+    logs = _logs(folder)
     first = 1
     for section in run.sections:
-        clones = int(run.effective(section).get("numjobs", "1"))
-        texts = [log for log in logs if first <= log.clone < first + clones]
+        options = run.effective(section)
+        clones = int(options.get("numjobs", "1"))
+        mine = [log for log in logs if first <= log.clone < first + clones]
         first += clones
-        points = read_series(
-            texts,
+        runtime_s = _runtime_s(output, section)
+        recording = Recording(
             interval_s=run.sample_s,
-            runtime_s=_runtime_s(output, section),
             fio_version=parse_version(output.tool_version),
+            runtime_s=runtime_s,
+            begun_by_s=_begun_by_s(output, runtime_s),
+            window_values=options.get("log_window_value", "avg"),
         )
-        for point in points:
-            yield section, _row(point)
+        reading = read_series(mine, recording)
+        yield SectionSeries(section, [_row(point) for point in reading.points], reading.bad_rows)
 
 
-def _read_logs(folder: RunFolder) -> list[LogText]:
-    logs = []
-    for path in sorted(folder.path.iterdir()):
-        found = parse_log_name(path.name.removesuffix(COMPRESSED))
+def _logs(folder: RunFolder) -> list[Log]:
+    """Return a Run's logs; a plain one counts where its compression did not come to an end."""
+    logs: dict[tuple[str, int], Log] = {}
+    for path in sorted(folder.path.iterdir(), key=_plain_last):
+        found = parse_log_name(plain_name(path))
         if found is not None:
-            kind, clone = found
-            logs.append(LogText(kind, clone, read_log(path)))
-    return logs
+            logs[found] = Log(*found, name=str(path), open=partial(open_log, path))
+    return list(logs.values())
+
+
+def _plain_last(path: Path) -> tuple[bool, str]:
+    return plain_name(path) == path.name, path.name
 
 
 def _runtime_s(output: RunOutput, section: Section) -> float | None:
@@ -58,6 +93,15 @@ def _runtime_s(output: RunOutput, section: Section) -> float | None:
         for direction in job.directions
     ]
     return max(runtimes, default=None)
+
+
+def _begun_by_s(output: RunOutput, runtime_s: float | None) -> float | None:
+    """Return an instant at which I/O had begun: fio tells its end when it writes its result."""
+    if output.ended_utc_s is None or runtime_s is None:
+        return None
+    # Old versions tell whole seconds only, cut off.
+    cut_s = 1.0 if output.ended_utc_s.is_integer() else 0.0
+    return output.ended_utc_s + cut_s - runtime_s
 
 
 def _row(point: SeriesPoint) -> dict[str, object]:

@@ -1,167 +1,165 @@
-"""Rows of logs on a grid: rows by kind and clone go in, series by clone and direction come out.
+"""Averaged logs: tables of one clone's rows go in, sums over clones by window come out.
 
-Both kinds of log end in the same form: averaged rows, which fio writes when a window closes, and
-rows of single I/Os, which are counted here.
+fio writes an averaged row when a window closes in which something completed. The rows are put on
+the grid of the run; rates of clones are added, and their mean latencies are weighted by their IOPS.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from volbench.fio.histogram import merge_bins
-from volbench.fio.logrows import HistogramRow, Row
-from volbench.model.result import Direction
+import numpy as np
+import numpy.typing as npt
 
-_RATES = ("iops", "bw")
-_ANY_IO = ("iops", "bw", "lat", "clat", "slat")
-_LATENCIES = ("lat", "clat")
-_OLD_WINDOW_S = 0.5
-"""Before 2.21 the windows of bw and iops were never shorter than their default, bwavgtime=500."""
+from volbench.fio.loggrid import Floats, Windows, fitted, grown
+from volbench.fio.logrows import Ints
+
+Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Windows:
-    """The grid of a run: windows of one width from its start.
-
-    Attributes:
-        interval_s: the width.
-        start_ms: the time in the logs at which I/O began.
-        fio_version: of the fio that wrote them.
-    """
-
-    interval_s: float
-    start_ms: float
-    fio_version: tuple[int, int]
-
-    def at(self, time_ms: float) -> float:
-        """Return a time of the logs in windows since the start."""
-        width_ms = round(self.interval_s * 1000, 6)
-        return max(0.0, (time_ms - self.start_ms) / width_ms)
-
-    @property
-    def per_second(self) -> float:
-        """Return how many of the logs' units of latency make a second."""
-        return 1e6 if self.fio_version[0] < 3 else 1e9
-
-    @property
-    def rate_span(self) -> int:
-        """Return how many windows one row of an averaged rate covers."""
-        if self.fio_version >= (2, 21):
-            return 1
-        return max(1, round(_OLD_WINDOW_S / self.interval_s))
+def _nothing() -> Floats:
+    return np.zeros(0)
 
 
 @dataclass
-class CloneSeries:
-    """What one clone did in one direction, by the number of the window.
+class Averages:
+    """Averaged rows of one log and one direction, added block by block.
 
     Attributes:
-        averaged: whether fio averaged its rows, and so may have lost the last window.
-        loses_edges: whether fio may have lost any window before the first and after the last row.
+        weighted: sums of the values, each times the share of the window that it covers.
+        weights: sums of these shares; 0 in a window without a row.
+        highest: the greatest value in a window, where the log tells.
+    """
+
+    windows: Windows
+    span: int = 1
+    weighted: Floats = field(default_factory=_nothing)
+    weights: Floats = field(default_factory=_nothing)
+    highest: Floats = field(default_factory=_nothing)
+    _at: float = 0.0
+    _slot: int = -1
+
+    def add(self, table: Ints) -> None:
+        """Add rows; those that share a window are averaged by the time they cover."""
+        at = self.windows.at(table[0])
+        steps = np.diff(at, prepend=self._at)
+        slots = self._closing(at, steps / self.span)
+        befores = np.concatenate(([self._slot], slots[:-1]))
+        shares = np.clip(steps, 1e-3, 1.0)
+        count = int(slots.max()) + 1
+        self.weighted = grown(self.weighted, count)
+        self.weights = grown(self.weights, count)
+        for back in range(self.span):
+            # Only windows since the row before are covered, and always the row's own.
+            covers = (slots - back > befores) if back else np.ones(len(slots), dtype=bool)
+            covered, share = slots[covers] - back, shares[covers]
+            np.add.at(self.weighted, covered, table[1][covers] * share)
+            np.add.at(self.weights, covered, share)
+        if len(table) > 4:
+            self.highest = grown(self.highest, count)
+            np.maximum.at(self.highest, slots, table[4])
+        self._at, self._slot = float(at[-1]), int(slots[-1])
+
+    def means(self) -> tuple[Floats, Flags]:
+        """Return the mean of each window and which windows have one."""
+        known = self.weights > 0
+        return self.weighted / np.where(known, self.weights, 1.0), known
+
+    def last(self) -> int:
+        """Return the last window with a row, -1 for none."""
+        return int(np.flatnonzero(self.weights)[-1]) if self.weights.any() else -1
+
+    def _closing(self, at: Floats, steps: Floats) -> Ints:
+        """Return the window that each row closes: rows come late, by much on a loaded host.
+
+        A row about one window after the last closes the next one, unless that strays from the
+        clock. Between rows that break the beat, the lead over the clock stays as it is.
+        """
+        nearest = self.windows.nearest(at)
+        timely = (steps > 0.5) & (steps < 1.5)
+        on_beat = timely & (np.diff(nearest, prepend=-1) == self.span)
+        on_beat[0] = False
+        breaks = np.flatnonzero(~on_beat)
+        leads = np.zeros(len(breaks), dtype=np.int64)
+        lead = 0
+        for number, row in enumerate(breaks.tolist()):
+            before = self._slot if row == 0 else int(nearest[row - 1]) + lead
+            lead = before + self.span - int(nearest[row])
+            if not timely[row] or abs(lead) > 1:
+                lead = 0
+            leads[number] = lead
+        closing: Ints = nearest + np.repeat(leads, np.diff([*breaks.tolist(), len(at)]))
+        return closing
+
+
+@dataclass
+class Totals:
+    """What all clones with averaged logs did in one direction, by window.
+
+    Attributes:
         iops: None where no log tells.
-        bw: bytes per second; None where no log tells.
-        lat_s: mean latency.
-        samples_s: every latency, of logs that hold every I/O.
-        bins: counts by latency, of histogram logs.
+        bw_bytes_per_s: None where no log tells.
+        lat_weighted: mean latencies in the unit of the logs, each times its weight.
+        lat_weights: the clone's IOPS behind each mean; 1 where they are unknown.
+        lat_max: in the unit of the logs; 0 where no log tells.
+        reported: for each clone the windows in which it has a rate.
     """
 
-    clone: int
-    direction: Direction
-    averaged: bool = False
-    loses_edges: bool = False
-    iops: dict[int, float] | None = None
-    bw: dict[int, float] | None = None
-    lat_s: dict[int, float] = field(default_factory=dict)
-    samples_s: dict[int, list[float]] = field(default_factory=dict)
-    bins: dict[int, dict[int, int]] = field(default_factory=dict)
+    iops: Floats | None = None
+    bw_bytes_per_s: Floats | None = None
+    lat_weighted: Floats = field(default_factory=_nothing)
+    lat_weights: Floats = field(default_factory=_nothing)
+    lat_max: Floats = field(default_factory=_nothing)
+    reported: list[Flags] = field(default_factory=list)
+    _last: int = -1
 
-    def used(self) -> Iterator[int]:
-        """Yield every window that holds something."""
-        for part in (self.iops or {}, self.bw or {}, self.lat_s, self.samples_s, self.bins):
-            yield from part
+    def add_clone(self, logs: Mapping[str, Averages]) -> None:
+        """Add the logs of one clone: ``iops``, ``bw`` and ``lat``, as far as it has them."""
+        for averages in logs.values():
+            self._last = max(self._last, averages.last())
+        rates = {kind: logs[kind].means() for kind in ("iops", "bw") if kind in logs}
+        if "iops" in rates:
+            self.iops = added(self.iops, rates["iops"][0])
+        if "bw" in rates:
+            # Averaged logs hold KiB/s (logs of single I/Os kB/s, which are not used).
+            self.bw_bytes_per_s = added(self.bw_bytes_per_s, rates["bw"][0] * 1024)
+        if rates:
+            flags = (rates["iops"] if "iops" in rates else rates["bw"])[1]
+            self.reported.append(flags)
+        if "lat" in logs:
+            means, known = logs["lat"].means()
+            if "iops" in rates:
+                weights = fitted(rates["iops"][0], len(means)) * known
+            else:
+                weights = known.astype(np.float64)
+            self.lat_weighted = added(self.lat_weighted, means * weights)
+            self.lat_weights = added(self.lat_weights, weights)
+            highest = logs["lat"].highest
+            self.lat_max = grown(self.lat_max, len(highest))
+            mine = self.lat_max[: len(highest)]
+            np.maximum(mine, highest, out=mine)
+
+    def last(self) -> int:
+        """Return the last window with a row, -1 for none."""
+        return self._last
 
 
-def collect(
-    rows: Mapping[tuple[str, int], Sequence[Row]],
-    bins: Mapping[int, Sequence[HistogramRow]],
-    windows: Windows,
-) -> list[CloneSeries]:
-    """Return the series of every clone and direction that has rows."""
-    found: list[CloneSeries] = []
-    for clone in sorted({number for _, number in rows} | set(bins)):
-        mine = {kind: part for (kind, number), part in rows.items() if number == clone}
-        for direction in Direction:
-            of = {k: [r for r in part if r.direction is direction] for k, part in mine.items()}
-            histogram = [row for row in bins.get(clone, ()) if row.direction is direction]
-            if not histogram and not any(of.values()):
-                continue
-            found.append(_series(CloneSeries(clone, direction), of, windows))
-            _add_histogram(found[-1], histogram, windows)
+def added(total: Floats | None, part: Floats) -> Floats:
+    """Return a sum by window, wherever either has one."""
+    total = grown(np.zeros(0) if total is None else total, len(part))
+    total[: len(part)] += part
+    return total
+
+
+def by_direction(
+    tables: Iterable[Ints], windows: Windows, *, ways: int, span: int
+) -> dict[int, Averages]:
+    """Return the averages of one log by fio's number of the direction."""
+    found: dict[int, Averages] = {}
+    for table in tables:
+        for way in range(ways):
+            mine = table[:, table[2] == way]
+            if mine.shape[1]:
+                found.setdefault(way, Averages(windows, span)).add(mine)
     return found
-
-
-def _series(series: CloneSeries, of: Mapping[str, list[Row]], windows: Windows) -> CloneSeries:
-    """Fill in a series from its logs of values; averaged rows have no block size."""
-    series.averaged = not any(row.block_bytes for part in of.values() for row in part)
-    latencies = next((of[kind] for kind in _LATENCIES if of.get(kind)), [])
-    if not series.averaged:
-        _count(series, next(of[kind] for kind in _ANY_IO if of.get(kind)), windows)
-        for row in latencies:
-            slot = math.floor(windows.at(row.time_ms))
-            series.samples_s.setdefault(slot, []).append(row.value / windows.per_second)
-        series.lat_s = {n: math.fsum(part) / len(part) for n, part in series.samples_s.items()}
-        return series
-    series.loses_edges = windows.fio_version[0] < 3
-    if "iops" in of:
-        series.iops = _averaged(of["iops"], windows, span=windows.rate_span)
-    if "bw" in of:
-        kib = _averaged(of["bw"], windows, span=windows.rate_span)
-        series.bw = {slot: value * 1024 for slot, value in kib.items()}
-    lat = _averaged(latencies, windows, span=1)
-    series.lat_s = {slot: value / windows.per_second for slot, value in lat.items()}
-    return series
-
-
-def _count(series: CloneSeries, rows: Iterable[Row], windows: Windows) -> None:
-    """Count single I/Os and their bytes; fio's own rate of one I/O says nothing of a window."""
-    ios: dict[int, int] = {}
-    moved: dict[int, int] = {}
-    for row in rows:
-        slot = math.floor(windows.at(row.time_ms))
-        ios[slot] = ios.get(slot, 0) + 1
-        moved[slot] = moved.get(slot, 0) + row.block_bytes
-    series.iops = {slot: count / windows.interval_s for slot, count in ios.items()}
-    series.bw = {slot: count / windows.interval_s for slot, count in moved.items()}
-
-
-def _averaged(rows: Sequence[Row], windows: Windows, *, span: int) -> dict[int, float]:
-    """Return averaged rows by window; rows that share one are averaged by the time they cover."""
-    sums: dict[int, tuple[float, float]] = {}
-    at, last = 0.0, -1
-    for row in rows:
-        step, at = windows.at(row.time_ms) - at, windows.at(row.time_ms)
-        slot = _closing(at, step=step / span, next_slot=last + span)
-        weight = min(max(step, 1e-3), 1.0)
-        for covered in range(max(last + 1, slot - span + 1), slot + 1) or (slot,):
-            weighted, weights = sums.get(covered, (0.0, 0.0))
-            sums[covered] = weighted + row.value * weight, weights + weight
-        last = slot
-    return {slot: weighted / weights for slot, (weighted, weights) in sums.items()}
-
-
-def _closing(at: float, *, step: float, next_slot: int) -> int:
-    """Return the window that a row closes: rows come late, by much on a loaded host.
-
-    A row about one window after the last closes the next one, unless that strays from the clock.
-    """
-    nearest = max(0, math.floor(at + 0.5) - 1)
-    return next_slot if 0.5 < step < 1.5 and abs(next_slot - nearest) <= 1 else nearest
-
-
-def _add_histogram(series: CloneSeries, rows: Iterable[HistogramRow], windows: Windows) -> None:
-    for row in rows:
-        slot = max(0, math.floor(windows.at(row.time_ms) + 0.5) - 1)
-        if row.bins:
-            series.bins[slot] = merge_bins([series.bins.get(slot, {}), row.bins])

@@ -1,7 +1,10 @@
-"""Lines of fio's logs: the text of one log goes in, typed rows come out.
+"""Lines of fio's logs: blocks of lines go in, tables of whole numbers come out.
 
 The columns are ``time_ms, value, direction, block size`` in every version since 2.x; what follows
-(offset, priority, issue time) differs and is not needed here.
+(offset, priority, issue time) is not needed here. ``log_window_value=both`` (3.37) puts the maximum
+of a window after its value. Histograms are ``time_ms, direction, block size, bins``.
+
+A line that is no row is skipped and counted: a killed fio or a full disk leaves such lines.
 """
 
 from __future__ import annotations
@@ -9,119 +12,184 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from volbench.errors import OutputError
-from volbench.fio.histogram import BINS, BINS_FIO2, bin_range_ns
-from volbench.model.result import Direction
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import csv
 
-_DIRECTIONS = {0: Direction.READ, 1: Direction.WRITE, 2: Direction.TRIM}
-_BEYOND_FIO = 2**64
+from volbench.errors import OutputError
+from volbench.fio.logstream import NO_ROW, Block, Log, blocks_of
+
+Ints = npt.NDArray[np.int64]
+
+PLAIN = (0, 1, 2, 3)
+"""Where time, value, direction and block size stand."""
+BOTH = (0, 1, 3, 4, 2)
+"""The same with ``log_window_value=both``, and then where the maximum stands."""
+_WIDEST = 10**15
+"""No latency, size or count is that large; in ns it would be eleven days."""
+_MOST_DIGITS = 18
+_LAST_DIRECTION = 7
+"""fio logs reads, writes and trims as 0 to 2; what it knows of syncs follows (``io_ddir.h``)."""
+_HEAD_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
-class LogText:
-    """One log file.
+class Form:
+    """What makes a line of one log a row.
 
     Attributes:
-        kind: ``bw``, ``iops``, ``lat``, ``clat``, ``slat`` or ``clat_hist``.
-        clone: the number in its name: 1 is the first job or clone of the process.
-        text: what it holds.
+        columns: where the wanted columns stand; time is the first of them.
+        direction_at: which of the wanted columns is the direction.
+        width: how many columns a line has; None for any number.
+        first_ms: rows before this time are none of this run.
+        end_ms: rows at or after this time are none of this run.
     """
 
-    kind: str
-    clone: int
-    text: str
+    columns: tuple[int, ...] = PLAIN
+    direction_at: int = 2
+    width: int | None = None
+    first_ms: float = 0
+    end_ms: float = float(10**18)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of a log of values; an averaged one has no block size."""
+@dataclass
+class Tally:
+    """How many lines of a log were rows, and where the first stands that was none."""
 
-    time_ms: int
-    value: int
-    direction: Direction
-    block_bytes: int
+    name: str
+    rows: int = 0
+    bad_rows: int = 0
+    first_bad_line: int | None = None
+
+    def add(self, good: npt.NDArray[np.bool_], numbers: Ints) -> None:
+        """Add the lines of a block: which of them are rows, and their numbers in the log."""
+        rows = int(np.count_nonzero(good))
+        self.rows += rows
+        self.bad_rows += len(good) - rows
+        if rows < len(good) and self.first_bad_line is None:
+            self.first_bad_line = int(numbers[np.argmin(good)])
 
 
-@dataclass(frozen=True, slots=True)
-class HistogramRow:
-    """One line of a histogram log: counts by midpoint in nanoseconds."""
+@dataclass(frozen=True)
+class BadRows:
+    """Lines of one log that were left out.
 
-    time_ms: int
-    direction: Direction
-    bins: dict[int, int]
-
-
-def read_rows(log: LogText) -> Iterator[Row]:
-    """Yield the rows of a log of values; syncs, which newer versions log too, are left out.
-
-    Raises:
-        OutputError: a line is not one of such a log, or the last one is cut off.
+    Attributes:
+        log: path of the log.
+        bad_rows: how many were no rows, or had a time outside the run.
+        rows: how many were read.
+        first_line: where the first bad one stands.
     """
-    for number, line in _lines(log):
-        time_ms, value, direction, block_bytes = _integers(log, number, line.split(",")[:4], 4)
-        known = _DIRECTIONS.get(direction)
-        if known is not None:
-            yield Row(time_ms, value, known, block_bytes)
+
+    log: str
+    bad_rows: int
+    rows: int
+    first_line: int
 
 
-def read_histogram(log: LogText, *, fio2: bool) -> Iterator[HistogramRow]:
-    """Yield the rows of a histogram log.
+def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
+    """Yield the rows of a log block by block, one array row for each wanted column.
 
     Args:
         log: the log.
-        fio2: whether fio 2 wrote it, which counts microseconds in fewer bins.
+        form: what a row looks like.
+        tally: is told how many lines were rows.
+    """
+    with log.open() as stream:
+        for block in blocks_of(stream):
+            table, numbers = _table(block, form)
+            good = _is_row(table, form)
+            tally.add(good, numbers)
+            yield table if good.all() else table[:, good]
+
+
+def read_head(log: Log) -> list[list[int]]:
+    """Return the first rows of a log, all columns up to the first that is no decimal number.
 
     Raises:
-        OutputError: a line is not one of such a log, or the last one is cut off.
+        OutputError: it has lines, but none of them is a row.
     """
-    mids: list[int] = []
-    for number, line in _lines(log):
-        cells = line.split(",")
-        time_ms, direction, _, *counts = _integers(log, number, cells, 4)
-        if len(counts) != len(mids):
-            mids = _midpoints(len(counts), fio2=fio2)
-        if not mids:
-            raise _wrong(log, number, f"{len(counts)} bins, which no version of fio writes")
-        known = _DIRECTIONS.get(direction)
-        if known is not None:
-            found = {mids[n]: count for n, count in enumerate(counts) if count}
-            yield HistogramRow(time_ms, known, found)
+    least = len(PLAIN)
+    found: list[list[int]] = []
+    blank = True
+    with log.open() as stream:
+        for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
+            lines = [line for line in block.lines.split(b"\n") if line.strip()]
+            blank = blank and not lines
+            rows = [_leading_numbers(line) for line in lines]
+            found = [row for row in rows if len(row) >= least]
+            if found:
+                break
+    if not found and not blank:
+        raise OutputError(
+            f"{log.name} holds no line of a {log.kind} log, from line 1 on",
+            hint="fio was killed, the disk that holds its logs was full, or it is no log of fio",
+            context={"path": log.name, "line": 1},
+        )
+    return found
 
 
-def _midpoints(bins: int, *, fio2: bool) -> list[int]:
-    """Return the midpoints of a log's bins; log_hist_coarseness halves their number each time."""
-    whole, unit_ns = (BINS_FIO2, 1000) if fio2 else (BINS, 1)
-    step = whole // bins if bins else 0
-    if step == 0 or step * bins != whole or step & (step - 1):
-        return []
-    edges = ((bin_range_ns(n)[0], bin_range_ns(n + step - 1)[1]) for n in range(0, whole, step))
-    return [(low + (high - low) // 2) * unit_ns for low, high in edges]
+def _is_row(table: Ints, form: Form) -> npt.NDArray[np.bool_]:
+    """Tell which rows hold numbers that fio can have written in this run."""
+    times, rest = table[0], table[1:]
+    good: npt.NDArray[np.bool_] = (times >= max(0.0, form.first_ms)) & (times < form.end_ms)
+    good &= table[form.direction_at] <= _LAST_DIRECTION
+    if rest.size and (rest.min() < 0 or rest.max() >= _WIDEST):
+        good &= ((rest >= 0) & (rest < _WIDEST)).all(axis=0)
+    return good
 
 
-def _lines(log: LogText) -> Iterator[tuple[int, str]]:
-    lines = log.text.split("\n")
-    if lines[-1].strip():
-        raise _wrong(log, len(lines), "a line without an end: the log is cut off")
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield number, line
-
-
-def _integers(log: LogText, number: int, cells: list[str], least: int) -> list[int]:
+def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
+    """Return the wanted columns and the number of each line; one odd line costs speed only."""
+    lines = block.lines
+    width = lines.partition(b"\n")[0].count(b",") + 1
+    odd = NO_ROW in lines or b"\r" in lines or width <= max(form.columns)
+    if odd or form.width not in {None, width}:
+        return _line_by_line(block, form)
+    names = [str(n) for n in range(width)]
+    wanted = [names[n] for n in form.columns]
     try:
-        values = [int(cell) for cell in cells]
-    except ValueError:
-        raise _wrong(log, number, "a cell that is not a whole number") from None
-    if len(values) < least:
-        raise _wrong(log, number, f"{len(values)} columns")
-    if min(values) < 0 or max(values) >= _BEYOND_FIO:
-        raise _wrong(log, number, "a number out of range")
-    return values
+        found = csv.read_csv(
+            pa.BufferReader(lines),
+            read_options=csv.ReadOptions(column_names=names, use_threads=False),
+            parse_options=csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            convert_options=csv.ConvertOptions(
+                include_columns=wanted,
+                column_types=dict.fromkeys(wanted, pa.int64()),
+                null_values=[],
+            ),
+        )
+    except pa.ArrowInvalid:
+        return _line_by_line(block, form)
+    table: Ints = np.stack([column.to_numpy() for column in found.columns])
+    return table, np.arange(block.first_line, block.first_line + table.shape[1])
 
 
-def _wrong(log: LogText, number: int, found: str) -> OutputError:
-    return OutputError(
-        f"fio's {log.kind} log of clone {log.clone} has {found}, at line {number}",
-        hint="fio was killed, or the disk that holds its logs was full",
-        context={"kind": log.kind, "clone": log.clone, "line": number},
-    )
+def _line_by_line(block: Block, form: Form) -> tuple[Ints, Ints]:
+    """Read a block with an odd line in it: what is no row becomes a row of -1, blank lines none."""
+    no_row = [-1] * len(form.columns)
+    rows: list[list[int]] = []
+    numbers: list[int] = []
+    for number, line in enumerate(block.lines.split(b"\n"), start=block.first_line):
+        if not line.strip():
+            continue
+        cells = [] if NO_ROW in line else _leading_numbers(line)
+        fits = len(cells) > max(form.columns)
+        if form.width is not None:
+            fits = len(cells) == form.width == line.count(b",") + 1
+        rows.append([cells[n] for n in form.columns] if fits else no_row)
+        numbers.append(number)
+    table = np.array(rows, dtype=np.int64).reshape(-1, len(form.columns)).T
+    return table, np.array(numbers, dtype=np.int64)
+
+
+def _leading_numbers(line: bytes) -> list[int]:
+    """Return the cells of a line up to the first that is no decimal number."""
+    numbers: list[int] = []
+    for cell in line.split(b","):
+        digits = cell.strip(b" \t\r")
+        if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+            break
+        numbers.append(int(digits))
+    return numbers

@@ -119,6 +119,9 @@ SUMMARY: tuple[Column, ...] = (
     _real("limit_iops", "1/s", "Declared limit of the volume."),
     _real("limit_bw_bytes_per_s", "bytes/s", "Declared limit of the volume."),
     _text("note", "The job's remark."),
+    _whole(
+        "bad_log_rows", "", "Lines of fio's logs that the series leaves out; missing without logs."
+    ),
 )
 
 SERIES: tuple[Column, ...] = (
@@ -129,9 +132,13 @@ SERIES: tuple[Column, ...] = (
     _real("iops", "1/s", "Mean over the interval; 0 when nothing completed."),
     _real("bw_bytes_per_s", "bytes/s", "Mean over the interval; 0 when nothing completed."),
     _real("lat_mean_s", "s", "Mean total latency of the interval's I/Os; NaN for none."),
-    _real("lat_p50_s", "s", "Median from histogram logs; NaN without them."),
-    _real("lat_p99_s", "s", "Percentile 99 from histogram logs; NaN without them."),
-    _real("lat_p999_s", "s", "Percentile 99.9 from histogram logs; NaN without them."),
+    _real(
+        "lat_p50_s",
+        "s",
+        "Median, from logs of single I/Os or histograms, as the next two; NaN without.",
+    ),
+    _real("lat_p99_s", "s", "Percentile 99; NaN as the median."),
+    _real("lat_p999_s", "s", "Percentile 99.9; NaN as the median."),
     _real("lat_max_s", "s", "Greatest; NaN where the logs hold means only."),
 )
 

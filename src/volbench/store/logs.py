@@ -1,15 +1,26 @@
-"""fio's log files at rest: compressed when a Run ends, read back as text."""
+"""fio's log files at rest: compressed when a Run ends, read back as streams of bytes."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
 from volbench.errors import ArchiveError
 from volbench.store.layout import COMPRESSED
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 _CHUNK_BYTES = 1 << 20
+_GZIP = ".gz"
+_UNREADABLE = (OSError, EOFError, zlib.error, pa.ArrowException)
 
 
 def compress(path: Path) -> Path:
@@ -36,20 +47,60 @@ def compress(path: Path) -> Path:
     return target
 
 
-def read_log(path: Path) -> str:
-    """Return the text of a log file, compressed or plain.
+def plain_name(path: Path) -> str:
+    """Return the name of a log without the ending that tells its compression."""
+    return path.name.removesuffix(COMPRESSED).removesuffix(_GZIP)
+
+
+@contextmanager
+def open_log(path: Path) -> Iterator[BinaryIO]:
+    """Open a log file for reading: its bytes, whether it is plain, gzip or zstd.
 
     Raises:
-        ArchiveError: it is missing or damaged.
+        ArchiveError: it is missing or damaged, which may show while it is read.
     """
     try:
-        if path.name.endswith(COMPRESSED):
-            with pa.CompressedInputStream(str(path), "zstd") as stream:
-                return bytes(stream.read()).decode("utf-8", errors="replace")
-        return path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, pa.ArrowException) as error:
-        raise ArchiveError(
-            f"{path} can't be read: {error}",
-            hint="restore it from a copy",
-            context={"path": str(path)},
-        ) from error
+        source = _opened(path)
+    except _UNREADABLE as error:
+        raise _unreadable(path, error) from error
+    with closing(source), io.BufferedReader(_Guarded(path, source), _CHUNK_BYTES) as stream:
+        yield stream
+
+
+def _opened(path: Path) -> BinaryIO | pa.NativeFile:
+    if path.name.endswith(COMPRESSED):
+        return pa.CompressedInputStream(str(path), "zstd")
+    return gzip.open(path) if path.name.endswith(_GZIP) else path.open("rb")
+
+
+class _Guarded(io.RawIOBase):
+    """A stream whose damage shows as ArchiveError, wherever it is read."""
+
+    def __init__(self, path: Path, source: BinaryIO | pa.NativeFile) -> None:
+        self._path = path
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a buffer as far as there are bytes.
+
+        Raises:
+            ArchiveError: the file is damaged.
+        """
+        room = memoryview(buffer)
+        try:
+            found = self._source.read(len(room))
+        except _UNREADABLE as error:
+            raise _unreadable(self._path, error) from error
+        room[: len(found)] = found
+        return len(found)
+
+
+def _unreadable(path: Path, error: BaseException) -> ArchiveError:
+    return ArchiveError(
+        f"{path} can't be read: {error}",
+        hint="restore it from a copy",
+        context={"path": str(path)},
+    )
