@@ -9,7 +9,9 @@ import click
 from volbench.api import open_campaign
 from volbench.cli.options import CAMPAIGN
 from volbench.cli.outputs import binary_output
+from volbench.present.cells import records
 from volbench.present.export import export_frame
+from volbench.present.findings_table import doubt_marks
 from volbench.present.tables import show_table, states_table, summary_table
 
 
@@ -27,4 +29,5 @@ def command(campaign: Path, *, as_json: bool, by_run: bool) -> None:
     if by_run:
         show_table(states_table(opened.runs))
         return
-    show_table(summary_table(opened.summary(), states=opened.runs))
+    doubts = doubt_marks(records(opened.findings()))
+    show_table(summary_table(opened.summary(), states=opened.runs, doubts=doubts))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from typing import TextIO
 
 from rich.console import Console
@@ -45,6 +46,21 @@ def counted(counts: Mapping[Severity, int]) -> str:
     return ", ".join(told)
 
 
+def doubt_marks(rows: Sequence[Row]) -> dict[str, str]:
+    """Return how many Findings doubt each Run, with ``!`` when one says that it is invalid.
+
+    Notes don't count, and Runs without a doubt are left out.
+    """
+    heavy: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["severity"] != Severity.NOTE.value:
+            heavy.setdefault(text(row, "run"), []).append(row)
+    return {
+        run: f"{len(doubts)}{'!' if count_severities(doubts)[Severity.INVALID] else ''}"
+        for run, doubts in heavy.items()
+    }
+
+
 def when(row: Row) -> str:
     """Return what part of a Run a Finding is about, such as ``write, 10s to 25s``; may be empty."""
     start, end = number(row, "from_s"), number(row, "to_s")
@@ -74,9 +90,16 @@ def show_findings(rows: Sequence[Row], *, runs: int, stream: TextIO) -> None:
         runs: how many finished Runs were looked at.
         stream: where to.
     """
-    terminal = stream.isatty()
-    width = None if terminal else _PIPE_WIDTH
-    console = Console(file=stream, force_terminal=None if terminal else False, width=width)
+    if stream.isatty():
+        _print(rows, runs=runs, console=Console(file=stream))
+        return
+    console = Console(file=StringIO(), force_terminal=False, width=_PIPE_WIDTH)
+    with console.capture() as captured:
+        _print(rows, runs=runs, console=console)
+    stream.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _print(rows: Sequence[Row], *, runs: int, console: Console) -> None:
     if not rows:
         console.print(Text(f"no doubts about {_runs(runs)}"))
         return

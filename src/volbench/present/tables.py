@@ -69,15 +69,21 @@ _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
 _STATISTICS = ("mean", "p50", "p99", "max")
 
 
-def summary_table(summary: pd.DataFrame, *, states: Mapping[str, StateNote] | None = None) -> Table:
+def summary_table(
+    summary: pd.DataFrame,
+    *,
+    states: Mapping[str, StateNote] | None = None,
+    doubts: Mapping[str, str] | None = None,
+) -> Table:
     """Return the results, a row per Run, group and direction, about 110 columns wide.
 
     Args:
         summary: the summary frame.
         states: run id to its state; Runs that left no numbers get a row too, and the caption
             says why they failed.
+        doubts: run id to how many Findings doubt it, as text; no column without any.
     """
-    rows, states = records(summary), dict(states or {})
+    rows, states, doubts = records(summary), dict(states or {}), dict(doubts or {})
     extra = _distinguishing(rows)
     table = _table(*extra, "job", "rw", "bs", "depth", "direct")
     for column in table.columns[len(extra) + 1 :]:
@@ -87,15 +93,19 @@ def summary_table(summary: pd.DataFrame, *, states: Mapping[str, StateNote] | No
     for heading in ("IOPS", "bandwidth", *(f"lat {name}" for name in _STATISTICS)):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
+    if doubts:
+        table.add_column("doubts", justify="right", no_wrap=True)
     for row in rows:
-        _add(table, *(text(row, name, missing=MISSING) for name in extra), *_result_cells(row))
+        marks = [doubts.get(text(row, "run"), "")] if doubts else []
+        left = (text(row, name, missing=MISSING) for name in extra)
+        _add(table, *left, *_result_cells(row), *marks)
     told = {str(row.get("run")) for row in rows}
-    blanks = [MISSING] * (len(table.columns) - len(extra) - 2)
+    blanks = [MISSING] * (len(table.columns) - len(extra) - 2 - bool(doubts))
     for run_id, note in states.items():
         if run_id not in told and note.state is not RunState.FINISHED:
-            left = [MISSING] * len(extra)
-            _add(table, *left, run_id, *blanks, _state(note.state.value))
-    table.caption = _caption(rows, states)
+            unknown = [MISSING] * len(extra)
+            _add(table, *unknown, run_id, *blanks, _state(note.state.value))
+    table.caption = _caption(rows, states, doubts)
     return table
 
 
@@ -242,9 +252,14 @@ def _state(state: str) -> Text:
     return Text(state, style=STATE_STYLES.get(state, ""))
 
 
-def _caption(rows: Sequence[Row], states: Mapping[str, StateNote]) -> Text | None:
-    """Return what the reader must know about the rows: stand-ins, and why Runs failed."""
+def _caption(
+    rows: Sequence[Row], states: Mapping[str, StateNote], doubts: Mapping[str, str]
+) -> Text | None:
+    """Return what the reader must know about the rows: stand-ins, doubts, why Runs failed."""
     lines = []
+    if doubts:
+        worst = ", ! an invalid one" if any("!" in mark for mark in doubts.values()) else ""
+        lines.append(f"doubts: Findings that put a number in doubt{worst}; see volbench check")
     if any(latency(row, statistic).is_completion for row in rows for statistic in _STATISTICS):
         lines.append("* completion latency; the tool told no total latency")
     for run_id, note in states.items():

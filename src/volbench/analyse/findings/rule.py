@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from volbench.analyse.findings.seen import rate_per_s
+from volbench.analyse.steady import Steadiness, judge_steady
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Phase
@@ -20,6 +22,15 @@ class Context:
     """
 
     views: tuple[RunView, ...]
+    _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
+
+    def steadiness(self, view: RunView, direction: str) -> Steadiness:
+        """Return whether the IOPS of one direction of a Run are steady, judged once."""
+        key = view.run.id, direction
+        if key not in self._steady:
+            t_s, iops = rate_per_s(view, "iops", direction=direction)
+            self._steady[key] = judge_steady(t_s, iops)
+        return self._steady[key]
 
 
 @dataclass(frozen=True)

@@ -48,17 +48,31 @@ def total(view: RunView, column: str, *, direction: str | None = None) -> float:
     return math.fsum(values) if values else math.nan
 
 
+def directions(view: RunView) -> list[str]:
+    """Return the directions in which data moved, in the order of the summary."""
+    return list(dict.fromkeys(told.direction for told in told_by_tool(view)))
+
+
 def runtime_s(view: RunView) -> float:
     """Return how long I/O went on; NaN when the tool told nothing."""
     return max((told["runtime_s"] for told in told_by_tool(view)), default=math.nan)
 
 
-def rate_per_s(view: RunView, column: str) -> tuple[Floats, Floats]:
-    """Return time (end of each interval) and a rate, all directions and sections added.
+def rate_per_s(
+    view: RunView, column: str, *, direction: str | None = None
+) -> tuple[Floats, Floats]:
+    """Return time (end of each interval) and a rate, all sections added.
 
     Only times at which every direction and section has a row are kept: fio may lose the last one.
+
+    Args:
+        view: the Run.
+        column: of the series, such as ``iops``.
+        direction: all of them added when None.
     """
     series = view.series.dropna(subset=[column])
+    if direction is not None:
+        series = series[series["direction"] == direction]
     lines = series[["group", "direction"]].drop_duplicates().shape[0]
     by_time = series.groupby("t_s")[column].agg(["sum", "count"])
     whole = by_time[by_time["count"] == lines]

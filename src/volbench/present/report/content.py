@@ -38,7 +38,8 @@ class ReportContent:
         title: of the page.
         campaign: the plan.
         states: run id to where it stands; a Run without one was planned and never ran.
-        frames: frame name to frame; ``summary`` is shown, and offered for download.
+        frames: frame name to frame; ``summary`` is shown, and offered for download;
+            ``findings`` stand beside the numbers they put in doubt.
         host: label to fact.
         volumes: label to fact, for each volume.
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.

@@ -21,6 +21,7 @@ from volbench.present.cells import printable, records
 from volbench.present.export import export_frame
 from volbench.present.outcome import note_of, unfinished
 from volbench.present.report.content import ReportContent
+from volbench.present.report.doubts import invalid_runs, told_by_rule, verdict
 from volbench.present.report.results import results
 from volbench.present.report.summary import (
     against_limits,
@@ -51,6 +52,7 @@ def render_report(content: ReportContent) -> str:
     script = _asset(loader, environment, "report.js")
     summary = content.frames.get("summary", pd.DataFrame())
     rows = records(summary)
+    findings = records(content.frames.get("findings", pd.DataFrame()))
     found = outcomes(rows)
     return environment.get_template("report.html.j2").render(
         content=content,
@@ -58,11 +60,13 @@ def render_report(content: ReportContent) -> str:
         script=Markup(script),  # noqa: S704 - shipped with the package
         script_hash=_digest(script),
         ran=what_ran(content, rows),
-        key_numbers=key_numbers(found),
+        key_numbers=key_numbers(found, invalid=invalid_runs(findings)),
         cautions=cautions(found),
         declared=declared(found),
         limits=against_limits(found),
-        results=results(rows),
+        results=results(rows, findings),
+        doubts=told_by_rule(findings),
+        doubted=verdict(findings),
         failures=unfinished(content.campaign, content.states),
         states={run.id: note_of(run, content.states).state for run in content.campaign.runs},
         finished=RunState.FINISHED,

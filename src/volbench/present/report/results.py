@@ -16,6 +16,7 @@ from volbench.present.cells import (
     pattern,
     text,
 )
+from volbench.present.report.doubts import Badge, badges_of, by_run
 from volbench.units import format_count, format_latency, format_rate, format_size
 
 STATISTICS: Mapping[str, str] = {
@@ -55,11 +56,13 @@ class Cell:
         text: for people.
         title: the exact value with its unit; empty for text.
         value: to sort by, a number in full precision or text; empty when not told.
+        badges: what puts the row in doubt; in its first cell only.
     """
 
     text: str
     title: str = ""
     value: str = ""
+    badges: tuple[Badge, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,20 @@ class Results:
     completion_only: bool
 
 
-def results(rows: Sequence[Row]) -> Results:
-    """Return the results table of all rows of the summary, in their order."""
+def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Results:
+    """Return the results table of all rows of the summary, in their order.
+
+    Args:
+        rows: of the summary frame.
+        findings: rows of the findings frame.
+    """
     extra = [name for name in ("host", "profile", "phase", "repeat") if _differs(rows, name)]
     if any(number(row, "numjobs") != 1 for row in rows):
         extra.append("numjobs")
+    doubts = by_run(findings)
     return Results(
         headings=(*_headings(extra),),
-        rows=tuple(tuple(_cells(row, extra)) for row in rows),
+        rows=tuple(tuple(_cells(row, extra, badges_of(doubts, row))) for row in rows),
         completion_only=any(
             latency(row, name).is_completion for row in rows for name in STATISTICS
         ),
@@ -106,10 +115,10 @@ def _headings(extra: Sequence[str]) -> list[Heading]:
     ]
 
 
-def _cells(row: Row, extra: Sequence[str]) -> list[Cell]:
+def _cells(row: Row, extra: Sequence[str], badges: tuple[Badge, ...]) -> list[Cell]:
     """Return the cells of one row."""
     return [
-        Cell(job_label(row), title=text(row, "run"), value=job_label(row)),
+        Cell(job_label(row), title=text(row, "run"), value=job_label(row), badges=badges),
         *(_word(row, name) for name in extra),
         Cell(
             text(row, "role", missing=MISSING), title=text(row, "volume"), value=text(row, "role")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from volbench.model.profile import Phase
@@ -48,6 +48,7 @@ class Outcome:
     limit_iops: float
     limit_bw_bytes_per_s: float
     repeats: int
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         limit_iops=number(first, "limit_iops"),
         limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
         repeats=len(runs),
+        runs=tuple(text(rows[0], "run") for rows in runs),
     )
 
 
@@ -147,10 +149,17 @@ def _plural_state(state: RunState, count: int) -> str:
     return words.replace("was ", "were ", 1) if count > 1 else words
 
 
-def key_numbers(found: Sequence[Outcome]) -> list[KeyNumber]:
-    """Return the greatest rates and the least tail latency, of direct I/O where there is any."""
-    direct = [outcome for outcome in found if outcome.direct]
-    chosen = direct or list(found)
+def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> list[KeyNumber]:
+    """Return the greatest rates and the least tail latency, of direct I/O where there is any.
+
+    Args:
+        found: the outcomes.
+        invalid: Runs whose numbers do not measure what they claim to; passed over while there are
+            others.
+    """
+    valid = [outcome for outcome in found if not {*invalid}.intersection(outcome.runs)] or found
+    direct = [outcome for outcome in valid if outcome.direct]
+    chosen = direct or list(valid)
     kind = "direct I/O" if direct else "through the page cache"
     measures: tuple[tuple[str, Callable[[Outcome], float], Callable[[float], str], int], ...] = (
         ("Highest IOPS", lambda outcome: outcome.iops, format_count, 1),

@@ -1,0 +1,91 @@
+"""Rules on how the rate moved over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    Until,
+    a_run,
+    a_view,
+    found,
+    series_rows,
+    told,
+)
+from volbench.analyse.view import RunView
+from volbench.model.finding import Severity
+from volbench.model.run import Run
+
+
+def over_time(rates: Sequence[float], run: Run | None = None) -> RunView:
+    """Return a Run of a row a second with these IOPS."""
+    run = run or a_run()
+    seconds, ios = len(rates), int(sum(rates))
+    row = told(
+        run,
+        runtime_s=float(seconds),
+        total_ios=ios,
+        io_bytes=ios * BLOCK,
+        iops=ios / seconds,
+        bw_bytes_per_s=ios * BLOCK / seconds,
+        lat_mean_s=16 * seconds / ios,
+    )
+    return a_view(run, summary=[row], series=series_rows(run, rates), device=[])
+
+
+def restless(seconds: int, *, spread: float, seed: int = 1) -> list[float]:
+    """Return a level of 1,000 with noise."""
+    noise = np.random.default_rng(seed).normal(0, spread, seconds)
+    return [float(1000 * (1 + one)) for one in noise]
+
+
+def test_a_step_is_told_with_its_levels() -> None:
+    """From 3,000 to 1,000 after two minutes."""
+    rates = [3000.0 * one / 1000 for one in restless(120, spread=0.01)]
+    (one,) = found(over_time(rates + restless(180, spread=0.01, seed=2)), rule="not-steady")
+    assert one.severity is Severity.WARNING
+    assert one.evidence["verdict"] == "stepped"
+    assert "2m 00s" in one.message
+    assert one.direction == "write"
+
+
+def test_a_drift_is_told_with_its_way() -> None:
+    """A third less at the end than at the start."""
+    rates = [one * (1 - 0.33 * t / 600) for t, one in enumerate(restless(600, spread=0.01))]
+    (one,) = found(over_time(rates), rule="not-steady")
+    assert one.evidence["verdict"] == "drifting"
+    assert "downwards" in one.message
+
+
+@pytest.mark.parametrize("seconds", [30, 300])
+def test_a_steady_rate(seconds: int) -> None:
+    """One per cent of noise is steady."""
+    assert found(over_time(restless(seconds, spread=0.01)), rule="not-steady") == []
+
+
+def test_a_short_run_is_not_judged() -> None:
+    """A step within ten seconds proves nothing."""
+    assert found(over_time([3000.0] * 5 + [1000.0] * 5), rule="not-steady") == []
+
+
+def test_a_paced_job_is_not_judged() -> None:
+    """A rate that was asked for is not the volume's."""
+    rates = [3000.0] * 120 + [1000.0] * 180
+    assert found(over_time(rates, a_run({"rate_iops": "3000"})), rule="not-steady") == []
+
+
+def test_a_deadline_without_a_steady_rate() -> None:
+    """A job with until: steady that ran for all of its time is judged by its last window."""
+    run = a_run({"runtime": "300s"}, until=Until(window_s=120, block_s=10))
+    falling = [1000.0 - 2 * t for t in range(300)]
+    (one,) = found(over_time(falling, run), rule="not-steady")
+    assert "until steady" in one.message
+    assert one.from_s == pytest.approx(180)
+    late = [3000.0] * 100 + restless(200, spread=0.01)
+    assert found(over_time(late, run), rule="not-steady") == []
+    early = a_run({"runtime": "900s"}, until=Until(window_s=120, block_s=10))
+    assert found(over_time(falling, early), rule="not-steady") == []
