@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from volbench.analyse.findings.asked import asked_of, is_buffered
+from volbench.analyse.asked import asked_of, is_buffered
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import device_rows, runtime_s, total, within_run
 from volbench.analyse.findings.words import percent
+from volbench.analyse.seen import device_rows, runtime_s, total, within_run
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.target import VolumeKind

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.findings.rule import Context, Rule, Window
-from volbench.analyse.findings.seen import host_rows
+from volbench.analyse.seen import host_rows
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 

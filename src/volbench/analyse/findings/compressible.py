@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import Asked, asked_of
+from volbench.analyse.asked import Asked, asked_of
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import told_by_tool
 from volbench.analyse.findings.words import amount
+from volbench.analyse.seen import told_by_tool
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Tool

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import host_rows, runtime_s, told_by_tool, within_run
+from volbench.analyse.seen import host_rows, runtime_s, told_by_tool, within_run
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from volbench.analyse.findings.asked import is_buffered
+from volbench.analyse.asked import is_buffered
 from volbench.analyse.findings.rule import Context, Rule, Window
-from volbench.analyse.findings.seen import (
+from volbench.analyse.findings.words import percent
+from volbench.analyse.seen import (
     bytes_until_end,
     device_rows,
     rate_per_s,
     runtime_s,
     total,
 )
-from volbench.analyse.findings.words import percent
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_count, format_duration, format_rate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Context, Rule, Window
-from volbench.analyse.findings.seen import device_rows, told_by_tool
+from volbench.analyse.seen import device_rows, told_by_tool
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import asked_of, is_buffered
+from volbench.analyse.asked import asked_of, is_buffered
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import bytes_until_end, device_rows, runtime_s, total
 from volbench.analyse.findings.words import amount, percent
+from volbench.analyse.seen import bytes_until_end, device_rows, runtime_s, total
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_count, format_rate

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import asked_of
+from volbench.analyse.asked import asked_of
 from volbench.analyse.findings.rule import Context, Rule, Window
-from volbench.analyse.findings.seen import directions, rate_per_s, runtime_s
 from volbench.analyse.findings.words import percent
+from volbench.analyse.seen import directions, rate_per_s, runtime_s
 from volbench.analyse.steady import State, Steadiness, judge_steady
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from volbench.analyse.findings.asked import Asked, asked_of
+from volbench.analyse.asked import Asked, asked_of
 from volbench.analyse.findings.rule import Context, Rule
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import asked_of, is_buffered
+from volbench.analyse.asked import asked_of, is_buffered
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import (
+from volbench.analyse.findings.words import amount, percent, tool_name
+from volbench.analyse.seen import (
     bytes_until_end,
     device_rows,
     host_rows,
@@ -15,7 +16,6 @@ from volbench.analyse.findings.seen import (
     told_by_tool,
     total,
 )
-from volbench.analyse.findings.words import amount, percent, tool_name
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_duration, format_rate

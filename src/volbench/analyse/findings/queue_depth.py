@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import SYNCHRONOUS, Asked, asked_of
+from volbench.analyse.asked import SYNCHRONOUS, Asked, asked_of
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import Told, runtime_s, told_by_tool
+from volbench.analyse.seen import Told, runtime_s, told_by_tool
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Tool

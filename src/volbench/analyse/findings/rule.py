@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from volbench.analyse.findings.seen import rate_per_s
+from volbench.analyse.seen import rate_per_s
 from volbench.analyse.steady import Steadiness, judge_steady
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import Asked, asked_of
+from volbench.analyse.asked import Asked, asked_of
 from volbench.analyse.findings.rule import Context, Rule
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

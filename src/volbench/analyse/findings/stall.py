@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import asked_of
+from volbench.analyse.asked import asked_of
 from volbench.analyse.findings.rule import Context, Rule, Window
-from volbench.analyse.findings.seen import quiet_spans, rate_per_s, told_by_tool, total
+from volbench.analyse.seen import quiet_spans, rate_per_s, told_by_tool, total
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_duration, format_latency

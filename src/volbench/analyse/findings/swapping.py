@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import host_rows, runtime_s, within_run
+from volbench.analyse.seen import host_rows, runtime_s, within_run
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_rate

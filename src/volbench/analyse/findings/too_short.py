@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.asked import asked_of
+from volbench.analyse.asked import asked_of
 from volbench.analyse.findings.rule import Context, Rule
-from volbench.analyse.findings.seen import runtime_s, total
 from volbench.analyse.findings.words import several
+from volbench.analyse.seen import runtime_s, total
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_duration
