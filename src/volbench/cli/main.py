@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "export": "Write a frame of a campaign as csv, json, parquet or xlsx.",
     "plot": "Draw a chart of a campaign.",
     "report": "Write the report of a campaign: one HTML file.",
+    "lab": "Simulate volumes whose truth is known, to try things on.",
 }
 """Verb to its short help. The verbs' modules are imported only when they are called."""
 

@@ -228,16 +228,16 @@ def scenario_names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml")))
 
 
-def read_scenario(name_or_path: str) -> Scenario:
-    """Return a scenario: a bundled one by its name, or a file.
+def scenario_text(name_or_path: str) -> tuple[str, str]:
+    """Return text and displayed path of a scenario: a bundled one by its name, or a file.
 
     Raises:
-        InputError: there is neither, or the file can't be read or is wrong.
+        InputError: there is neither, or the file can't be read.
     """
     names = scenario_names()
     if name_or_path in names:
         bundled = files("volbench.lab") / "scenarios" / f"{name_or_path}.yaml"
-        return load_scenario(bundled.read_text("utf-8"), path=f"{name_or_path}.yaml")
+        return bundled.read_text("utf-8"), f"{name_or_path}.yaml"
     path = Path(name_or_path)
     if not path.is_file():
         near = nearest(name_or_path, list(names))
@@ -248,8 +248,18 @@ def read_scenario(name_or_path: str) -> Scenario:
         )
     try:
         with path.open(encoding="utf-8") as stream:
-            return load_scenario(stream.read(_FILE_LIMIT), path=str(path))
+            return stream.read(_FILE_LIMIT), str(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path} can't be read: {error}", hint="a scenario is a YAML file in UTF-8"
         ) from error
+
+
+def read_scenario(name_or_path: str) -> Scenario:
+    """Return a scenario: a bundled one by its name, or a file.
+
+    Raises:
+        InputError: there is neither, or the file can't be read or is wrong.
+    """
+    text, path = scenario_text(name_or_path)
+    return load_scenario(text, path=path)
