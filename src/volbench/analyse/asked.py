@@ -16,7 +16,8 @@ SYNCHRONOUS = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", 
 """Engines that wait for each I/O, so that their queue depth is 1 whatever iodepth says."""
 
 _WITHOUT_VOLUME = frozenset({"null", "cpuio", "net", "netsplice", "filecreate", "filedelete"})
-_PAUSES = ("thinktime", "rate", "rate_iops", "rate_min", "rate_iops_min", "latency_target")
+_PAUSES = ("thinktime", "latency_target")
+_RATES = ("rate", "rate_iops")
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
 
 
@@ -107,6 +108,11 @@ class Asked:
     @property
     def is_paced(self) -> bool:
         """Whether it was asked to be slower than it could be."""
+        return self.pauses or any(self.is_on(name) for name in _RATES)
+
+    @property
+    def pauses(self) -> bool:
+        """Whether it was asked to stop now and then, or to change its depth."""
         return any(self.is_on(name) for name in _PAUSES)
 
     @property

@@ -9,7 +9,6 @@ import pytest
 from tests.analyse.findings.conftest import (
     BLOCK,
     IOPS,
-    SECONDS,
     VolumeKind,
     a_run,
     a_view,
@@ -203,14 +202,16 @@ def test_many_stalls_are_counted_and_the_longest_told() -> None:
     assert all("one of 10" in one.message for one in findings)
 
 
-@pytest.mark.parametrize(
-    ("options", "iops"), [({}, IOPS), ({"rate_iops": "1"}, 500.0), ({"thinktime": "2000000"}, 500)]
-)
-def test_no_stall(options: dict[str, str | None], iops: float) -> None:
-    """Steady Runs have none, and pauses that were asked for are none."""
-    run = a_run(options)
-    rates = [iops] * SECONDS if not options else [iops, 0.0, 0.0] * 20
-    assert found(a_view(run, series=series_rows(run, rates)), rule="stall") == []
+def test_no_stall() -> None:
+    """A steady Run has none."""
+    assert found(a_view(), rule="stall") == []
+
+
+def test_a_pause_that_was_asked_for_is_a_note() -> None:
+    """The chart shows nothing for two seconds in three, as the job wanted."""
+    run = a_run({"thinktime": "2000000"})
+    findings = found(a_view(run, series=series_rows(run, [IOPS, 0.0, 0.0] * 20)), rule="stall")
+    assert {one.severity for one in findings} == {Severity.NOTE}
 
 
 def test_a_slow_volume_does_not_stall() -> None:
@@ -239,3 +240,11 @@ def test_a_long_io_alone_is_a_stall() -> None:
     assert one.evidence["stall_s"] == 3
     deep = a_run()
     assert found(a_view(deep, summary=[told(deep, lat_max_s=3.0)]), rule="stall") == []
+
+
+@pytest.mark.parametrize(("bad", "count"), [(3, 1), (0, 0), (None, 0)])
+def test_lines_that_the_series_leaves_out(bad: int | None, count: int) -> None:
+    """They are counted; none, and no logs at all, are no doubt."""
+    run = a_run()
+    findings = found(a_view(run, summary=[told(run, bad_log_rows=bad)]), rule="bad-log-rows")
+    assert [one.evidence["bad_log_rows"] for one in findings] == [bad] * count

@@ -72,10 +72,11 @@ def test_a_short_run_is_not_judged() -> None:
     assert found(over_time([3000.0] * 5 + [1000.0] * 5), rule="not-steady") == []
 
 
-def test_a_paced_job_is_not_judged() -> None:
-    """A rate that was asked for is not the volume's."""
+@pytest.mark.parametrize(("option", "count"), [("thinktime", 0), ("rate_iops", 1)])
+def test_a_pausing_job_is_not_judged(option: str, count: int) -> None:
+    """Pauses that were asked for are not the volume's; a rate that it could not keep is."""
     rates = [3000.0] * 120 + [1000.0] * 180
-    assert found(over_time(rates, a_run({"rate_iops": "3000"})), rule="not-steady") == []
+    assert len(found(over_time(rates, a_run({option: "3000"})), rule="not-steady")) == count
 
 
 def test_a_deadline_without_a_steady_rate() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from volbench.analyse.findings import (
+    bad_log_rows,
     busy_device,
     clock_jumped,
     compressible,
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     file_not_device.RULE,
     io_errors.RULE,
     clock_jumped.RULE,
+    bad_log_rows.RULE,
 )
 """Every rule, in the order in which Findings are told."""
 

@@ -21,7 +21,7 @@ _AT_DEADLINE = 0.95
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each direction that was long enough to be judged and is not steady."""
-    if any(asked.is_paced for asked in asked_of(view.run)):
+    if any(asked.pauses for asked in asked_of(view.run)):
         return
     for direction in directions(view):
         if view.run.until is not None:
@@ -115,8 +115,9 @@ RULE = Rule(
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the Run within"
         " 10 % of the median. Runs of less than 20 s are not judged. A series that is only"
-        " restless is a note, from 60 s on. Jobs with `until: steady` are judged by their last"
-        " window, when they ran into their deadline."
+        " restless is a note, from 60 s on. Jobs with `thinktime` or `latency_target` are left"
+        " out. Jobs with `until: steady` are judged by their last window, when they ran into their"
+        " deadline."
     ),
     why=(
         "The mean of a rate that moves depends on how long one looks. Another runtime gives another"

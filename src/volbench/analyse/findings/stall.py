@@ -21,8 +21,9 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield each time in which nothing completed; the longest few when there are many."""
     del context
     mean_iops = total(view, "iops")
-    if any(asked.is_paced for asked in asked_of(view.run)) or not mean_iops > 0:
+    if not mean_iops > 0:
         return
+    paused = any(asked.pauses for asked in asked_of(view.run))
     least_s = max(_LEAST_S, _EXPECTED_IOS / mean_iops)
     t_s, iops = rate_per_s(view, "iops")
     spans = [
@@ -33,13 +34,15 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     longest = sorted(spans, key=lambda span: span[0] - span[1])[:_TOLD]
     for start, end in sorted(longest):
         more = f" It is one of {len(spans)} such times." if len(spans) > 1 else ""
+        more += " The job was asked to pause (thinktime or latency_target)." if paused else ""
         yield RULE.finding(
             view,
             f"No I/O completed for {format_duration(end - start)}.{more}",
             {"stall_s": end - start, "stalls": float(len(spans)), "mean_iops": mean_iops},
             window=Window(start, end),
+            severity=Severity.NOTE if paused else None,
         )
-    if not spans:
+    if not spans and not paused:
         yield from _between_samples(view, least_s=least_s)
 
 
@@ -66,8 +69,8 @@ RULE = Rule(
     looks_at=(
         "The series: intervals in which nothing completed, joined, that last at least 1 s and as"
         " long as ten I/Os take on average. With one I/O in flight also the longest latency. Jobs"
-        " that pace themselves (rate, thinktime, latency_target) are left out. The five longest"
-        " are told."
+        " that were asked to pause (thinktime, latency_target) get a note. The five longest are"
+        " told."
     ),
     why=(
         "A stall hangs everything that uses the volume, and means and most percentiles hide it."
