@@ -2,12 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 
+from volbench.analyse.explain import Explanation, explain
+from volbench.analyse.seen import directions, rate_per_s
+from volbench.analyse.snia import Snia, snia_rounds
+from volbench.analyse.steady import Steadiness, judge_steady
 from volbench.analyse.view import RunView
 
+Row = dict[str, object]
 
-def verdict_rows(views: Iterable[RunView]) -> Sequence[Mapping[str, object]]:
+_IDENTITY = (
+    "campaign",
+    "run",
+    "host",
+    "profile",
+    "job",
+    "group",
+    "role",
+    "volume",
+    "repeat",
+    "phase",
+)
+
+
+def verdict_rows(views: Iterable[RunView]) -> Sequence[Row]:
     """Return a row for each finished Run and direction that has a series."""
-    del views
-    return ()
+    known = tuple(view for view in views if view.is_finished)
+    return [
+        row
+        for view in known
+        for direction in directions(view)
+        for row in _rows(view, direction, known)
+    ]
+
+
+def _rows(view: RunView, direction: str, others: Sequence[RunView]) -> Sequence[Row]:
+    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    if not len(t_s):
+        return ()
+    told = view.summary.iloc[0]
+    identity: Row = {name: told[name] for name in _IDENTITY}
+    identity["group"] = view.run.job
+    identity["repeat"] = view.run.repeat
+    return (
+        {
+            **identity,
+            "direction": direction,
+            **_steadiness(judge_steady(t_s, iops)),
+            **_snia(snia_rounds(t_s, iops)),
+            **_explained(explain(view, direction, others=others)),
+        },
+    )
+
+
+def _steadiness(judged: Steadiness) -> Row:
+    return {
+        "verdict": judged.state.value,
+        "from_s": judged.from_s,
+        "to_s": judged.to_s,
+        "block_s": judged.block_s,
+        "blocks": judged.blocks,
+        "iops": judged.median,
+        "spread_percent": _percent(judged.spread),
+        "drift_percent": _percent(judged.drift),
+        "drift_bound_percent": _percent(judged.drift_bound),
+        "changes": len(judged.changes),
+    }
+
+
+def _snia(judged: Snia) -> Row:
+    told = math.isfinite(judged.range_ratio)
+    return {
+        "snia_steady": judged.steady if told else None,
+        "snia_round": judged.at_round,
+        "snia_range_percent": _percent(judged.range_ratio),
+        "snia_slope_percent": _percent(judged.slope_ratio),
+    }
+
+
+def _explained(explanations: Sequence[Explanation]) -> Row:
+    if not explanations:
+        return {"bound_by": None, "bound_at": None, "explanation": None}
+    return {
+        "bound_by": explanations[0].cause.value,
+        "bound_at": explanations[0].level,
+        "explanation": " | ".join(one.text for one in explanations),
+    }
+
+
+def _percent(share: float) -> float | None:
+    return 100 * share if math.isfinite(share) else None

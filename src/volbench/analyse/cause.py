@@ -1,0 +1,73 @@
+"""The causes that volbench tells apart, and an explanation with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """What held a rate, or changed it."""
+
+    IOPS_CAP = "iops-cap"
+    BANDWIDTH_CAP = "bandwidth-cap"
+    CREDITS = "credits"
+    CACHE_FULL = "cache-full"
+    WRITE_CLIFF = "write-cliff"
+    NEIGHBOUR = "neighbour"
+    WARMING = "warming"
+    STALL = "stall"
+    CPU = "cpu"
+    LATENCY = "latency"
+    UNKNOWN = "unknown"
+
+
+WORDS: Mapping[Cause, str] = {
+    Cause.IOPS_CAP: "capped in IOPS",
+    Cause.BANDWIDTH_CAP: "capped in bandwidth",
+    Cause.CREDITS: "burst credits ran out",
+    Cause.CACHE_FULL: "a write-back cache filled up",
+    Cause.WRITE_CLIFF: "the drive ran out of fresh flash",
+    Cause.NEIGHBOUR: "somebody else took from it for a while",
+    Cause.WARMING: "blocks got warm",
+    Cause.STALL: "nothing completed for a while",
+    Cause.CPU: "bound by the CPU",
+    Cause.LATENCY: "bound by latency, not saturated",
+    Cause.UNKNOWN: "nothing that volbench knows explains it",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A cause with what speaks for it and against it.
+
+    Attributes:
+        cause: what it was.
+        direction: ``read``, ``write`` or ``trim``.
+        from_s: begin of the time it explains, since I/O began.
+        to_s: end of that time.
+        level: what it held: bytes a second for a bandwidth cap, else IOPS.
+        speaks_for: observations with their numbers.
+        speaks_against: the same; also what was not looked at.
+        evidence: name with its unit to number.
+    """
+
+    cause: Cause
+    direction: str
+    from_s: float
+    to_s: float
+    level: float
+    speaks_for: tuple[str, ...] = ()
+    speaks_against: tuple[str, ...] = ()
+    evidence: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The explanation in one line."""
+        parts = [f"{self.direction}s: {WORDS[self.cause]}"]
+        if self.speaks_for:
+            parts.append("for: " + ", ".join(self.speaks_for))
+        if self.speaks_against:
+            parts.append("against: " + ", ".join(self.speaks_against))
+        return "; ".join(parts)

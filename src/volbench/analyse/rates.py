@@ -1,0 +1,138 @@
+"""The rates of one direction of a Run over time: a view in, arrays and what was asked out.
+
+A buffered Run is judged by the device's rates, where there are any: fio's own are those of memory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from volbench.analyse.asked import Asked, asked_of, is_buffered
+from volbench.analyse.changes import Change, Floats, Plateau, find_changes, plateaus
+from volbench.analyse.seen import (
+    device_rows,
+    rate_per_s,
+    runtime_s,
+    told_by_tool,
+    within_run,
+)
+from volbench.analyse.view import RunView
+
+_LEAST = 5
+
+
+@dataclass(frozen=True)
+class Rates:
+    """One direction of a Run, interval by interval.
+
+    Attributes:
+        direction: ``read``, ``write`` or ``trim``.
+        t_s: end of each interval.
+        iops: of each interval.
+        bw_bytes_per_s: of each interval.
+        at_device: whether these are the device's rates, because the Run was buffered.
+        changes: jumps of `iops`.
+        plateaus: stretches between them.
+        depth: I/Os that the Run keeps in flight in this direction at most.
+        lat_mean_s: of the whole Run, as fio saw it; NaN when not told.
+        lat_min_s: the same, of the fastest I/O.
+        lat_low_s: percentile 1 of it; NaN without percentiles.
+    """
+
+    direction: str
+    t_s: Floats
+    iops: Floats
+    bw_bytes_per_s: Floats
+    at_device: bool
+    changes: tuple[Change, ...]
+    plateaus: tuple[Plateau, ...]
+    depth: int
+    lat_mean_s: float
+    lat_min_s: float
+    lat_low_s: float
+
+    @property
+    def last(self) -> Plateau:
+        """The level at which the Run ended."""
+        return self.plateaus[-1]
+
+    @property
+    def interval_s(self) -> float:
+        """Length of an interval."""
+        return float(np.median(np.diff(self.t_s)))
+
+    def bandwidth_of(self, plateau: Plateau) -> float:
+        """Return the median bandwidth of a stretch."""
+        inside = (self.t_s > plateau.from_s) & (self.t_s <= plateau.to_s)
+        return float(np.median(self.bw_bytes_per_s[inside]))
+
+
+def rates_of(view: RunView, direction: str) -> Rates | None:
+    """Return the rates of one direction; None when there are too few intervals to say anything."""
+    at_device = is_buffered(view.run)
+    found = _of_device(view, direction) if at_device else _of_fio(view, direction)
+    if found is None:
+        return None
+    t_s, iops, bandwidth = found
+    changes = find_changes(t_s, iops)
+    asked = [one for one in asked_of(view.run) if _moves(one, direction)]
+    mean_s, min_s, low_s = _latencies(view, direction)
+    return Rates(
+        direction=direction,
+        t_s=t_s,
+        iops=iops,
+        bw_bytes_per_s=bandwidth,
+        at_device=at_device,
+        changes=changes,
+        plateaus=plateaus(t_s, iops, changes=changes),
+        depth=sum(one.depth * one.clones for one in asked) or 1,
+        lat_mean_s=mean_s,
+        lat_min_s=min_s,
+        lat_low_s=low_s,
+    )
+
+
+def _moves(asked: Asked, direction: str) -> bool:
+    return {"read": asked.reads, "write": asked.writes}.get(direction, "trim" in asked.pattern)
+
+
+def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
+    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    at_s, bandwidth = rate_per_s(view, "bw_bytes_per_s", direction=direction)
+    common = np.intersect1d(t_s, at_s)
+    if len(common) < _LEAST:
+        return None
+    return common, iops[np.isin(t_s, common)], bandwidth[np.isin(at_s, common)]
+
+
+def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
+    """Return the device's rates while fio ran."""
+    if direction not in {"read", "write"}:
+        return None
+    rows = within_run(device_rows(view), runtime=runtime_s(view))
+    rows = rows.dropna(subset=[f"{direction}_iops"])
+    if len(rows) < _LEAST:
+        return None
+    columns = ("t_s", f"{direction}_iops", f"{direction}_bw_bytes_per_s")
+    t_s, iops, bandwidth = (rows[name].to_numpy(dtype=float) for name in columns)
+    return t_s, iops, bandwidth
+
+
+def _latencies(view: RunView, direction: str) -> tuple[float, float, float]:
+    """Return mean, least and percentile 1, of the section that did most."""
+    told = [row for row in told_by_tool(view) if row.direction == direction]
+    if not told:
+        return math.nan, math.nan, math.nan
+    main = max(told, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
+    mean_s, min_s = main["lat_mean_s"], main["lat_min_s"]
+    rows = view.percentiles
+    rows = rows[
+        (rows["direction"] == direction)
+        & (rows["group"] == main.section)
+        & np.isclose(rows["percentile"].astype(float), 1.0)
+    ]
+    low = rows.sort_values("latency", ascending=False)["value_s"]  # total latency before completion
+    return mean_s, min_s, float(low.iloc[0]) if len(low) else math.nan
