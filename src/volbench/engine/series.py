@@ -60,7 +60,7 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
         first += clones
         runtime_s = _runtime_s(output, section)
         recording = Recording(
-            interval_s=run.sample_s,
+            interval_s=_interval_s(run),
             fio_version=parse_version(output.tool_version),
             runtime_s=runtime_s,
             begun_by_s=_begun_by_s(output, runtime_s),
@@ -68,6 +68,11 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
         )
         reading = read_series(mine, recording)
         yield SectionSeries(section, [_row(point) for point in reading.points], reading.bad_rows)
+
+
+def _interval_s(run: Run) -> float:
+    """Return the width of fio's windows, which are whole milliseconds."""
+    return max(1, round(run.sample_s * 1000)) / 1000
 
 
 def _logs(folder: RunFolder) -> list[Log]:

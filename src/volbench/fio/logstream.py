@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 2 << 20
 LONGEST_LINE_BYTES = 128 << 10
 """More than a histogram of 1856 bins with 20 digits each."""
 NO_ROW = b"\0"
