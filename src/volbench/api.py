@@ -26,7 +26,7 @@ from volbench.store.journal import History, read_history
 from volbench.store.layout import Layout
 from volbench.store.tables import frame_of, read_table, table_of, write_table
 
-TABLES_VERSION = "2"
+TABLES_VERSION = "3"
 """Raised whenever rows are made differently, so that older tables are rebuilt."""
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
