@@ -229,6 +229,7 @@ class _Execution:
 
         major, minor = facts.major, facts.minor
         device = None if major is None or minor is None else (major, minor)
+        devices = (facts.device, *facts.beneath) if facts.device else ()
         return run_single(
             self._around.executor,
             run,
@@ -239,6 +240,7 @@ class _Execution:
                 self._around.listener,
                 self._around.stop,
                 device,
+                devices,
                 note_start,
             ),
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from volbench.engine.device import begun_utc_s, device_rows, read_samples
 from volbench.engine.series import read_section_series
-from volbench.engine.single import read_run_output, read_status
+from volbench.engine.single import read_facts, read_run_output, read_status
 from volbench.errors import OutputError
 from volbench.fio.histogram import bin_edges_ns
 from volbench.fio.merge import merge_clones
@@ -15,7 +16,7 @@ from volbench.model.profile import Tool
 from volbench.model.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 from volbench.model.run import Campaign, Run, RunState, Section
 from volbench.store.journal import History
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, RunFolder
 
 Row = dict[str, object]
 
@@ -68,6 +69,7 @@ def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
             if state is RunState.FINISHED:
                 raise
             rows.summary.append(_summary_row(campaign, outcome, run.sections[0]))
+            _add_device(rows, campaign, outcome, folder)
             continue
         _add_output(rows, campaign, outcome, output)
         if state is RunState.FINISHED:
@@ -75,6 +77,7 @@ def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
                 identity = _identity(campaign, run, series.section.name)
                 rows.series.extend({**identity, **row} for row in series.rows)
                 _tell_bad_rows(rows, identity, series.bad_row_count)
+        _add_device(rows, campaign, outcome, folder, output)
     return rows
 
 
@@ -96,6 +99,22 @@ def _add_output(rows: Rows, campaign: Campaign, outcome: Outcome, output: RunOut
                 rows.histogram.extend(_histogram_rows(identity, name, latency))
     if len(rows.summary) == before:
         rows.summary.append(_summary_row(campaign, outcome, outcome.run.sections[0]))
+
+
+def _add_device(
+    rows: Rows,
+    campaign: Campaign,
+    outcome: Outcome,
+    folder: RunFolder,
+    output: RunOutput | None = None,
+) -> None:
+    """Add what the host's own counters say of a Run; its device is the same for every section."""
+    run = outcome.run
+    identity = _identity(campaign, run, run.sections[0].name)
+    series = (row for row in rows.series if row["run"] == run.id)
+    begun = begun_utc_s(output, series, started_utc=outcome.started_utc)
+    found = device_rows(read_samples(folder), read_facts(folder), begun_utc_s=begun)
+    rows.device.extend({**identity, **row} for row in found)
 
 
 def _tell_bad_rows(rows: Rows, identity: Row, count: int) -> None:

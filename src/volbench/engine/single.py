@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from volbench.analyse.procfs import STARTED
 from volbench.engine.commands import Command, command_of, expected_of
 from volbench.engine.pulse import Pulse
+from volbench.engine.sampler import sampling
 from volbench.engine.stop import Stop
+from volbench.engine.tail import follow_tail
 from volbench.engine.watch import Ending, Watched, watch
 from volbench.errors import OutputError
 from volbench.execute.protocol import Executor, Process
@@ -51,12 +54,14 @@ class Watcher:
         listener: told about progress.
         stop: the user's wish.
         device: number of the block device beneath the volume, for live latency.
+        devices: kernel names of that device and of those beneath it, to sample.
         on_start: called with the process right after it was started.
     """
 
     listener: Listener
     stop: Stop
     device: tuple[int, int] | None = None
+    devices: tuple[str, ...] = ()
     on_start: Callable[[Process], None] = field(default=lambda _process: None)
 
 
@@ -85,20 +90,32 @@ def run_single(
     command = command_of(run, fio=fio, version=_tool_version(executor, run, fio=fio))
     for name, text in command.files.items():
         write_atomic(folder.path / name, text)
-    started_utc = utc_now()
-    process = executor.start(
-        command.argv, cwd=str(folder.path), stderr=str(folder.path / command.stderr)
-    )
-    watcher.on_start(process)
-    watched = watch(
-        process,
-        deadline_s=deadline_s,
-        stop=watcher.stop,
-        on_output=_teller(run, command, watcher, Pulse(executor, watcher.device)),
-    )
+    with sampling(
+        executor,
+        folder.samples,
+        watcher.devices,
+        interval_s=run.device_sample_s,
+        life_s=deadline_s,
+    ) as sampler:
+        started_utc = utc_now()
+        sampler.mark(STARTED)
+        process = executor.start(
+            command.argv, cwd=str(folder.path), stderr=str(folder.path / command.stderr)
+        )
+        watcher.on_start(process)
+        watched = watch(
+            process,
+            deadline_s=deadline_s,
+            stop=watcher.stop,
+            on_output=sampler.beside(
+                _teller(run, command, watcher, Pulse(executor, watcher.device))
+            ),
+        )
+        ended_utc = utc_now()
+        follow_tail(run, sampler, stop=watcher.stop, listener=watcher.listener)
     end = judge(run, folder, watched, version=command.version)
     _compress_logs(folder.path)
-    _write_status(folder, command, end, watched, started_utc=started_utc)
+    _write_status(folder, command, end, watched, span_utc=(started_utc, ended_utc))
     return end
 
 
@@ -199,7 +216,12 @@ def _compress_logs(folder: Path) -> None:
 
 
 def _write_status(
-    folder: RunFolder, command: Command, end: RunEnd, watched: Watched, *, started_utc: str
+    folder: RunFolder,
+    command: Command,
+    end: RunEnd,
+    watched: Watched,
+    *,
+    span_utc: tuple[str, str],
 ) -> None:
     content = {
         "format": STATUS_FORMAT,
@@ -207,8 +229,8 @@ def _write_status(
         "reason": end.reason,
         "exit_status": watched.exit_status,
         "ending": watched.ending,
-        "started_utc": started_utc,
-        "ended_utc": utc_now(),
+        "started_utc": span_utc[0],
+        "ended_utc": span_utc[1],
         "elapsed_s": round(watched.elapsed_s, 3),
         "argv": command.shown,
         "tool_version": command.version,

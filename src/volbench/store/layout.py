@@ -10,6 +10,7 @@ JOB_FILE = "job.fio"
 DD_OUTPUT = "dd.txt"
 DD_COMMAND = "command.txt"
 STDERR = "stderr"
+SAMPLES = "device.log"
 COMPRESSED = ".zst"
 
 
@@ -57,6 +58,11 @@ class RunFolder:
     def facts(self) -> Path:
         """The volume as it was right before the Run."""
         return self.path / "facts.json"
+
+    @property
+    def samples(self) -> Path:
+        """The host's own counters beside the Run, as its kernel tells them; compressed later."""
+        return self.path / SAMPLES
 
     @property
     def attempts(self) -> Path:

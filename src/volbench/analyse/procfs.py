@@ -1,0 +1,169 @@
+"""Samples of the kernel's counters as text in, numbers out.
+
+A log of samples is lines copied from /proc: ``T <UTC> <uptime>`` opens a sample, ``.`` closes it, a
+sample that was cut off counts for nothing. Lines with ``!`` are volbench's own marks. Meanings of
+the fields: Documentation/admin-guide/iostats.rst and proc.rst, accounting/psi.rst of Linux.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+STARTED = "started"
+"""Mark: the measured process was started; samples before it show the host at rest."""
+ENDED = "ended"
+"""Mark: the measured process had ended; samples after it show the write-back tail."""
+
+_DISK_FIELDS = 14
+_ERROR_FIELDS = 3
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Counters of one block device since it appeared; ticks are milliseconds.
+
+    Attributes:
+        busy_ticks: time with a request in flight.
+        queue_ticks: time of every request in flight, added up.
+    """
+
+    reads: int
+    read_sectors: int
+    read_ticks: int
+    writes: int
+    write_sectors: int
+    write_ticks: int
+    busy_ticks: int
+    queue_ticks: int
+
+
+@dataclass
+class Sample:
+    """What one look saw.
+
+    Attributes:
+        utc_s: seconds since the epoch, by the host's clock.
+        uptime_s: seconds since boot: a clock that nobody sets.
+        disks: counters by kernel name.
+        cpu: ticks by kind: user, nice, system, idle, iowait, irq, softirq, steal.
+        memory: bytes by the name in /proc/meminfo.
+        swapped_pages: in and out since boot; None when unknown.
+        pressure_us: microseconds of I/O pressure, by ``some`` and ``full``.
+        io_errors: failed requests by kernel name.
+        after_start: whether the measured process had been started.
+        after_end: whether it had ended.
+    """
+
+    utc_s: float
+    uptime_s: float
+    disks: dict[str, Disk] = field(default_factory=dict)
+    cpu: tuple[int, ...] = ()
+    memory: dict[str, int] = field(default_factory=dict)
+    swapped_pages: int | None = None
+    pressure_us: dict[str, int] = field(default_factory=dict)
+    io_errors: dict[str, int] = field(default_factory=dict)
+    after_start: bool = False
+    after_end: bool = False
+
+    @property
+    def unwritten_bytes(self) -> float:
+        """Return bytes that are in memory only; NaN when the host did not tell."""
+        if not {"Dirty", "Writeback"} <= self.memory.keys():
+            return math.nan
+        return float(self.memory["Dirty"] + self.memory["Writeback"])
+
+
+class SampleReader:
+    """Reads a log of samples as it grows.
+
+    Attributes:
+        page_bytes: size of a page of the host's memory.
+        marks: what volbench noted, in order.
+    """
+
+    def __init__(self) -> None:
+        self.page_bytes = 4096
+        self.marks: list[str] = []
+        self._open: Sample | None = None
+        self._rest = ""
+
+    def feed(self, text: str) -> list[Sample]:
+        """Return the samples that this text completes."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        return self.feed_lines(lines)
+
+    def feed_lines(self, lines: Iterable[str]) -> list[Sample]:
+        """Return the samples that these lines complete."""
+        whole = []
+        for line in lines:
+            words = line.split()
+            if not words:
+                continue
+            if words == ["."]:
+                whole += [] if self._open is None else [self._open]
+                self._open = None
+            elif words[0] == "!":
+                self.marks.append(" ".join(words[1:]))
+            elif words[0] == "volbench-samples":
+                self.page_bytes = _page_bytes(words)
+            elif words[0] == "T":
+                self._open = self._begin(words)
+            elif self._open is not None:
+                _take(self._open, words)
+        return whole
+
+    def _begin(self, words: list[str]) -> Sample | None:
+        try:
+            utc_s, uptime_s = float(words[1]), float(words[2])
+        except (IndexError, ValueError):
+            return None  # cut off in its first line
+        kinds = {mark.partition(" ")[0] for mark in self.marks}
+        return Sample(utc_s, uptime_s, after_start=STARTED in kinds, after_end=ENDED in kinds)
+
+
+def _page_bytes(words: list[str]) -> int:
+    told = dict(zip(words[2::2], words[3::2], strict=False)).get("page", "")
+    return int(told) if told.isdecimal() else 4096
+
+
+def _take(sample: Sample, words: list[str]) -> None:
+    """Add one line of the kernel to a sample; a line that is not of interest changes nothing."""
+    if len(words) >= _DISK_FIELDS and words[0].isdecimal():
+        _take_disk(sample, words)
+        return
+    name, numbers = words[0].rstrip(":"), [word for word in words[1:] if word.isdecimal()]
+    if name == "cpu":
+        sample.cpu = tuple(int(number) for number in numbers)
+    elif name in {"Dirty", "Writeback"} and numbers:
+        sample.memory[name] = int(numbers[0]) * 1024
+    elif name in {"pswpin", "pswpout"} and numbers:
+        sample.swapped_pages = (sample.swapped_pages or 0) + int(numbers[0])
+    elif name in {"some", "full"} and (total := _named(words).get("total", "")).isdecimal():
+        sample.pressure_us[name] = int(total)
+    elif name == "ioerr" and len(words) == _ERROR_FIELDS:
+        _take_errors(sample, words)
+
+
+def _take_disk(sample: Sample, words: list[str]) -> None:
+    counts = [int(word) for word in words[3:_DISK_FIELDS] if word.isdecimal()]
+    if len(counts) == _DISK_FIELDS - 3:
+        # Merges (fields 2 and 6) and what is in flight (field 9) are not used.
+        name = words[2].replace("/", "!")
+        sample.disks[name] = Disk(
+            *(counts[0], counts[2], counts[3]),
+            *(counts[4], counts[6], counts[7]),
+            *(counts[9], counts[10]),
+        )
+
+
+def _take_errors(sample: Sample, words: list[str]) -> None:
+    try:
+        sample.io_errors[words[1]] = int(words[2], 0)
+    except ValueError:
+        return  # not a number: nobody counts
+
+
+def _named(words: list[str]) -> Mapping[str, str]:
+    return dict(word.split("=", 1) for word in words if "=" in word)

@@ -1,0 +1,182 @@
+"""A Run's surroundings in, ``device.log`` out: the host's own counters, looked at beside the Run.
+
+One process on the target copies lines of /proc: Python where it is, else a POSIX shell. What it
+prints is kept as it is, with marks of when the measured process started and ended.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from volbench.analyse.procfs import Sample, SampleReader
+from volbench.errors import ArchiveError, TransportError
+from volbench.execute.protocol import Executor, Process
+
+FIRST_SAMPLE_S = 5.0
+"""How long each of the two programs is given to deliver its first sample."""
+
+_LAST_SAMPLE_S = 2.0
+_POLL_S = 0.02
+_LIFE_SLACK_S = 600.0
+"""How much longer than the Run's deadline the sampler lives when nobody ends it."""
+
+
+def sampler_commands(
+    executor: Executor, devices: Sequence[str], *, interval_s: float, life_s: float
+) -> list[list[str]]:
+    """Return what can be started to sample, the cheaper first.
+
+    Args:
+        executor: the machine.
+        devices: kernel names of the block devices to look at.
+        interval_s: seconds between samples.
+        life_s: seconds after which the process ends whatever happens.
+    """
+    source = files("volbench.engine")
+    arguments = [f"{interval_s:.2f}", f"{math.ceil(life_s)}", *devices]
+    commands = []
+    if (python := executor.which("python3")) is not None:
+        script = source.joinpath("sample.py").read_text(encoding="utf-8")
+        commands.append([python, "-I", "-S", "-c", script, *arguments])
+    if (shell := executor.which("sh")) is not None:
+        script = source.joinpath("sample.sh").read_text(encoding="utf-8")
+        commands.append([shell, "-c", script, "sample", *arguments])
+    return commands
+
+
+class Sampler:
+    """One sampling process and the log of what it printed.
+
+    Args:
+        log: where the samples go.
+        errors: where its standard error goes.
+
+    Attributes:
+        samples: every whole sample so far.
+        problem: why nothing more comes; empty while all is well.
+    """
+
+    def __init__(self, log: Path, errors: Path) -> None:
+        self.samples: list[Sample] = []
+        self.problem = ""
+        self._log = log
+        self._errors = errors
+        self._reader = SampleReader()
+        self._process: Process | None = None
+
+    def start(self, executor: Executor, commands: Sequence[Sequence[str]]) -> None:
+        """Start the first command that delivers a sample; `problem` tells when none does."""
+        self.problem = "neither python3 nor sh is there"
+        for argv in commands:
+            try:
+                self._process = executor.start(
+                    argv, cwd=str(self._log.parent), stderr=str(self._errors)
+                )
+            except TransportError as error:
+                self.problem = error.message
+                continue
+            if self._delivers():
+                self.problem = ""
+                return
+            self.stop()
+            said = (executor.read_text(str(self._errors)) or "").strip().rpartition("\n")[2]
+            self.problem = said or f"{argv[0]} printed no sample"
+
+    def _delivers(self) -> bool:
+        until = time.monotonic() + FIRST_SAMPLE_S
+        while not self.samples and time.monotonic() < until:
+            ended = self._process is None or self._process.wait(_POLL_S) is not None
+            self.collect()
+            if ended:
+                break
+        return bool(self.samples)
+
+    def collect(self) -> None:
+        """Keep what was printed since the last call."""
+        if self._process is None:
+            return
+        ended = self._process.poll() is not None
+        self._keep(self._process.read_output())
+        if ended:
+            self._process = None
+            self.problem = self.problem or "the sampler ended early"
+
+    def mark(self, text: str) -> None:
+        """Note an event between two samples."""
+        self.collect()
+        if self.samples:
+            self._keep(f"\n! {text}\n")
+
+    def beside(self, tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
+        """Return a listener of the measured process that also collects samples."""
+
+        def tell_and_collect(text: str, elapsed_s: float) -> None:
+            self.collect()
+            tell(text, elapsed_s)
+
+        return tell_and_collect
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """End the process, after one last sample unless it has to be at once."""
+        if self._process is None:
+            return
+        process = self._process
+        if not at_once:
+            process.signal(signal.SIGTERM)
+            process.wait(_LAST_SAMPLE_S)
+        process.signal(signal.SIGKILL)
+        process.wait(_LAST_SAMPLE_S)
+        self.collect()
+        self.problem = ""
+
+    def _keep(self, text: str) -> None:
+        if not text:
+            return
+        self.samples += self._reader.feed(text)
+        try:
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise ArchiveError(
+                f"{self._log} can't be written: {error.strerror}",
+                hint="check free space",
+                context={"path": str(self._log)},
+            ) from error
+
+
+@contextmanager
+def sampling(
+    executor: Executor,
+    log: Path,
+    devices: Sequence[str],
+    *,
+    interval_s: float,
+    life_s: float,
+) -> Iterator[Sampler]:
+    """Sample for the length of the block; nothing is left behind whatever happens in it.
+
+    Args:
+        executor: the machine.
+        log: file for the samples; its folder exists.
+        devices: kernel names of the block devices to look at.
+        interval_s: seconds between samples; 0 to leave it.
+        life_s: seconds the block may take at most.
+    """
+    sampler = Sampler(log, log.with_suffix(".stderr"))
+    if interval_s <= 0:
+        yield sampler
+        return
+    commands = sampler_commands(
+        executor, devices, interval_s=interval_s, life_s=life_s + _LIFE_SLACK_S
+    )
+    try:
+        sampler.start(executor, commands)
+        yield sampler
+    finally:
+        sampler.stop()

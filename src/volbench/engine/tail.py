@@ -1,0 +1,118 @@
+"""After a Run: its sampler goes on until what is left in memory has reached the device.
+
+A buffered write is done for the program when it is in memory. The kernel writes it within about
+35 s (vm.dirty_expire_centisecs and vm.dirty_writeback_centisecs, 30 s and 5 s unless the host is
+told otherwise; Documentation/admin-guide/sysctl/vm.rst of Linux), or sooner when much is waiting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from volbench.analyse.procfs import ENDED, Sample
+from volbench.engine.sampler import Sampler
+from volbench.engine.stop import Stop
+from volbench.fio.files import lays_out, section_writes
+from volbench.model.event import Listener, Notice
+from volbench.model.profile import Tool
+from volbench.model.run import Run
+from volbench.model.target import VolumeKind
+from volbench.units import format_size
+
+CAP_S = 120.0
+"""Longest a Run is followed."""
+
+QUIET_S = 40.0
+"""So long without a byte less the kernel does not hold back what it means to write."""
+
+SLACK_BYTES = 4 * 1024**2
+"""Bytes in memory that any host has more at one time than at another."""
+
+SLACK_SHARE = 0.05
+"""Share of what a Run left in memory that may stay: "about what it was before"."""
+
+_POLL_S = 0.1
+
+
+def follow_tail(run: Run, sampler: Sampler, *, stop: Stop, listener: Listener) -> None:
+    """Sample on until what a Run left in memory has settled, and note why the tail ended.
+
+    A Run that leaves nothing in memory, as one with ``direct=1``, is not held up: its last sample
+    is taken at once.
+
+    Args:
+        run: what ran.
+        sampler: still sampling, or not.
+        stop: ends the tail at once.
+        listener: told when there is a tail to wait for.
+    """
+    sampler.mark(ENDED)
+    why = "nothing was left in memory"
+    if may_leave_dirt(run) and not _is_settled(sampler.samples) and not stop.requested:
+        left = format_size(round(_grown_bytes(sampler.samples)))
+        listener(Notice(f"{run.id}: {left} are in memory only; watching the device write them"))
+        why = _wait(sampler, stop)
+    sampler.stop()
+    sampler.mark(f"tail {why}")
+
+
+def may_leave_dirt(run: Run) -> bool:
+    """Tell whether a Run writes through the host's page cache."""
+    if run.volume.kind is VolumeKind.NBD and run.tool is Tool.FIO:
+        return False
+    return lays_out(run) or any(
+        _writes_buffered(run, run.effective(section)) for section in run.sections
+    )
+
+
+def is_direct(options: Mapping[str, str]) -> bool:
+    """Tell whether a section goes around the page cache."""
+    flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
+    return options.get("direct", "0") == "1" or "direct" in flags
+
+
+def _writes_buffered(run: Run, options: Mapping[str, str]) -> bool:
+    if run.tool is Tool.DD:
+        return options.get("rw", "write") != "read" and not is_direct(options)
+    return section_writes(dict(options)) and not is_direct(options)
+
+
+def _wait(sampler: Sampler, stop: Stop) -> str:
+    """Collect samples until nothing more is to come; return why it ended."""
+    started = time.monotonic()
+    while not stop.requested:
+        if sampler.problem:
+            return f"cut off: {sampler.problem}"
+        if time.monotonic() - started >= CAP_S:
+            return f"cut off after {CAP_S:.0f} s"
+        time.sleep(_POLL_S)
+        sampler.collect()
+        if _is_settled(sampler.samples):
+            return "settled"
+        if _is_quiet(sampler.samples):
+            return f"unchanged for {QUIET_S:.0f} s"
+    return "cut off: stopped by the user"
+
+
+def _grown_bytes(samples: list[Sample]) -> float:
+    """Return how much more is in memory only than before the Run."""
+    return samples[-1].unwritten_bytes - samples[0].unwritten_bytes
+
+
+def _is_settled(samples: list[Sample]) -> bool:
+    """Tell whether about as much is in memory only as before; also when nobody knows."""
+    if not samples:
+        return True
+    peak = max(sample.unwritten_bytes for sample in samples) - samples[0].unwritten_bytes
+    return not _grown_bytes(samples) > max(SLACK_BYTES, SLACK_SHARE * peak)
+
+
+def _is_quiet(samples: list[Sample]) -> bool:
+    """Tell whether nothing was written for as long as the kernel would wait."""
+    tail = [sample for sample in samples if sample.after_end]
+    since = tail[-1].uptime_s - QUIET_S if tail else 0.0
+    if not tail or tail[0].uptime_s > since:
+        return False
+    recent = [sample.unwritten_bytes for sample in tail if sample.uptime_s >= since]
+    return recent[-1] >= recent[0] - SLACK_SHARE * recent[0]
