@@ -151,10 +151,12 @@ def test_above_the_declared_limit_for_a_while() -> None:
     """Fast until a cache was full: the first minute beats the limit, the mean does not."""
     run = a_run(limits=Limits(iops=1100))
     rates = [3000.0] * 10 + [0.0] * 20 + [1000.0] * 30
-    (one,) = found(a_view(run, series=series_rows(run, rates)), rule="host-cache")
-    assert one.from_s == 0
-    assert one.to_s is not None
-    assert 10 <= one.to_s <= 15
+    full, above = found(a_view(run, series=series_rows(run, rates)), rule="host-cache")
+    assert full.from_s == 10
+    assert "got full" in full.message
+    assert above.from_s == 0
+    assert above.to_s is not None
+    assert 10 <= above.to_s <= 15
 
 
 @pytest.mark.parametrize("limits", [Limits(iops=1000), Limits(iops=300, burst_iops=3000), Limits()])

@@ -8,13 +8,17 @@ from collections.abc import Iterable, Sequence
 from volbench.analyse.findings import (
     bad_log_rows,
     busy_device,
+    capped,
     clock_jumped,
+    cold_blocks,
     compressible,
     cpu_bound,
+    credits_ran_out,
     ended_early,
     file_not_device,
     host_cache,
     io_errors,
+    neighbour,
     never_written,
     not_steady,
     overlapping_jobs,
@@ -33,11 +37,15 @@ from volbench.model.finding import Finding, Severity
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
 RULES: tuple[Rule, ...] = (
+    cold_blocks.RULE,
     never_written.RULE,
     page_cache.RULE,
     smaller_than_memory.RULE,
     host_cache.RULE,
+    capped.RULE,
+    credits_ran_out.RULE,
     not_steady.RULE,
+    neighbour.RULE,
     stall.RULE,
     too_short.RULE,
     ended_early.RULE,

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from volbench.analyse.asked import is_buffered
-from volbench.analyse.findings.rule import Context, Rule, Window
+from volbench.analyse.cause import Cause
+from volbench.analyse.findings.rule import Context, Rule, Window, reasons
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import (
     bytes_until_end,
@@ -29,9 +30,18 @@ _SHARE_BENEATH = 0.5
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for rates above what is declared, and for a disk beneath that saw little."""
-    del context
     if is_buffered(view.run):
         return
+    for one in context.explanations(view):
+        if one.cause is Cause.CACHE_FULL:
+            yield RULE.finding(
+                view,
+                f"It was fast for {format_duration(one.from_s)} and then slow, as a write-back"
+                f" cache is that got full.{reasons(one)}",
+                one.evidence,
+                direction=one.direction,
+                window=Window(one.from_s, one.to_s),
+            )
     limits = view.run.limits
     most_iops = max(limits.iops or 0.0, limits.burst_iops or 0.0)
     most_bytes = max(limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volbench.analyse.asked import asked_of
+from volbench.analyse.cause import WORDS, Cause
 from volbench.analyse.findings.rule import Context, Rule, Window
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import directions, rate_per_s, runtime_s
@@ -17,6 +18,12 @@ from volbench.units import format_count, format_duration
 _LEAST_S = 20.0
 _NOISY_FROM_S = 60.0
 _AT_DEADLINE = 0.95
+_MOVES = frozenset(
+    {
+        *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.NEIGHBOUR),
+        *(Cause.WARMING, Cause.STALL),
+    }
+)
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
@@ -32,7 +39,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < _LEAST_S:
             continue
         if judged.state is not State.NOISY:
-            yield _finding(view, direction, judged)
+            yield _finding(view, direction, judged, known=_explained(view, direction, context))
         elif length_s >= _NOISY_FROM_S:
             yield _finding(view, direction, judged, severity=Severity.NOTE)
 
@@ -56,8 +63,9 @@ def _finding(
     *,
     severity: Severity | None = None,
     deadline_s: float | None = None,
+    known: str = "",
 ) -> Finding:
-    message = f"{_words(judged)}."
+    message = f"{_words(judged)}{known}."
     if deadline_s is not None:
         message = (
             f"It was to run until steady and was not after {format_duration(deadline_s)}: "
@@ -78,6 +86,16 @@ def _finding(
         window=Window(judged.from_s, judged.to_s),
         severity=severity,
     )
+
+
+def _explained(view: RunView, direction: str, context: Context) -> str:
+    """Return what explains that the rate moved, if anything does."""
+    causes = [
+        WORDS[one.cause]
+        for one in context.explanations(view)
+        if one.direction == direction and one.cause in _MOVES
+    ]
+    return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
 
 
 def _words(judged: Steadiness) -> str:

@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from volbench.analyse.seen import rate_per_s
+from volbench.analyse.explain import Explanation, explain
+from volbench.analyse.seen import directions, rate_per_s
 from volbench.analyse.steady import Steadiness, judge_steady
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Phase
+
+_MOST_COMPARED = 8
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Context:
 
     views: tuple[RunView, ...]
     _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
+    _explained: dict[str, tuple[Explanation, ...]] = field(default_factory=dict, repr=False)
 
     def steadiness(self, view: RunView, direction: str) -> Steadiness:
         """Return whether the IOPS of one direction of a Run are steady, judged once."""
@@ -32,6 +36,30 @@ class Context:
             self._steady[key] = judge_steady(t_s, iops)
         return self._steady[key]
 
+    def explanations(self, view: RunView) -> tuple[Explanation, ...]:
+        """Return what explains the rates of a Run, all its directions, judged once."""
+        if view.run.id not in self._explained:
+            others = self._comparable(view)
+            self._explained[view.run.id] = tuple(
+                one
+                for direction in directions(view)
+                for one in explain(view, direction, others=others)
+            )
+        return self._explained[view.run.id]
+
+    def _comparable(self, view: RunView) -> list[RunView]:
+        """Return a few other jobs on the same volume: each costs a search for change points."""
+        found = [
+            other
+            for other in self.views
+            if other.run.volume == view.run.volume
+            and other.run.host == view.run.host
+            and other.run.phase is Phase.MEASURED
+            and other.run.job != view.run.job
+            and other.run.repeat == view.run.repeat
+        ]
+        return found[:_MOST_COMPARED]
+
 
 @dataclass(frozen=True)
 class Window:
@@ -39,6 +67,15 @@ class Window:
 
     from_s: float
     to_s: float
+
+
+def reasons(explanation: Explanation) -> str:
+    """Return what speaks for and against an explanation, as sentences that follow a message."""
+    speaks_for = "; ".join(explanation.speaks_for)
+    against = "; ".join(explanation.speaks_against)
+    return (f" For it: {speaks_for}." if speaks_for else "") + (
+        f" Against it: {against}." if against else ""
+    )
 
 
 Check = Callable[[RunView, Context], Iterator[Finding]]

@@ -116,7 +116,11 @@ def _distinct(group: Sequence[Row]) -> list[Doubt]:
 def _evidence(row: Row) -> dict[str, str]:
     """Return the evidence for people: numbers in full, names without underscores."""
     told = json.loads(text(row, "evidence", missing="{}"))
-    return {
-        str(name): f"{value:.6g}" if isinstance(value, float) else str(value)
-        for name, value in told.items()
-    }
+    return {str(name): _exact(value) for name, value in told.items()}
+
+
+def _exact(value: object) -> str:
+    """Return a value without an exponent: large numbers whole, with commas."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1e5 or value.is_integer() else f"{value:.6g}"

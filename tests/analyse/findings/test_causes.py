@@ -1,0 +1,105 @@
+"""Rules that rest on what explains a rate: caps, credits, cold blocks, neighbours."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.findings.conftest import Limits, a_run, a_view, device_samples, found, told
+from tests.analyse.findings.test_steady import over_time, restless
+from volbench.model.finding import Severity
+
+
+def level(iops: float, *, seconds: int = 120) -> list[float]:
+    """Return a flat rate with the little noise that a throttle leaves."""
+    return [iops * one / 1000 for one in restless(seconds, spread=0.005)]
+
+
+def test_a_declared_cap_is_a_note() -> None:
+    """At 1,100 of 1,100 IOPS the price list was measured."""
+    run = a_run(limits=Limits(iops=1100))
+    (one,) = found(over_time(level(1100), run), rule="capped")
+    assert one.severity is Severity.NOTE
+    assert one.evidence["declared"] == 1100
+    assert "100 % of the declared 1.1k IOPS" in one.message
+    assert "For it: " in one.message
+
+
+def test_a_cap_below_the_declared_is_a_warning() -> None:
+    """A flat 800 IOPS with all I/Os waiting alike is a cap, but not the one that was sold."""
+    run = a_run(limits=Limits(iops=1100))
+    view = over_time(level(800), run)
+    waits = told(run, iops=800.0, lat_mean_s=0.02, lat_min_s=0.001, lat_max_s=0.021)
+    capped = a_view(
+        run,
+        summary=[waits],
+        series=view.series.to_dict("records"),
+        device=[],
+        percentiles=[
+            {
+                **{name: waits[name] for name in ("run", "group")},
+                "direction": "write",
+                "latency": "lat",
+                "percentile": percentile,
+                "value_s": 0.0195,
+            }
+            for percentile in (1.0, 50.0)
+        ],
+    )
+    (one,) = found(capped, rule="capped")
+    assert one.severity is Severity.WARNING
+    assert "only 73 %" in one.message
+
+
+def test_latency_is_no_cap() -> None:
+    """One I/O at a time at 2.5 ms makes 400 IOPS all by itself."""
+    run = a_run({"iodepth": "1"}, limits=Limits(iops=1100))
+    view = over_time(level(400), run)
+    slow = told(run, iops=400.0, lat_mean_s=0.0025, lat_min_s=0.002)
+    assert found(a_view(run, summary=[slow], device=[]), rule="capped") == []
+    assert found(view, rule="capped") == []
+
+
+def test_credits_that_ran_out_are_told_with_both_levels() -> None:
+    """3,000 IOPS for two minutes, then the baseline of 300: the bucket held 324,000."""
+    run = a_run(limits=Limits(iops=300, burst_iops=3000, burst_ios=324_000))
+    (one,) = found(over_time([*level(3000), *level(300)], run), rule="credits-ran-out")
+    assert one.from_s == pytest.approx(120, abs=2)
+    assert one.evidence["level"] == pytest.approx(300, rel=0.02)
+    assert one.evidence["predicted_s"] == pytest.approx(120, rel=0.01)
+    assert "3k to 300" in one.message
+    assert found(over_time(level(3000), run), rule="credits-ran-out") == []
+
+
+def test_cold_blocks_get_warm() -> None:
+    """A climb from 200 IOPS to a plateau of 2,000 over a minute."""
+    climb = [200 + 30.0 * t for t in range(60)]
+    (one,) = found(over_time([*climb, *level(2000, seconds=240)]), rule="cold-blocks")
+    assert one.evidence["plateau_iops"] == pytest.approx(2000, rel=0.02)
+    assert one.to_s == pytest.approx(55, abs=5)
+    assert "below its plateau" in one.message
+    assert found(over_time(level(2000)), rule="cold-blocks") == []
+
+
+def test_a_neighbour_that_comes_and_goes() -> None:
+    """A minute at half the rate in the middle of five, with steal."""
+    rates = [*level(2000), *level(900, seconds=60), *level(2000)]
+    run = a_run()
+    view = over_time(rates, run)
+    (one,) = found(view, rule="neighbour")
+    assert one.from_s == pytest.approx(120, abs=2)
+    assert one.to_s == pytest.approx(180, abs=2)
+    assert "came back" in one.message
+    assert found(over_time(level(2000)), rule="neighbour") == []
+
+
+def test_what_explains_a_step_stands_beside_it() -> None:
+    """The rule on steadiness names the cause, if there is one."""
+    run = a_run(limits=Limits(iops=300, burst_iops=3000, burst_ios=324_000))
+    (one,) = found(over_time([*level(3000), *level(300)], run), rule="not-steady")
+    assert "burst credits ran out" in one.message
+
+
+def test_a_full_cache_of_a_buffered_run_is_the_page_cache() -> None:
+    """What the page cache does is told by its own rule."""
+    run = a_run({"direct": None, "iodepth": None}, limits=Limits(iops=100))
+    assert found(a_view(run, device=device_samples(run)), rule="host-cache") == []
