@@ -54,63 +54,64 @@ class Sampler:
     """One sampling process and the log of what it printed.
 
     Args:
+        executor: the machine.
         log: where the samples go.
-        errors: where its standard error goes.
 
     Attributes:
         samples: every whole sample so far.
         problem: why nothing more comes; empty while all is well.
     """
 
-    def __init__(self, log: Path, errors: Path) -> None:
+    def __init__(self, executor: Executor, log: Path) -> None:
         self.samples: list[Sample] = []
         self.problem = ""
+        self._executor = executor
         self._log = log
-        self._errors = errors
+        self._errors = str(log.with_suffix(".stderr"))
         self._reader = SampleReader()
         self._process: Process | None = None
 
-    def start(self, executor: Executor, commands: Sequence[Sequence[str]]) -> None:
+    def start(self, commands: Sequence[Sequence[str]]) -> None:
         """Start the first command that delivers a sample; `problem` tells when none does."""
-        self.problem = "neither python3 nor sh is there"
+        problem = "neither python3 nor sh is there"
         for argv in commands:
+            self.problem = ""
             try:
-                self._process = executor.start(
-                    argv, cwd=str(self._log.parent), stderr=str(self._errors)
+                self._process = self._executor.start(
+                    argv, cwd=str(self._log.parent), stderr=self._errors
                 )
             except TransportError as error:
-                self.problem = error.message
+                problem = error.message
                 continue
             if self._delivers():
-                self.problem = ""
                 return
             self.stop()
-            said = (executor.read_text(str(self._errors)) or "").strip().rpartition("\n")[2]
-            self.problem = said or f"{argv[0]} printed no sample"
+            said = (self._executor.read_text(self._errors) or "").strip().rpartition("\n")[2]
+            problem = said or f"{argv[0]} printed no sample"
+        self.problem = problem
 
     def _delivers(self) -> bool:
+        """Tell whether a sample comes, soon."""
         until = time.monotonic() + FIRST_SAMPLE_S
-        while not self.samples and time.monotonic() < until:
-            ended = self._process is None or self._process.wait(_POLL_S) is not None
-            self.collect()
-            if ended:
-                break
+        while not self.samples and not self.problem and time.monotonic() < until:
+            self.collect(wait_s=_POLL_S)
         return bool(self.samples)
 
-    def collect(self) -> None:
-        """Keep what was printed since the last call."""
+    def collect(self, *, wait_s: float = 0.0) -> None:
+        """Keep what was printed since the last call, or is within a time."""
         if self._process is None:
             return
-        ended = self._process.poll() is not None
+        ended = self._process.wait(wait_s) is not None
         self._keep(self._process.read_output())
         if ended:
             self._process = None
-            self.problem = self.problem or "the sampler ended early"
+            self.problem = "the sampler ended early"
 
     def mark(self, text: str) -> None:
         """Note an event between two samples."""
         self.collect()
         if self.samples:
+            # What a killed sampler left unfinished must not swallow the mark.
             self._keep(f"\n! {text}\n")
 
     def beside(self, tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
@@ -122,18 +123,21 @@ class Sampler:
 
         return tell_and_collect
 
-    def stop(self, *, at_once: bool = False) -> None:
-        """End the process, after one last sample unless it has to be at once."""
+    def stop(self) -> None:
+        """End the process after one last sample; one that does not obey is killed."""
         if self._process is None:
             return
-        process = self._process
-        if not at_once:
-            process.signal(signal.SIGTERM)
-            process.wait(_LAST_SAMPLE_S)
-        process.signal(signal.SIGKILL)
-        process.wait(_LAST_SAMPLE_S)
-        self.collect()
-        self.problem = ""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self._process.signal(number)
+            if self._process.wait(_LAST_SAMPLE_S) is not None:
+                break
+        self._keep(self._process.read_output())
+        self._process = None
+
+    def tidy(self) -> None:
+        """Remove the file for the sampler's complaints when there are none."""
+        if self._executor.read_text(self._errors) == "":
+            self._executor.remove(self._errors)
 
     def _keep(self, text: str) -> None:
         if not text:
@@ -168,7 +172,7 @@ def sampling(
         interval_s: seconds between samples; 0 to leave it.
         life_s: seconds the block may take at most.
     """
-    sampler = Sampler(log, log.with_suffix(".stderr"))
+    sampler = Sampler(executor, log)
     if interval_s <= 0:
         yield sampler
         return
@@ -176,7 +180,8 @@ def sampling(
         executor, devices, interval_s=interval_s, life_s=life_s + _LIFE_SLACK_S
     )
     try:
-        sampler.start(executor, commands)
+        sampler.start(commands)
         yield sampler
     finally:
         sampler.stop()
+        sampler.tidy()

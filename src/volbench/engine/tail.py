@@ -33,6 +33,8 @@ SLACK_SHARE = 0.05
 """Share of what a Run left in memory that may stay: "about what it was before"."""
 
 _POLL_S = 0.1
+_SILENCE_S = 30.0
+"""How much longer a sampler is waited for that lives and says nothing."""
 
 
 def follow_tail(run: Run, sampler: Sampler, *, stop: Stop, listener: Listener) -> None:
@@ -45,14 +47,16 @@ def follow_tail(run: Run, sampler: Sampler, *, stop: Stop, listener: Listener) -
         run: what ran.
         sampler: still sampling, or not.
         stop: ends the tail at once.
-        listener: told when there is a tail to wait for.
+        listener: told of a tail to wait for, and of samples that are missing.
     """
     sampler.mark(ENDED)
-    why = "nothing was left in memory"
+    why = "none: nothing is left in memory"
     if may_leave_dirt(run) and not _is_settled(sampler.samples) and not stop.requested:
         left = format_size(round(_grown_bytes(sampler.samples)))
         listener(Notice(f"{run.id}: {left} are in memory only; watching the device write them"))
         why = _wait(sampler, stop)
+    if sampler.problem:
+        listener(Notice(f"{run.id}: the device was not sampled to the end: {sampler.problem}"))
     sampler.stop()
     sampler.mark(f"tail {why}")
 
@@ -80,19 +84,23 @@ def _writes_buffered(run: Run, options: Mapping[str, str]) -> bool:
 
 def _wait(sampler: Sampler, stop: Stop) -> str:
     """Collect samples until nothing more is to come; return why it ended."""
-    started = time.monotonic()
+    until = time.monotonic() + CAP_S + _SILENCE_S
     while not stop.requested:
-        if sampler.problem:
-            return f"cut off: {sampler.problem}"
-        if time.monotonic() - started >= CAP_S:
-            return f"cut off after {CAP_S:.0f} s"
-        time.sleep(_POLL_S)
-        sampler.collect()
+        sampler.collect(wait_s=_POLL_S)
         if _is_settled(sampler.samples):
             return "settled"
         if _is_quiet(sampler.samples):
             return f"unchanged for {QUIET_S:.0f} s"
+        if sampler.problem:
+            return f"cut off: {sampler.problem}"
+        if _length_s(sampler.samples) >= CAP_S or time.monotonic() > until:
+            return f"cut off after {CAP_S:.0f} s"
     return "cut off: stopped by the user"
+
+
+def _length_s(samples: list[Sample]) -> float:
+    tail = [sample for sample in samples if sample.after_end]
+    return tail[-1].uptime_s - tail[0].uptime_s if tail else 0.0
 
 
 def _grown_bytes(samples: list[Sample]) -> float:
