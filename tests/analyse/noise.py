@@ -1,0 +1,20 @@
+"""Series whose truth is known: 1,000 IOPS with autocorrelated noise, by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.signal import lfilter
+
+from volbench.analyse.changes import Floats
+
+
+def times(samples: int, interval_s: float = 1.0) -> Floats:
+    """Return ends of the intervals."""
+    return interval_s * np.arange(1, samples + 1, dtype=float)
+
+
+def noisy(samples: int, *, cv: float, phi: float = 0.0, seed: int) -> Floats:
+    """Return 1,000 times an AR(1) process around 1."""
+    fresh = np.random.default_rng(seed).standard_normal(samples + 200) * np.sqrt(1 - phi**2)
+    linked: Floats = lfilter([1.0], [1.0, -phi], fresh)[200:]
+    return 1000 * np.maximum(1 + cv * linked, 0.0)
