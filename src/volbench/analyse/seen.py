@@ -101,19 +101,20 @@ def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
 
 
 def bytes_until_end(rows: pd.DataFrame, column: str, *, runtime: float) -> float:
-    """Return the bytes a device moved while the tool ran, from a column of rates.
+    """Return the bytes a device moved from the begin of the I/O until the tool ended.
 
     An interval that reaches past the end counts by its share before the end; one that began before
-    the I/O did counts in full, because nothing of the Run was there to be moved earlier.
+    the I/O did is taken to be idle until then.
 
     Args:
         rows: of the device frame, one device.
-        column: such as ``write_bw_bytes_per_s``.
-        runtime: when the tool's I/O ended.
+        column: a column of rates, such as ``write_bw_bytes_per_s``.
+        runtime: when the tool's I/O ended; infinity for all that was sampled.
     """
     interval = rows["interval_s"].to_numpy(dtype=float)
     end = rows["t_s"].to_numpy(dtype=float)
-    share = np.clip((runtime - (end - interval)) / interval, 0.0, 1.0)
+    begin = np.maximum(end - interval, 0.0)
+    share = np.clip((runtime - begin) / np.maximum(end - begin, 1e-9), 0.0, 1.0)
     share[end <= 0] = 0.0
     return float(np.nansum(rows[column].to_numpy(dtype=float) * interval * share))
 

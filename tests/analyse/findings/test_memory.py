@@ -58,6 +58,7 @@ def test_buffered_writes_that_did_not_arrive_are_invalid() -> None:
     assert one.evidence["tail_s"] == pytest.approx(20)
     assert one.evidence["tail_bytes"] == pytest.approx(0.25 * RATE * 20)
     assert one.evidence["dirty_growth_bytes"] == pytest.approx(60e6)
+    assert one.evidence["dirty_peak_bytes"] == pytest.approx(61e6)
     assert "25 %" in one.message
     assert "after it ended" in one.message
 
@@ -207,3 +208,29 @@ def test_reads_faster_than_declared_of_a_volume_nobody_wrote() -> None:
     assert one.evidence["iops"] == IOPS
     fill = a_view(a_run(name="fill"))
     assert found(fill, view, rule="never-written") == []
+
+
+def test_what_is_too_little_to_tell_is_left_out() -> None:
+    """A few bytes after the end, and a single sample, make no sentence."""
+    run = a_run(BUFFERED)
+    sample = device_sample(run, 60.5, interval_s=60.5, write_bw_bytes_per_s=1e3, after_fio=False)
+    (one,) = found(a_view(run, device=[sample]), rule="page-cache")
+    assert "followed" not in one.message
+    assert "dirty" not in one.message.lower() or "Up to" in one.message
+    assert "dirty_growth_bytes" not in one.evidence
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"direct": None, "end_fsync": "1"}, {"rw": "randread"}], ids=str
+)
+def test_a_run_far_shorter_than_a_sample(options: dict[str, str | None]) -> None:
+    """A tenth of a second within one sample: what reached the device may all be its own."""
+    run = a_run(options)
+    direction = "read" if "rw" in options else "write"
+    row = told(run, direction=direction, runtime_s=0.1, io_bytes=10**7, iops=25000.0)
+    moved = {f"{direction}_bw_bytes_per_s": 1e7}
+    other = {"write_bw_bytes_per_s": 0.0} if direction == "read" else {}
+    sample = device_sample(run, 0.6, **other, **moved)
+    view = a_view(run, summary=[row], device=[sample], series=[])
+    findings = [*found(view, rule="page-cache"), *found(view, rule="never-written")]
+    assert {one.severity for one in findings} <= {Severity.NOTE}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from volbench.analyse.asked import is_buffered
-from volbench.analyse.cause import Cause
+from volbench.analyse.cause import Cause, Explanation
 from volbench.analyse.findings.rule import Context, Rule, Window, reasons
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import (
@@ -26,6 +26,7 @@ _OVER = 1.05
 _OVER_FOR_A_WHILE = 1.2
 _WHILE_S = 5.0
 _SHARE_BENEATH = 0.5
+_LEFT = 0.5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
@@ -41,6 +42,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
                 one.evidence,
                 direction=one.direction,
                 window=Window(one.from_s, one.to_s),
+                severity=None if _fell_far(one) else Severity.NOTE,
             )
     limits = view.run.limits
     most_iops = max(limits.iops or 0.0, limits.burst_iops or 0.0)
@@ -51,6 +53,11 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         yield from _above(view, "bw_bytes_per_s", most_bytes)
     for direction in ("read", "write"):
         yield from _beneath(view, direction)
+
+
+def _fell_far(one: Explanation) -> bool:
+    """Tell whether less than half was left: smaller falls have other causes as often."""
+    return one.level < _LEFT * one.evidence.get("fast_iops", math.inf)
 
 
 def _above(view: RunView, column: str, most: float) -> Iterator[Finding]:
@@ -113,9 +120,10 @@ RULE = Rule(
     severity=Severity.WARNING,
     looks_at=(
         "Runs with `direct=1`: IOPS and bandwidth above 105 % of what is declared for the volume"
-        " (bursts included), or above 120 % for 5 s. A volume that was fast until a write-back"
-        " cache was full, then stalled. Less than half of the I/O arriving at the disk beneath a"
-        " loop or dm device is a note. The thresholds are volbench's own."
+        " (bursts included), or above 120 % for 5 s. Writes that were fast until a write-back cache"
+        " was full, then stalled or crawled; a note while more than half of the rate is left. Less"
+        " than half of the I/O arriving at the disk beneath a loop or dm device is a note. The"
+        " thresholds are volbench's own."
     ),
     why=(
         "O_DIRECT passes the page cache of this host, not the caches beneath: the hypervisor's, the"

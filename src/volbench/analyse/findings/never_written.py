@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from volbench.analyse.asked import asked_of, is_buffered
 from volbench.analyse.findings.rule import Context, Rule
 from volbench.analyse.findings.words import amount, percent
-from volbench.analyse.seen import bytes_until_end, device_rows, runtime_s, total
+from volbench.analyse.seen import bytes_until_end, device_rows, total
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_count, format_rate
@@ -22,9 +22,9 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     read = total(view, "io_bytes", direction="read")
     if is_buffered(view.run) or not read > 0:
         return
-    rows, runtime = device_rows(view), runtime_s(view)
-    if not rows.empty and not math.isnan(runtime):
-        device = bytes_until_end(rows, "read_bw_bytes_per_s", runtime=runtime)
+    rows = device_rows(view)
+    if not rows.empty:
+        device = bytes_until_end(rows, "read_bw_bytes_per_s", runtime=math.inf)
         if device < _REACHED * read:
             yield RULE.finding(
                 view,

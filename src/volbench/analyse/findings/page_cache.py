@@ -22,6 +22,8 @@ from volbench.units import format_duration, format_rate
 
 _REACHED = 0.98
 _MOSTLY_MEMORY = 0.5
+_TOLD_BYTES = 1e6
+_TOLD_S = 0.5
 _VERBS = {"read": "read", "write": "written"}
 
 
@@ -61,7 +63,9 @@ def _compared(
     """Yield a Finding from the tool's bytes and the device's bytes of one direction."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
     told = total(view, "io_bytes", direction=direction)
-    device = bytes_until_end(rows, column, runtime=runtime)
+    # What is flushed before the clock stops, or was never cached, may count in full.
+    prompt = not buffered or all(asked.is_synced for asked in asked_of(view.run))
+    device = bytes_until_end(rows, column, runtime=math.inf if prompt else runtime)
     if not told > 0 or (not buffered and device >= _MOSTLY_MEMORY * told):
         return
     share = device / told
@@ -99,13 +103,30 @@ def _tail(view: RunView, runtime: float, evidence: dict[str, float | str]) -> st
     )
     busy = after[after["write_bw_bytes_per_s"] > 0]["t_s"]
     lasted = 0.0 if busy.empty else float(busy.max()) - runtime
-    dirty = host_rows(view).query("t_s >= 0")["dirty_bytes"].dropna()
-    grown = 0.0 if dirty.empty else float(dirty.max() - dirty.iloc[0])
-    evidence |= {"tail_bytes": moved, "tail_s": lasted, "dirty_growth_bytes": grown}
-    parts = [f" Dirty pages grew by {amount(grown)}."] if grown > 0 else []
-    if moved > 0 and lasted > 0:
+    grown, peak = _dirty(view)
+    evidence |= {
+        "tail_bytes": moved,
+        "tail_s": lasted,
+        "dirty_growth_bytes": grown,
+        "dirty_peak_bytes": peak,
+    }
+    parts = []
+    if grown >= _TOLD_BYTES:
+        parts.append(f" Dirty pages grew by {amount(grown)}.")
+    elif peak >= _TOLD_BYTES:
+        parts.append(f" Up to {amount(peak)} were dirty.")
+    if moved >= _TOLD_BYTES and lasted >= _TOLD_S:
         parts.append(f" {amount(moved)} followed in the {format_duration(lasted)} after it ended.")
     return "".join(parts)
+
+
+def _dirty(view: RunView) -> tuple[float, float]:
+    """Return by how much dirty pages grew, NaN from a single sample, and their peak."""
+    dirty = host_rows(view)["dirty_bytes"].dropna()
+    if dirty.empty:
+        return math.nan, math.nan
+    peak = float(dirty.max())
+    return peak - float(dirty.iloc[0]) if len(dirty) > 1 else math.nan, peak
 
 
 RULE = Rule(

@@ -1,0 +1,129 @@
+"""`volbench check` on real block devices: what the kernel counted against what fio says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND
+from tests.engine.conftest import ROOT, Disks
+
+pytestmark = ROOT
+
+MIB = 1024**2
+MACHINE = {"cpu-bound", "stall", "swapping", "neighbour"}
+"""Rules that fire when others use this machine."""
+
+PROFILE = """\
+name: device
+defaults: {ioengine: libaio, refill_buffers: 1}
+phases:
+  precondition:
+    fill: {rw: write, bs: 1m, iodepth: 4, direct: 1}
+jobs:
+  clean: {rw: randwrite, bs: 4k, iodepth: 4, direct: 1, runtime: 6s, time_based: 1, rate_iops: 2000}
+  reading: {rw: randread, bs: 4k, direct: 1, runtime: 4s, time_based: 1, rate_iops: 2000}
+  buffered: {rw: write, bs: 256k, ioengine: psync}
+  together: {rw: write, bs: 64k, direct: 1, numjobs: 3, size: 8m}
+  larger: {rw: write, bs: 1m, direct: 1, size: 1g}
+"""
+
+Records = list[dict[str, object]]
+
+
+@pytest.fixture(scope="module")
+def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disks]:
+    """Make devices for the tests of this file."""
+    made = Disks(tmp_path_factory.mktemp("disks").resolve())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def volbench(*arguments: str | Path) -> str:
+    """Call volbench, which must succeed, and return its output."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def measured(root: Path, text: str, target: str | Path, *options: str) -> Records:
+    """Run a profile and return its Findings."""
+    profile = root / "p.yaml"
+    profile.write_text(text)
+    volbench("run", profile, "--on", target, "--into", root / "out", *options)
+    found: Records = json.loads(volbench("check", root / "out", "--json"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(disks: Disks, tmp_path_factory: pytest.TempPathFactory) -> Records:
+    """Return the Findings of a campaign on a loop device of its own."""
+    device = disks.attach(disks.image(64 * MIB), "--direct-io=on")
+    root = tmp_path_factory.mktemp("device")
+    return measured(root, PROFILE, device, "--allow-destroy", device)
+
+
+def heavy(found: Records, job: str) -> Records:
+    """Return the Findings of a job that are more than a note."""
+    return [one for one in found if one["job"] == job and one["severity"] != "note"]
+
+
+@pytest.mark.parametrize("job", ["fill", "clean", "reading"])
+def test_direct_runs_on_a_written_device_are_clean(found: Records, job: str) -> None:
+    """Nothing but what others do on this machine is doubted."""
+    assert [one for one in heavy(found, job) if one["rule"] not in MACHINE] == []
+
+
+def test_the_page_cache_is_seen_by_the_device(found: Records) -> None:
+    """What fio wrote in a moment was not on the device when it ended."""
+    (one,) = [one for one in heavy(found, "buffered") if one["rule"] == "page-cache"]
+    evidence = one["evidence"]
+    assert isinstance(evidence, dict)
+    assert evidence["tool_bytes"] == 64 * MIB
+    assert evidence["device_bytes"] < 0.98 * 64 * MIB
+    assert "smaller-than-memory" in {other["rule"] for other in heavy(found, "buffered")}
+
+
+def test_three_clones_write_the_same_blocks(found: Records) -> None:
+    """The device has no files to give to each of them."""
+    (one,) = [one for one in heavy(found, "together") if one["rule"] == "overlapping-jobs"]
+    assert "3 times" in str(one["message"])
+
+
+def test_a_size_larger_than_the_device_is_noticed(found: Records) -> None:
+    """Of 1 GiB fio did 64 MiB, and said that all is well."""
+    (one,) = [one for one in heavy(found, "larger") if one["rule"] == "ended-early"]
+    assert "6.2 %" in str(one["message"])
+
+
+@pytest.mark.parametrize(("filled", "severity"), [(False, {"invalid"}), (True, set())])
+def test_reads_of_a_file_that_was_never_written(
+    disks: Disks, tmp_path: Path, *, filled: bool, severity: set[str]
+) -> None:
+    """The filesystem answers for a file that was only reserved; a written one is read."""
+    device = disks.attach(disks.image(64 * MIB), "--direct-io=on")
+    disks.format(device)
+    point = disks.mount(device)
+    with (point / "f").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 16 * MIB)
+        if filled:
+            file.write(os.urandom(16 * MIB))
+            os.fsync(file.fileno())
+    read = "{rw: randread, bs: 4k, direct: 1, size: 16m, runtime: 3s, time_based: 1, filename: f}"
+    text = f"name: holes\njobs:\n  a: {read}\n"
+    found = measured(tmp_path, text, point, "--allow-destroy", str(point / "f"))
+    assert {one["severity"] for one in found if one["rule"] == "never-written"} == severity
