@@ -8,15 +8,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
 from volbench.errors import ArchiveError
 from volbench.store.layout import COMPRESSED
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 _CHUNK_BYTES = 1 << 20
 _GZIP = ".gz"
@@ -83,13 +80,13 @@ class _Guarded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
+    def readinto(self, buffer: object, /) -> int:
         """Fill a buffer as far as there are bytes.
 
         Raises:
             ArchiveError: the file is damaged.
         """
-        room = memoryview(buffer)
+        room = memoryview(cast("bytearray", buffer))
         try:
             found = self._source.read(len(room))
         except _UNREADABLE as error:
