@@ -112,7 +112,7 @@ def run_single(
             ),
         )
         ended_utc = utc_now()
-        follow_tail(run, sampler, stop=watcher.stop, listener=watcher.listener)
+        follow_tail(executor, run, sampler, stop=watcher.stop, listener=watcher.listener)
     end = judge(run, folder, watched, version=command.version)
     _compress_logs(folder.path)
     _write_status(folder, command, end, watched, span_utc=(started_utc, ended_utc))

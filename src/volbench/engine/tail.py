@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from volbench.analyse.procfs import ENDED, Sample
+from volbench.analyse.procfs import ENDED, Sample, SampleReader
 from volbench.engine.sampler import Sampler
 from volbench.engine.stop import Stop
+from volbench.execute.protocol import Executor
 from volbench.fio.files import lays_out, section_writes
 from volbench.model.event import Listener, Notice
 from volbench.model.profile import Tool
@@ -26,7 +27,7 @@ CAP_S = 120.0
 QUIET_S = 40.0
 """So long without a byte less the kernel does not hold back what it means to write."""
 
-SLACK_BYTES = 4 * 1024**2
+SLACK_BYTES = 8 * 1024**2
 """Bytes in memory that any host has more at one time than at another."""
 
 SLACK_SHARE = 0.05
@@ -37,13 +38,16 @@ _SILENCE_S = 30.0
 """How much longer a sampler is waited for that lives and says nothing."""
 
 
-def follow_tail(run: Run, sampler: Sampler, *, stop: Stop, listener: Listener) -> None:
+def follow_tail(
+    executor: Executor, run: Run, sampler: Sampler, *, stop: Stop, listener: Listener
+) -> None:
     """Sample on until what a Run left in memory has settled, and note why the tail ended.
 
     A Run that leaves nothing in memory, as one with ``direct=1``, is not held up: its last sample
     is taken at once.
 
     Args:
+        executor: the machine.
         run: what ran.
         sampler: still sampling, or not.
         stop: ends the tail at once.
@@ -51,8 +55,9 @@ def follow_tail(run: Run, sampler: Sampler, *, stop: Stop, listener: Listener) -
     """
     sampler.mark(ENDED)
     why = "none: nothing is left in memory"
-    if may_leave_dirt(run) and not _is_settled(sampler.samples) and not stop.requested:
-        left = format_size(round(_grown_bytes(sampler.samples)))
+    left_bytes = _left_bytes(executor, sampler) if may_leave_dirt(run) else 0.0
+    if left_bytes > SLACK_BYTES and not (stop.requested or sampler.problem):
+        left = format_size(left_bytes)
         listener(Notice(f"{run.id}: {left} are in memory only; watching the device write them"))
         why = _wait(sampler, stop)
     if sampler.problem:
@@ -103,17 +108,21 @@ def _length_s(samples: list[Sample]) -> float:
     return tail[-1].uptime_s - tail[0].uptime_s if tail else 0.0
 
 
-def _grown_bytes(samples: list[Sample]) -> float:
-    """Return how much more is in memory only than before the Run."""
-    return samples[-1].unwritten_bytes - samples[0].unwritten_bytes
+def _left_bytes(executor: Executor, sampler: Sampler) -> float:
+    """Return how much more is in memory only than before the Run; NaN when nobody knows.
+
+    It is looked up now: the last sample may be older than all that a short Run wrote.
+    """
+    meminfo = executor.read_text("/proc/meminfo") or ""
+    now = SampleReader().feed(f"T 0 0\n{meminfo}\n.\n")
+    return now[0].unwritten_bytes - sampler.samples[0].unwritten_bytes if sampler.samples else 0.0
 
 
 def _is_settled(samples: list[Sample]) -> bool:
-    """Tell whether about as much is in memory only as before; also when nobody knows."""
-    if not samples:
-        return True
-    peak = max(sample.unwritten_bytes for sample in samples) - samples[0].unwritten_bytes
-    return not _grown_bytes(samples) > max(SLACK_BYTES, SLACK_SHARE * peak)
+    """Tell whether about as much is in memory only as before, after the Run ended."""
+    before, now = samples[0].unwritten_bytes, samples[-1].unwritten_bytes
+    peak = max(sample.unwritten_bytes for sample in samples) - before
+    return samples[-1].after_end and now - before <= max(SLACK_BYTES, SLACK_SHARE * peak)
 
 
 def _is_quiet(samples: list[Sample]) -> bool:
