@@ -19,7 +19,6 @@ from volbench.model.event import Listener, Notice
 from volbench.model.profile import Tool
 from volbench.model.run import Run
 from volbench.model.target import VolumeKind
-from volbench.units import format_size
 
 CAP_S = 120.0
 """Longest a Run is followed."""
@@ -33,6 +32,7 @@ SLACK_BYTES = 8 * 1024**2
 SLACK_SHARE = 0.05
 """Share of what a Run left in memory that may stay: "about what it was before"."""
 
+_STOPPED = "cut off: stopped by the user"
 _POLL_S = 0.1
 _SILENCE_S = 30.0
 """How much longer a sampler is waited for that lives and says nothing."""
@@ -56,8 +56,10 @@ def follow_tail(
     sampler.mark(ENDED)
     why = "none: nothing is left in memory"
     left_bytes = _left_bytes(executor, sampler) if may_leave_dirt(run) else 0.0
-    if left_bytes > SLACK_BYTES and not (stop.requested or sampler.problem):
-        left = format_size(left_bytes)
+    if left_bytes > SLACK_BYTES and stop.requested:
+        why = _STOPPED
+    elif left_bytes > SLACK_BYTES and not sampler.problem:
+        left = f"{left_bytes / 1e6:.0f} MB"
         listener(Notice(f"{run.id}: {left} are in memory only; watching the device write them"))
         why = _wait(sampler, stop)
     if sampler.problem:
@@ -100,7 +102,7 @@ def _wait(sampler: Sampler, stop: Stop) -> str:
             return f"cut off: {sampler.problem}"
         if _length_s(sampler.samples) >= CAP_S or time.monotonic() > until:
             return f"cut off after {CAP_S:.0f} s"
-    return "cut off: stopped by the user"
+    return _STOPPED
 
 
 def _length_s(samples: list[Sample]) -> float:
