@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import InputError, VolbenchError
+from volbench.lab import server
+from volbench.lab.scenario import Scenario, load_scenario, read_scenario
+from volbench.lab.server import check_tools, serve
+
+needs_nbdkit = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root and loop devices")
+
+COLD = """
+name: cold
+size: 4m
+block: 64k
+service: {read: 0.5ms, write: 0.5ms}
+first_touch: {write: 50ms}
+"""
+CONTROLLER = """
+import sys
+from pathlib import Path
+from volbench.lab.scenario import read_scenario
+from volbench.lab.server import serve
+with serve(read_scenario("p15"), Path(sys.argv[1]), device=sys.argv[2] == "device") as volume:
+    print(volume.pid, volume.device, flush=True)
+    sys.stdin.read()
+"""
+
+
+def fio(target: str, *options: str) -> dict[str, float]:
+    """Run fio on a volume and return what it says of its writes."""
+    where = ["--ioengine=nbd", f"--uri={target}"]
+    if target.startswith("/dev/"):
+        where = ["--ioengine=libaio", "--direct=1", f"--filename={target}"]
+    command = ["fio", "--name=x", "--output-format=json", *where, *options]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    written = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["write"]
+    return {"iops": written["iops"], "lat_s": written["lat_ns"]["mean"] / 1e9}
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Tell whether something becomes true within ten seconds."""
+    deadline = time.monotonic() + 10
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+def is_gone(pid: int) -> bool:
+    """Tell whether a process ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.fixture
+def cold() -> Scenario:
+    """Return a small volume whose first writes are slow."""
+    return load_scenario(COLD, path="cold.yaml")
+
+
+@needs_nbdkit
+def test_warmth_and_bytes_outlive_a_connection(cold: Scenario, tmp_path: Path) -> None:
+    """A second fio finds warm the blocks that a first one wrote, and its bytes."""
+    write = ("--rw=write", "--bs=64k", "--size=1m", "--iodepth=1")
+    with serve(cold, tmp_path) as volume:
+        first = fio(volume.uri, *write, "--verify=crc32c", "--do_verify=1")
+        second = fio(volume.uri, *write)
+        extents = subprocess.run(
+            ["nbdinfo", "--map", volume.uri], check=True, capture_output=True, text=True
+        ).stdout.split()
+    assert first["lat_s"] > 0.05
+    assert second["lat_s"] < 0.04
+    assert extents[:4] == ["0", str(1024**2), "0", "data"]
+
+
+@needs_nbdkit
+def test_trim_makes_it_cold_again(cold: Scenario, tmp_path: Path) -> None:
+    """A trimmed block pays its first write once more."""
+    write = ("--rw=write", "--bs=64k", "--size=512k", "--iodepth=1")
+    with serve(cold, tmp_path) as volume:
+        fio(volume.uri, *write)
+        fio(volume.uri, "--rw=trim", "--bs=512k", "--size=512k")
+        assert fio(volume.uri, *write)["lat_s"] > 0.05
+
+
+@needs_nbdkit
+def test_a_cap_is_never_exceeded(tmp_path: Path) -> None:
+    """2,200 writes at depth 16 take 2 s on a volume of 1,100 IOPS, whatever the machine does."""
+    options = ("--rw=randwrite", "--bs=4k", "--iodepth=16", "--number_ios=2200")
+    with serve(read_scenario("p15"), tmp_path) as volume:
+        assert fio(volume.uri, *options)["iops"] < 1100 * 1.01
+
+
+@needs_nbdkit
+def test_each_serving_begins_anew(cold: Scenario, tmp_path: Path) -> None:
+    """The same folder serves a cold volume again, and nothing of the first is left running."""
+    write = ("--rw=write", "--bs=64k", "--size=512k", "--iodepth=1")
+    pids = []
+    for _ in range(2):
+        with serve(cold, tmp_path) as volume:
+            pids.append(volume.pid)
+            assert fio(volume.uri, *write)["lat_s"] > 0.05
+        assert is_gone(volume.pid)
+    assert pids[0] != pids[1]
+    assert not (tmp_path / "volume.sock").exists()
+
+
+@needs_nbdkit
+@pytest.mark.root
+@needs_root
+def test_device_is_a_block_device_and_goes_again(tmp_path: Path) -> None:
+    """The device has the volume's size, keeps its cap, and is detached at the end."""
+    with serve(read_scenario("p15"), tmp_path, device=True) as volume:
+        size = subprocess.run(
+            ["blockdev", "--getsize64", volume.device], check=True, capture_output=True, text=True
+        ).stdout
+        assert int(size) == 64 * 1024**2
+        options = ("--rw=randwrite", "--bs=4k", "--iodepth=16", "--number_ios=2200")
+        assert fio(volume.device, *options)["iops"] < 1100 * 1.01
+    backing = Path("/sys/block") / Path(volume.device).name / "loop" / "backing_file"
+    assert eventually(lambda: not backing.exists() or str(tmp_path) not in backing.read_text())
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+@needs_nbdkit
+@pytest.mark.parametrize(
+    "how", ["uri", pytest.param("device", marks=[pytest.mark.root, needs_root])]
+)
+def test_a_killed_controller_leaves_nothing_running(tmp_path: Path, how: str) -> None:
+    """Server, FUSE and loop device end with a controller that could not clean up."""
+    controller = subprocess.Popen(
+        [sys.executable, "-c", CONTROLLER, str(tmp_path), how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert controller.stdin is not None
+    assert controller.stdout is not None
+    pid, _, device = controller.stdout.readline().strip().partition(" ")
+    assert not is_gone(int(pid))
+    controller.send_signal(signal.SIGKILL)
+    controller.communicate()
+    assert eventually(lambda: is_gone(int(pid)))
+    if device:
+        backing = Path("/sys/block") / Path(device).name / "loop" / "backing_file"
+        assert eventually(lambda: not backing.exists())
+        assert eventually(lambda: str(tmp_path) not in Path("/proc/mounts").read_text())
+
+
+@needs_nbdkit
+def test_words_of_a_server_that_fails_are_told(
+    cold: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When nbdkit ends at once, the error quotes it and names its log."""
+    monkeypatch.setattr(server, "_PLUGIN", tmp_path / "missing.py")
+    with (
+        pytest.raises(VolbenchError, match=r"nbdkit ended: .*missing\.py") as caught,
+        serve(cold, tmp_path),
+    ):
+        pass
+    assert "nbdkit.log" in caught.value.hint
+
+
+def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without nbdkit the error says which packages to install."""
+    monkeypatch.setattr(server, "_path", lambda: "/nonexistent")
+    with pytest.raises(InputError, match="nbdkit is not installed") as caught:
+        check_tools()
+    assert "nbdkit-plugin-python" in caught.value.hint
+
+
+@needs_nbdkit
+@pytest.mark.parametrize("name", ["a b", "a?b", "x" * 100])
+def test_a_socket_that_fio_would_misread_is_refused(
+    cold: Scenario, tmp_path: Path, name: str
+) -> None:
+    """Paths that are too long or hold signs with a meaning in a uri are refused before serving."""
+    with pytest.raises(InputError, match="a socket can't be at"), serve(cold, tmp_path / name):
+        pass
+    assert not (tmp_path / name).exists()
+
+
+@needs_nbdkit
+def test_plugin_runs_without_the_dependencies(tmp_path: Path) -> None:
+    """What nbdkit's own Python imports is the standard library alone."""
+    code = (
+        "import sys; import volbench.lab.disk, volbench.lab.pacing, volbench.lab.parameters;"
+        "from pathlib import Path; own = {m.partition('.')[0] for m in sys.modules};"
+        "print(sorted(own & {'pydantic', 'ruamel', 'numpy', 'pandas', 'click'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.strip() == "[]"
