@@ -124,3 +124,20 @@ def test_the_frame_can_be_exported(doubtful: Path, volbench: Volbench) -> None:
     """The findings frame leaves like any other."""
     done = volbench("export", doubtful, "--frame", "findings", "--format", "json")
     assert {one["rule"] for one in json.loads(done.stdout)} >= {"page-cache", "queue-depth"}
+
+
+def test_show_counts_doubts_for_each_run(doubtful: Path, volbench: Volbench) -> None:
+    """A buffered Run with zeros has at least two; the dd job is marked too."""
+    lines = volbench("show", doubtful).stdout.splitlines()
+    marks = {line.split()[1]: line.split()[-1] for line in lines if "finished" in line}
+    assert int(marks["buffered"].rstrip("!")) >= 2
+    assert int(marks["copied"].rstrip("!")) >= 2
+    assert "see volbench check" in lines[-1]
+
+
+def test_the_report_holds_the_findings(doubtful: Path, volbench: Volbench) -> None:
+    """With a badge beside the result that leads to the rule."""
+    page = volbench("report", doubtful, "--into", "-").stdout
+    assert 'href="#finding-queue-depth"' in page
+    assert 'id="finding-queue-depth"' in page
+    assert "waits for each I/O" in page

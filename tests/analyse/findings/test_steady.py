@@ -90,3 +90,12 @@ def test_a_deadline_without_a_steady_rate() -> None:
     assert found(over_time(late, run), rule="not-steady") == []
     early = a_run({"runtime": "900s"}, until=Until(window_s=120, block_s=10))
     assert found(over_time(falling, early), rule="not-steady") == []
+
+
+def test_a_slow_start_is_a_note() -> None:
+    """One slow second at the begin of a minute hardly moves the mean."""
+    rates = [500.0, *restless(59, spread=0.005)]
+    findings = found(over_time(rates), rule="not-steady")
+    assert {one.severity for one in findings} <= {Severity.NOTE}
+    late = [*restless(30, spread=0.005), *[0.5 * one for one in restless(30, spread=0.005)]]
+    assert [one.severity for one in found(over_time(late), rule="not-steady")] == [Severity.WARNING]

@@ -17,6 +17,8 @@ from volbench.units import format_count, format_duration
 
 _LEAST_S = 20.0
 _NOISY_FROM_S = 60.0
+_EDGE_S = 2.0
+_EDGE_SHARE = 0.05
 _AT_DEADLINE = 0.95
 _MOVES = frozenset(
     {
@@ -39,9 +41,20 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < _LEAST_S:
             continue
         if judged.state is not State.NOISY:
-            yield _finding(view, direction, judged, known=_explained(view, direction, context))
+            known = _explained(view, direction, context)
+            weight = Severity.NOTE if _at_edges(judged) else None
+            yield _finding(view, direction, judged, known=known, severity=weight)
         elif length_s >= _NOISY_FROM_S:
             yield _finding(view, direction, judged, severity=Severity.NOTE)
+
+
+def _at_edges(judged: Steadiness) -> bool:
+    """Tell whether it only stepped while it started or ended, which hardly moves the mean."""
+    edge_s = max(_EDGE_S, _EDGE_SHARE * (judged.to_s - judged.from_s))
+    return judged.state is State.STEPPED and all(
+        change.t_s <= judged.from_s + edge_s or change.t_s >= judged.to_s - edge_s
+        for change in judged.changes
+    )
 
 
 def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Finding]:
@@ -133,7 +146,8 @@ RULE = Rule(
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the Run within"
         " 10 % of the median. Runs of less than 20 s are not judged. A series that is only"
-        " restless is a note, from 60 s on. Jobs with `thinktime` or `latency_target` are left"
+        " restless is a note, from 60 s on, and so is one that stepped only within 5 % (at least"
+        " 2 s) of its begin or end. Jobs with `thinktime` or `latency_target` are left"
         " out. Jobs with `until: steady` are judged by their last window, when they ran into their"
         " deadline."
     ),
