@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from pydantic_core import ErrorDetails
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from volbench.model.base import Frozen
 from volbench.model.option import nearest
@@ -24,7 +23,7 @@ _WORDS = {
 }
 
 
-def words(error: ErrorDetails) -> str:
+def words(error: Mapping[str, Any]) -> str:
     """Return what is wrong, without pydantic's own vocabulary."""
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, Exception):
@@ -39,7 +38,7 @@ def words(error: ErrorDetails) -> str:
     return text
 
 
-def hint(error: ErrorDetails, models: Iterable[type[Frozen]]) -> str:
+def hint(error: Mapping[str, Any], models: Iterable[type[Frozen]]) -> str:
     """Return the nearest known key for a key that is not known."""
     if error["type"] != "extra_forbidden":
         return ""
