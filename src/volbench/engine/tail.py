@@ -26,11 +26,17 @@ CAP_S = 120.0
 QUIET_S = 40.0
 """So long without a byte less the kernel does not hold back what it means to write."""
 
+LEAST_QUIET_S = 5.0
+"""A Run shorter than `QUIET_S` is waited for as long as it took, yet so long at least."""
+
 SLACK_BYTES = 8 * 1024**2
 """Bytes in memory that any host has more at one time than at another."""
 
 SLACK_SHARE = 0.05
 """Share of what a Run left in memory that may stay: "about what it was before"."""
+
+_NOTICEABLE_BYTES = 1024**2
+"""Less than this is no write-back, but the host's own comings and goings."""
 
 _STOPPED = "cut off: stopped by the user"
 _POLL_S = 0.1
@@ -97,7 +103,7 @@ def _wait(sampler: Sampler, stop: Stop) -> str:
         if _is_settled(sampler.samples):
             return "settled"
         if _is_quiet(sampler.samples):
-            return f"unchanged for {QUIET_S:.0f} s"
+            return f"unchanged for {_patience_s(sampler.samples):.0f} s"
         if sampler.problem:
             return f"cut off: {sampler.problem}"
         if _length_s(sampler.samples) >= CAP_S or time.monotonic() > until:
@@ -127,11 +133,17 @@ def _is_settled(samples: list[Sample]) -> bool:
     return samples[-1].after_end and now - before <= max(SLACK_BYTES, SLACK_SHARE * peak)
 
 
+def _patience_s(samples: list[Sample]) -> float:
+    """Return how long nothing may be written before the tail is given up."""
+    ran_s = next(sample.uptime_s for sample in samples if sample.after_end) - samples[0].uptime_s
+    return min(QUIET_S, max(LEAST_QUIET_S, ran_s))
+
+
 def _is_quiet(samples: list[Sample]) -> bool:
-    """Tell whether nothing was written for as long as the kernel would wait."""
+    """Tell whether nothing was written for as long as there is patience."""
     tail = [sample for sample in samples if sample.after_end]
-    since = tail[-1].uptime_s - QUIET_S if tail else 0.0
+    since = tail[-1].uptime_s - _patience_s(samples) if tail else 0.0
     if not tail or tail[0].uptime_s > since:
         return False
     recent = [sample.unwritten_bytes for sample in tail if sample.uptime_s >= since]
-    return recent[-1] >= recent[0] - SLACK_SHARE * recent[0]
+    return recent[-1] > recent[0] - _NOTICEABLE_BYTES

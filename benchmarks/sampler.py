@@ -1,0 +1,99 @@
+"""Measure what the sampler beside a Run costs it: fio's IOPS with and without, in ABBA order.
+
+fio reads and writes 4 KiB blocks of a file in memory as fast as one core can: the hardest case, as
+there is no device to wait for. Prints the median ratio of neighbours and the range of all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from volbench.engine.sampler import Sampler, sampler_commands
+from volbench.execute.local import LocalExecutor
+
+QUADS = 8
+RUNTIME_S = 2
+ALONE_S = 20
+FIO = [
+    *("fio", "--name=a", "--rw=randrw", "--bs=4k", "--size=64m", "--ioengine=psync"),
+    *("--time_based", "--norandommap", f"--runtime={RUNTIME_S}", "--output-format=json"),
+    "--filename=file",
+]
+MEMORY = Path("/dev") / "shm"
+DEVICES = sorted(path.name for path in Path("/sys/block").iterdir())[:3]
+
+
+def iops(folder: Path) -> float:
+    """Return the IOPS of one run of fio."""
+    done = subprocess.run(  # noqa: S603 - fixed above
+        FIO, cwd=folder, capture_output=True, text=True, check=True
+    )
+    job = json.loads(done.stdout)["jobs"][0]
+    return float(job["read"]["iops"]) + float(job["write"]["iops"])
+
+
+def watched_iops(folder: Path, command: list[str]) -> float:
+    """Return the IOPS of one run of fio beside a sampler."""
+    sampler = Sampler(LocalExecutor(), folder / "device.log")
+    sampler.start([command])
+    if sampler.problem:
+        sys.exit(sampler.problem)
+    found = iops(folder)
+    sampler.stop()
+    return found
+
+
+def ratios(folder: Path, command: list[str]) -> list[float]:
+    """Return watched over unwatched IOPS, from quads in the order off, on, on, off."""
+    found = []
+    for _ in range(QUADS):
+        off = [iops(folder)]
+        on = [watched_iops(folder, command), watched_iops(folder, command)]
+        off.append(iops(folder))
+        found.append(sum(on) / sum(off))
+    return found
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Return least and greatest: they hold the median of 8 values with 99 %."""
+    return min(values), max(values)
+
+
+def cpu_share(folder: Path, command: list[str]) -> float:
+    """Return the share of one core that a sampler takes by itself, its children too."""
+    before, started = os.times(), time.monotonic()
+    sampler = Sampler(LocalExecutor(), folder / "alone.log")
+    sampler.start([command])
+    time.sleep(ALONE_S)
+    sampler.stop()
+    after, elapsed_s = os.times(), time.monotonic() - started
+    spent_s = after.children_user - before.children_user
+    spent_s += after.children_system - before.children_system
+    return spent_s / elapsed_s
+
+
+def main() -> None:
+    """Measure both programs and print a line for each."""
+    commands = sampler_commands(LocalExecutor(), DEVICES, interval_s=1.0, life_s=60.0)
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        for name, command in zip(("python3", "sh"), commands, strict=True):
+            found = ratios(Path(folder), command)
+            low, high = interval(found)
+            share = cpu_share(Path(folder), command)
+            cost = 1 - statistics.median(found)
+            print(
+                f"{name}: {cost:+.2%} of fio's IOPS"
+                f" (99 %: {1 - high:+.2%} to {1 - low:+.2%}, {QUADS} quads),"
+                f" {share:.2%} of one core with its start"
+            )
+
+
+if __name__ == "__main__":
+    main()
