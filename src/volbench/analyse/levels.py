@@ -92,6 +92,8 @@ def explain_level(
         others: more Runs of the same direction on the same volume.
     """
     case = _Case(view, rates, others)
+    if not case.iops > 0:
+        return case.explanation(Cause.UNKNOWN, 0.0, [], ["nothing completed in the end"])
     for judge in (_paced, _declared, _cpu, _compared, _queued, _latency):
         found = judge(case)
         if found is not None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyse.findings.conftest import Limits, a_run, a_view, device_samples, found, told
+from tests.analyse.findings.conftest import (
+    Limits,
+    a_run,
+    a_view,
+    device_samples,
+    found,
+    series_rows,
+    told,
+)
 from tests.analyse.findings.test_steady import over_time, restless
 from volbench.model.finding import Severity
 
@@ -48,6 +56,29 @@ def test_a_cap_below_the_declared_is_a_warning() -> None:
     (one,) = found(capped, rule="capped")
     assert one.severity is Severity.WARNING
     assert "only 73 %" in one.message
+
+
+def test_reads_and_writes_count_together() -> None:
+    """Half of the cap in each direction is the cap, and told once."""
+    run = a_run({"rw": "randrw"}, limits=Limits(iops=1100))
+    half = level(550)
+    rows = [
+        told(run, direction=way, iops=550.0, runtime_s=120.0, total_ios=66_000)
+        for way in ("read", "write")
+    ]
+    series = [row for way in ("read", "write") for row in series_rows(run, half, direction=way)]
+    (one,) = found(a_view(run, summary=rows, series=series, device=[]), rule="capped")
+    assert (one.severity, one.direction) == (Severity.NOTE, None)
+    assert one.evidence["level"] == 1100
+
+
+def test_a_run_that_ended_at_a_standstill_is_judged() -> None:
+    """A full cache may leave nothing completing to the very end, beside a Run to compare with."""
+    run = a_run(limits=Limits(iops=1100))
+    other = over_time(level(1000), a_run({"iodepth": "4"}, name="other"))
+    (one, *_) = found(other, over_time([3000.0] * 20 + [0.0] * 60, run), rule="host-cache")
+    assert one.severity is Severity.WARNING
+    assert found(over_time([3000.0] * 20 + [0.0] * 60, run), rule="stall")
 
 
 def test_latency_is_no_cap() -> None:

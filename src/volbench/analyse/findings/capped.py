@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from volbench.analyse.asked import asked_of
 from volbench.analyse.cause import Cause, Explanation
 from volbench.analyse.findings.rule import Context, Rule, Window, reasons
 from volbench.analyse.findings.words import percent
@@ -18,18 +19,37 @@ _COLUMNS = {Cause.IOPS_CAP: "iops", Cause.BANDWIDTH_CAP: "bw_bytes_per_s"}
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a note for each cap that held a Run; a warning when it is below what is declared."""
-    for one in context.explanations(view):
-        if one.cause in _COLUMNS:
-            yield _finding(view, one)
+    capped = [one for one in context.explanations(view) if one.cause in _COLUMNS]
+    if len(directions(view)) > 1:
+        yield from _together(view, capped)
+        return
+    for one in capped:
+        yield _finding(view, one)
+
+
+def _together(view: RunView, capped: list[Explanation]) -> Iterator[Finding]:
+    """Yield one Finding for all directions of a Run: providers count them together."""
+    for cause, column in _COLUMNS.items():
+        limit = _limits(view, cause)[0]
+        reached = limit and abs(total(view, column) / limit - 1) <= _NEAR
+        explained = next((one for one in capped if one.cause is cause), None)
+        if reached and not any(asked.is_paced for asked in asked_of(view.run)):
+            level = total(view, column)
+            yield RULE.finding(
+                view,
+                f"All directions together came to {_words(cause, level)},"
+                f" {percent(level / limit)} of the declared {_words(cause, limit)}.",
+                {"level": level, "of": column, "declared": limit},
+            )
+        elif explained is not None:
+            yield _finding(view, explained)
 
 
 def _finding(view: RunView, one: Explanation) -> Finding:
-    column, limits = _COLUMNS[one.cause], view.run.limits
+    column = _COLUMNS[one.cause]
     mixed = len(directions(view)) > 1
     level = total(view, column) if mixed else one.level
-    sustained, burst = limits.iops, limits.burst_iops
-    if one.cause is Cause.BANDWIDTH_CAP:
-        sustained, burst = limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s
+    sustained, burst = _limits(view, one.cause)
     evidence: dict[str, float | str] = {"level": level, "of": column}
     severity, words = Severity.NOTE, "no limit is declared"
     if sustained:
@@ -46,6 +66,14 @@ def _finding(view: RunView, one: Explanation) -> Finding:
         window=Window(one.from_s, one.to_s),
         severity=severity,
     )
+
+
+def _limits(view: RunView, cause: Cause) -> tuple[float, float]:
+    """Return the declared limit of a kind, sustained and in a burst; 0 for none."""
+    limits = view.run.limits
+    if cause is Cause.IOPS_CAP:
+        return limits.iops or 0.0, limits.burst_iops or 0.0
+    return limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0
 
 
 def _words(cause: Cause, level: float) -> str:
