@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from volbench.analyse.asked import asked_of
 from volbench.analyse.explain import Explanation, explain
 from volbench.analyse.seen import directions, rate_per_s
 from volbench.analyse.steady import Steadiness, judge_steady
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Phase
-
-_MOST_COMPARED = 8
 
 
 @dataclass(frozen=True)
@@ -48,17 +47,35 @@ class Context:
         return self._explained[view.run.id]
 
     def _comparable(self, view: RunView) -> list[RunView]:
-        """Return a few other jobs on the same volume: each costs a search for change points."""
-        found = [
-            other
-            for other in self.views
-            if other.run.volume == view.run.volume
-            and other.run.host == view.run.host
-            and other.run.phase is Phase.MEASURED
-            and other.run.job != view.run.job
-            and other.run.repeat == view.run.repeat
+        """Return the other jobs on the same volume that are nearest in depth and block size.
+
+        Each costs a search for change points, so that all of a sweep would be too many.
+        """
+        mine = _shape(view)
+        shapes = [(other, _shape(other)) for other in self.views if _is_alike(view, other)]
+        deeper = [(one[0], other) for other, one in shapes if one[1] == mine[1] and one > mine]
+        flatter = [(-one[0], other) for other, one in shapes if one[1] == mine[1] and one < mine]
+        sized = [(abs(one[0] - mine[0]), other) for other, one in shapes if one[1] != mine[1]]
+        return [
+            min(group, key=lambda pair: pair[0])[1] for group in (deeper, flatter, sized) if group
         ]
-        return found[:_MOST_COMPARED]
+
+
+def _shape(view: RunView) -> tuple[int, int]:
+    """Return depth and block size of what a Run asked for."""
+    asked = asked_of(view.run)
+    return sum(one.depth * one.clones for one in asked), max(one.block_bytes for one in asked)
+
+
+def _is_alike(view: RunView, other: RunView) -> bool:
+    """Tell whether two Runs are of different jobs on the same volume."""
+    return (
+        other.run.volume == view.run.volume
+        and other.run.host == view.run.host
+        and other.run.phase is Phase.MEASURED
+        and other.run.job != view.run.job
+        and other.run.repeat == view.run.repeat
+    )
 
 
 @dataclass(frozen=True)
