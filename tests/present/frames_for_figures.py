@@ -129,9 +129,45 @@ def intervals(row: Row, iops: Sequence[float]) -> list[Row]:
     ]
 
 
+def samples(
+    row: Row, iops: Sequence[float | None], *, ended_s: float, **columns: object
+) -> list[Row]:
+    """Return rows of the device frame, one a second, of a device that writes 4 KiB each time.
+
+    Args:
+        row: of the summary.
+        iops: writes of the device; None where the device told nothing.
+        ended_s: when fio ended.
+        columns: further ones, or others.
+    """
+    known = identity("x")
+    return [
+        {name: row[name] for name in known}
+        | {"device": "sdx", "level": "volume", "t_s": float(second), "interval_s": 1.0}
+        | {"after_fio": second > ended_s, "read_iops": 0.0, "read_bw_bytes_per_s": 0.0}
+        | {"write_iops": value, "write_bw_bytes_per_s": None if value is None else value * 4096}
+        | {"write_lat_s": 1 / value if value else None, "io_errors": 0}
+        | {"write_request_bytes": 4096.0 if value else None}
+        | {"queue_depth": 1.0, "active_percent": 99.0, "cpu_busy_percent": 5.0}
+        | {"iowait_percent": 2.0, "steal_percent": 0.0, "dirty_bytes": 1e6, "writeback_bytes": 0.0}
+        | columns
+        for second, value in enumerate(iops, start=1)
+    ]
+
+
 def frames(
-    summary: Sequence[Row], *, series: Sequence[Row] = (), histogram: Sequence[Row] = ()
+    summary: Sequence[Row],
+    *,
+    series: Sequence[Row] = (),
+    histogram: Sequence[Row] = (),
+    device: Sequence[Row] = (),
 ) -> dict[str, pd.DataFrame]:
     """Return frames with the column contract's types, as a campaign hands them out."""
-    rows = {"summary": summary, "series": series, "histogram": histogram, "percentiles": ()}
+    rows = {
+        "summary": summary,
+        "series": series,
+        "histogram": histogram,
+        "percentiles": (),
+        "device": device,
+    }
     return {name: frame_of(table_of(name, list(told))) for name, told in rows.items()}

@@ -10,7 +10,16 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from tests.present.frames_for_figures import aks, bins, dd, frames, intervals, result, sweep
+from tests.present.frames_for_figures import (
+    aks,
+    bins,
+    dd,
+    frames,
+    intervals,
+    result,
+    samples,
+    sweep,
+)
 from volbench.errors import InputError, VolbenchError
 from volbench.present.figures import KINDS, applicable, describe, draw_chart
 from volbench.present.figures.save import FORMATS, save, svg_text
@@ -28,6 +37,7 @@ def _everything() -> Frames:
         [row | {"limit_iops": 300.0} for row in rows],
         series=[point for row in rows for point in intervals(row, CLIMB)],
         histogram=[told for row in rows for told in bins(row, {0.001: 90, 0.01: 10})],
+        device=[told for row in rows for told in samples(row, CLIMB, ended_s=9)],
     )
 
 
@@ -93,6 +103,7 @@ def test_unknown_kind_is_corrected(everything: Frames) -> None:
     ("kind", "reason"),
     [
         ("series", "sample 0"),
+        ("device", "nobody sampled"),
         ("distribution", "no histogram"),
         ("sweep", "nothing is swept"),
         ("heatmap", "no grid"),

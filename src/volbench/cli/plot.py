@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Draw the chart KIND of the campaign in DIR; `all` draws every chart that applies.
 
-    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series, warmup.
+    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series, device, warmup.
     """
     amount, currency = parse_price(price)
     warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)

@@ -13,6 +13,7 @@ from volbench.errors import InputError
 from volbench.model.columns import FRAMES
 from volbench.present.figures.bars import BANDWIDTH, IOPS
 from volbench.present.figures.chart import Chart
+from volbench.present.figures.device import DEVICE
 from volbench.present.figures.distribution import DISTRIBUTION
 from volbench.present.figures.heatmap import HEATMAP
 from volbench.present.figures.latency import LATENCY
@@ -26,7 +27,17 @@ __all__ = ["KINDS", "Chart", "applicable", "describe", "draw_chart", "warmup_cha
 KINDS: Mapping[str, Chart] = MappingProxyType(
     {
         chart.name: chart
-        for chart in (IOPS, BANDWIDTH, LATENCY, DISTRIBUTION, SWEEP, HEATMAP, SERIES, WARMUP)
+        for chart in (
+            IOPS,
+            BANDWIDTH,
+            LATENCY,
+            DISTRIBUTION,
+            SWEEP,
+            HEATMAP,
+            SERIES,
+            DEVICE,
+            WARMUP,
+        )
     }
 )
 """Every kind of chart by name, in the order of a report."""
