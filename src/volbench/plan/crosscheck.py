@@ -8,11 +8,15 @@ from volbench.model.contradictions import contradictions
 from volbench.model.profile import Job, Options, Tool
 from volbench.plan.document import Node
 from volbench.plan.reader import Reader
+from volbench.plan.until import until_problem
 
 
 def check_job(reader: Reader, job: Job, defaults: Options) -> None:
     """Note what can't work together in a job, at the option or else at the job."""
     fallback = reader.jobs[job.name]
+    if problem := until_problem(job, defaults):
+        message, hint = problem
+        reader.complain(fallback, message, key=f"{fallback.key}.until", hint=hint)
     if job.tool is Tool.DD:
         for name, message, hint in dd_problems(job.options):
             _complain(reader, [job.name], name, message, hint, fallback)

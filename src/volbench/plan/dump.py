@@ -9,6 +9,7 @@ from io import StringIO
 from ruamel.yaml import YAML
 
 from volbench.model.profile import Job, Limits, Options, Phase, Profile, Tool
+from volbench.plan.limits import LIMIT_KEYS
 
 
 def dump_profile(profile: Profile) -> str:
@@ -27,6 +28,9 @@ def dump_profile(profile: Profile) -> str:
     if profile.seed is not None:
         content["seed"] = profile.seed
     content["sample"] = _shortest(profile.sample_s)
+    content["device_sample"] = _shortest(profile.device_sample_s)
+    if profile.cold_probe:
+        content["cold_probe"] = True
     if profile.limits:
         content["limits"] = {role: _limits(limits) for role, limits in profile.limits.items()}
     content |= _jobs(profile)
@@ -57,6 +61,12 @@ def _job(job: Job) -> dict[str, object]:
         content["note"] = job.note
     if job.limits:
         content["limits"] = _limits(job.limits)
+    if job.until:
+        content["until"] = {
+            "state": "steady",
+            "window": _shortest(job.until.window_s),
+            "block": _shortest(job.until.block_s),
+        }
     content |= _options(job.options)
     if job.sections:
         content["sections"] = {name: _options(own) for name, own in job.sections.items()}
@@ -80,9 +90,5 @@ def _shortest(number: float) -> int | str:
 
 
 def _limits(limits: Limits) -> dict[str, object]:
-    content: dict[str, object] = {}
-    if limits.iops is not None:
-        content["iops"] = _shortest(limits.iops)
-    if limits.bandwidth_bytes_per_s is not None:
-        content["bandwidth"] = _shortest(limits.bandwidth_bytes_per_s)
-    return content
+    told = ((name, getattr(limits, key.attribute)) for name, key in LIMIT_KEYS.items())
+    return {name: _shortest(value) for name, value in told if value is not None}

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from volbench.model.profile import Job, Options, Phase, Tool
 from volbench.plan.document import Entry, Node
 from volbench.plan.reader import Reader
+from volbench.plan.until import read_until
 
-JOB_KEYS = ("role", "note", "tool", "limits", "sections")
+JOB_KEYS = ("role", "note", "tool", "limits", "sections", "until")
 MATRIX_KEYS = ("role", "note", "name", "exclude", "include")
 _COMBINATIONS_LIMIT = 10_000
 
@@ -48,6 +49,7 @@ def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
         options=options,
         sections=sections,
         limits=reader.limits(special["limits"].value) if "limits" in special else None,
+        until=read_until(reader, special["until"].value) if "until" in special else None,
     )
 
 

@@ -24,12 +24,14 @@ PROFILE_KEYS = (
     "order",
     "seed",
     "sample",
+    "device_sample",
+    "cold_probe",
     "limits",
     "jobs",
     "matrix",
     "phases",
 )
-_LEAST_SAMPLE_S = 0.1
+LEAST_SAMPLE_S = 0.1
 MOST_REPEATS = 10_000
 MOST_SEED = 2**31 - 1
 
@@ -78,7 +80,7 @@ def _profile(reader: Reader, top: Node) -> Profile:
 
 
 _MAY_BE_EMPTY = frozenset({"seed"})
-_FIELDS = {"sample": "sample_s"}
+_FIELDS = {"sample": "sample_s", "device_sample": "device_sample_s"}
 
 
 def _is_given(reader: Reader, entry: Entry) -> bool:
@@ -168,13 +170,24 @@ def _seed(reader: Reader, node: Node) -> int | None:
     )
 
 
-def _sample(reader: Reader, node: Node) -> float:
-    sample_s = reader.value(node, "sample", parse_duration, 1.0)
-    if 0 < sample_s < _LEAST_SAMPLE_S:
-        reader.complain(
-            node, "sample must be 0 or at least 100ms", hint="fio's shorter windows are distorted"
-        )
-    return sample_s
+def _sample(what: str, why: str) -> Callable[[Reader, Node], float]:
+    def read(reader: Reader, node: Node) -> float:
+        sample_s = reader.value(node, what, parse_duration, 1.0)
+        if 0 < sample_s < LEAST_SAMPLE_S:
+            reader.complain(node, f"{what} must be 0 or at least 100ms", hint=why)
+        return sample_s
+
+    return read
+
+
+def _yes_or_no(what: str) -> Callable[[Reader, Node], bool]:
+    def read(reader: Reader, node: Node) -> bool:
+        return reader.choice(node, what, _ANSWERS) in {"true", "yes", "1", "on"}
+
+    return read
+
+
+_ANSWERS = dict.fromkeys(("false", "true", "no", "yes", "0", "1", "off", "on"))
 
 
 _READERS: dict[str, Callable[[Reader, Node], object]] = {
@@ -188,6 +201,8 @@ _READERS: dict[str, Callable[[Reader, Node], object]] = {
         node, "order", {order.value: order for order in Order}
     ),
     "seed": _seed,
-    "sample": _sample,
+    "sample": _sample("sample", "fio's shorter windows are distorted"),
+    "device_sample": _sample("device_sample", "looking more often would disturb the Run"),
+    "cold_probe": _yes_or_no("cold_probe"),
     "limits": _limits,
 }

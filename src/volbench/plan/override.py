@@ -13,10 +13,12 @@ from volbench.model.ddoption import check_dd_option
 from volbench.model.option import OptionTable, nearest
 from volbench.model.profile import Job, Limits, Options, Order, Profile, Tool
 from volbench.plan.crosscheck import dd_problems, effective
-from volbench.plan.load import MOST_REPEATS, MOST_SEED
-from volbench.units import parse_duration, parse_rate
+from volbench.plan.limits import LIMIT_KEYS, limit_problem
+from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED
+from volbench.plan.until import parse_until, until_problem
+from volbench.units import parse_duration
 
-_KEYS = ("repeat", "order", "seed", "sample")
+_KEYS = ("repeat", "order", "seed", "sample", "device_sample", "cold_probe")
 
 
 def apply_overrides(
@@ -26,7 +28,8 @@ def apply_overrides(
 
     ``size=64m`` holds for every job, replacing what a job says itself, but never brings back an
     option that a job took away with null. ``test1.bs=8k`` holds for one job, ``repeat``, ``order``,
-    ``seed``, ``sample`` and ``limits.iops`` for the profile. ``KEY=`` takes an option away.
+    ``seed``, ``sample``, ``device_sample``, ``cold_probe`` and ``limits.iops`` for the profile.
+    ``KEY=`` takes an option away.
 
     Args:
         profile: as loaded.
@@ -71,6 +74,9 @@ class _Fio:
 
 def _check_together(asked: Profile, changed: Profile, settings: Sequence[str]) -> None:
     """Refuse contradictions that the settings brought; fio would fail only when it runs."""
+    for role, limits in changed.limits.items():
+        if problem := limit_problem(limits):
+            raise InputError(f"limits of {role}: {problem[1]}", hint="set both, the base first")
     for before, after in zip(asked.jobs, changed.jobs, strict=True):
         known = set(_contradictions(before, asked))
         for message, hint in _contradictions(after, changed):
@@ -86,6 +92,8 @@ def _contradictions(job: Job, profile: Profile) -> Iterator[tuple[str, str]]:
     if job.tool is Tool.DD:
         yield from ((message, hint) for _, message, hint in dd_problems(job.options))
         return
+    if problem := until_problem(job, profile.defaults):
+        yield problem
     for options in effective(job, profile.defaults).values():
         yield from ((message, hint) for _, message, hint in contradictions(options))
 
@@ -113,11 +121,15 @@ def _set_key(profile: Profile, key: str, value: str) -> Profile:
         if value not in set(Order):
             raise InputError(f"{value!r} is no order", hint=f"choose {' or '.join(Order)}")
         return profile.model_copy(update={"order": Order(value)})
-    if key == "sample":
+    if key in {"sample", "device_sample"}:
         sample_s = parse_duration(value)
-        if 0 < sample_s < 0.1:
-            raise InputError("sample must be 0 or at least 100ms", hint="fio distorts shorter ones")
-        return profile.model_copy(update={"sample_s": sample_s})
+        if 0 < sample_s < LEAST_SAMPLE_S:
+            raise InputError(f"{key} must be 0 or at least 100ms", hint="write it like 1s, or 0")
+        return profile.model_copy(update={f"{key}_s": sample_s})
+    if key == "cold_probe":
+        if value not in {"true", "false", "1", "0", "yes", "no"}:
+            raise InputError(f"{value!r} is neither true nor false", hint="write cold_probe=true")
+        return profile.model_copy(update={key: value in {"true", "1", "yes"}})
     least, most = (1, MOST_REPEATS) if key == "repeat" else (0, MOST_SEED)
     if not re.fullmatch(r"[0-9]{1,10}", value) or not least <= int(value) <= most:
         raise InputError(
@@ -128,8 +140,9 @@ def _set_key(profile: Profile, key: str, value: str) -> Profile:
 
 def _set_limit(profile: Profile, path: list[str], value: str) -> Profile:
     role, name = ("*", path[0]) if len(path) == 1 else (path[0], path[1]) if path else ("", "")
-    if len(path) > 2 or name not in {"iops", "bandwidth"}:
-        raise InputError("no such limit", hint="write limits.iops=1100 or limits.bandwidth=125MB/s")
+    if len(path) > 2 or name not in LIMIT_KEYS:
+        known_names = ", ".join(f"limits.{one}" for one in LIMIT_KEYS)
+        raise InputError("no such limit", hint=f"there are {known_names}")
     known = {job.role for job in profile.jobs}
     if role not in {"*", *known}:
         near = nearest(role, sorted(known))
@@ -137,16 +150,13 @@ def _set_limit(profile: Profile, path: list[str], value: str) -> Profile:
             f"no job works on the role {role!r}",
             hint=f"did you mean `{near}`?" if near else f"jobs work on {', '.join(sorted(known))}",
         )
-    if name == "iops" and value and not re.fullmatch(r"[0-9]{1,15}(\.[0-9]+)?", value):
-        raise InputError(f"{value!r} is no number of I/Os a second", hint="write it like 1100")
-    number = parse_rate(value) if value else None
-    if number is not None and number <= 0:
-        raise InputError("a limit is above 0", hint="leave the value out to take it away")
-    attribute = "iops" if name == "iops" else "bandwidth_bytes_per_s"
+    number = LIMIT_KEYS[name].read(value) if value else None
     roles = set(profile.limits) | {role} if role == "*" else {role}
     limits = dict(profile.limits)
     for one in roles:
-        limits[one] = limits.get(one, Limits()).model_copy(update={attribute: number})
+        limits[one] = limits.get(one, Limits()).model_copy(
+            update={LIMIT_KEYS[name].attribute: number}
+        )
     return profile.model_copy(update={"limits": limits})
 
 
@@ -189,6 +199,8 @@ def _replaced(options: Options, name: str, canonical: str | None) -> Options:
 def _set_in_job(job: Job, option: str, value: str, *, fio: _Fio) -> Job:
     if job.tool is Tool.DD:
         return _set_in_dd(job, option, value)
+    if option == "until":
+        return job.model_copy(update={"until": parse_until(value)})
     name, canonical = fio.check(option, value)
     changed = _replace(job, name, canonical)
     return changed.model_copy(update={"options": {**job.options, name: canonical}})

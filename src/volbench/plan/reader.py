@@ -13,7 +13,7 @@ from volbench.model.ddoption import check_dd_option
 from volbench.model.option import OptionTable, nearest
 from volbench.model.profile import Limits, Options
 from volbench.plan.document import Entry, Node
-from volbench.units import parse_rate
+from volbench.plan.limits import LIMIT_KEYS, limit_problem
 
 _T = TypeVar("_T")
 
@@ -153,16 +153,19 @@ class Reader:
 
     def limits(self, node: Node) -> Limits:
         """Return declared limits."""
-        values: dict[str, float | None] = {}
+        values: dict[str, float] = {}
         for entry in self.entries(node, "limits"):
-            if entry.name == "iops":
-                values["iops"] = self.value(entry.value, "iops", _positive, None)
-            elif entry.name == "bandwidth":
-                rate = self.value(entry.value, "bandwidth", _positive_rate, None)
-                values["bandwidth_bytes_per_s"] = rate
-            else:
-                self.unknown(entry, ("iops", "bandwidth"), "limits")
-        return Limits(**values)
+            if entry.name not in LIMIT_KEYS:
+                self.unknown(entry, LIMIT_KEYS, "limits")
+                continue
+            key = LIMIT_KEYS[entry.name]
+            number = self.value(entry.value, entry.name, key.read, 0.0)
+            if number:
+                values[key.attribute] = number
+        limits = Limits(**values)
+        if problem := limit_problem(limits):
+            self.complain(node, problem[1], key=f"{node.key}.{problem[0]}")
+        return limits
 
     def choice(self, node: Node, what: str, choices: Mapping[str, object]) -> str:
         """Return one of several words."""
@@ -176,17 +179,3 @@ class Reader:
             )
             return next(iter(choices))
         return text or next(iter(choices))
-
-
-def _positive_rate(text: str) -> float | None:
-    rate = parse_rate(text)
-    if rate <= 0:
-        raise InputError(f"{text} is not above 0", hint="write it like 125MB/s")
-    return rate
-
-
-def _positive(text: str) -> float | None:
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise InputError(f"{text} is not above 0", hint="write a number like 1100")
-    return number

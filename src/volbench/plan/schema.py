@@ -6,6 +6,7 @@ from volbench.model.ddoption import NAMES as DD_NAMES
 from volbench.model.option import OWN, Option, OptionKind, OptionTable
 from volbench.model.profile import Order, Phase, Tool
 from volbench.plan.jobs import JOB_KEYS, MATRIX_KEYS
+from volbench.plan.limits import LIMIT_KEYS
 from volbench.plan.load import MOST_REPEATS, MOST_SEED, PROFILE_KEYS
 
 Schema = dict[str, object]
@@ -18,8 +19,7 @@ _LIMITS: Schema = {
     "type": "object",
     "description": "What the provider promises; drawn as lines and judged against.",
     "properties": {
-        "iops": {"type": ["number", "string"], "description": "I/O operations a second."},
-        "bandwidth": {**_NUMBER_TEXT, "description": "Such as 125MB/s or 120MiB/s."},
+        name: {**_NUMBER_TEXT, "description": key.help} for name, key in LIMIT_KEYS.items()
     },
     "additionalProperties": False,
 }
@@ -100,6 +100,14 @@ _PROFILE: dict[str, Schema] = {
         "description": "Of order and offsets; drawn and recorded when left out.",
     },
     "sample": {**_NUMBER_TEXT, "description": "Between points of a series; 0 for none."},
+    "device_sample": {
+        **_NUMBER_TEXT,
+        "description": "Between looks at the device's own counters; 0 for none.",
+    },
+    "cold_probe": {
+        **_BOOLEAN,
+        "description": "Read a sample of blocks twice before anything is measured.",
+    },
     "limits": {
         "anyOf": [
             {"$ref": "#/$defs/limits"},
@@ -112,6 +120,23 @@ _PROFILE: dict[str, Schema] = {
         "properties": {phase.value: _JOBS for phase in Phase},
         "additionalProperties": False,
     },
+}
+
+
+_UNTIL: Schema = {
+    "description": "End the job when its IOPS are steady; runtime is the deadline.",
+    "anyOf": [
+        {"enum": ["steady"]},
+        {
+            "type": "object",
+            "properties": {
+                "state": {"enum": ["steady"]},
+                "window": {**_NUMBER_TEXT, "description": "That must be steady; 5m."},
+                "block": {**_NUMBER_TEXT, "description": "Whose medians are judged; 10s."},
+            },
+            "additionalProperties": False,
+        },
+    ],
 }
 
 
@@ -132,6 +157,7 @@ def _job_properties(options: dict[str, Schema]) -> dict[str, Schema]:
         "tool": {"enum": [tool.value for tool in Tool]},
         "limits": {"$ref": "#/$defs/limits"},
         "sections": sections,
+        "until": _UNTIL,
     }
     return {name: known[name] for name in JOB_KEYS}
 
