@@ -63,6 +63,8 @@ _WRITTEN = 0.98
 """A journal's last block comes seconds later; the tail ends when this share is written."""
 _TOLD_BYTES = 1e6
 """Less than this after the end is no tail but metadata."""
+_TOLD_SHARE = 0.5
+"""Nor is less than this share of a sample interval, which can't be told from the end itself."""
 _DIRECTIONS = ("read", "write")
 
 Row = dict[str, object]
@@ -204,10 +206,11 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
     begin = np.maximum(end - after["interval_s"].to_numpy(dtype=float), end_s)
     moved = np.nan_to_num(after["write_bw_bytes_per_s"].to_numpy(dtype=float)) * (end - begin)
     total = float(moved.sum())
-    if total < _TOLD_BYTES:
+    last = min(int(np.searchsorted(moved.cumsum(), _WRITTEN * total)), len(end) - 1)
+    lasted = float(end[last]) - end_s
+    if total < _TOLD_BYTES or lasted < _TOLD_SHARE * float(after["interval_s"].iloc[last]):
         return {"tail_s": 0.0, "tail_bytes": total}
-    last = int(np.searchsorted(moved.cumsum(), _WRITTEN * total))
-    return {"tail_s": float(end[min(last, len(end) - 1)]) - end_s, "tail_bytes": total}
+    return {"tail_s": lasted, "tail_bytes": total}
 
 
 def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
@@ -217,12 +220,30 @@ def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> R
     seen = math.nan
     columns = [f"{one}_bw_bytes_per_s" for one in sorted(set(moved["direction"]))]
     if columns and not math.isnan(end_s) and samples[columns].notna().any(axis=None):
-        seen = sum(bytes_until_end(samples, column, runtime=end_s) for column in columns)
+        seen = math.fsum(
+            bytes_until_end(samples, column, runtime=end_s) - _laid_out(samples, column)
+            for column in columns
+        )
     return {
         "tool_bytes": told if columns else math.nan,
         "device_bytes": seen,
         "reached_percent": 100 * seen / told if told > 0 else math.nan,
     }
+
+
+def _laid_out(samples: pd.DataFrame, column: str) -> float:
+    """Return the bytes before the I/O began in the interval in which it did.
+
+    The device went on as in the interval before: fio was still laying out its files.
+    """
+    before = samples[samples["t_s"] <= 0]
+    first = samples[samples["t_s"] > 0].head(1)
+    if before.empty or first.empty:
+        return 0.0
+    row = first.iloc[0]
+    began_s = max(0.0, float(row["interval_s"]) - float(row["t_s"]))
+    rate = min(float(before[column].iloc[-1]), float(row[column]))
+    return 0.0 if math.isnan(rate) else began_s * rate
 
 
 def _bound(verdicts: pd.DataFrame | None) -> Row:

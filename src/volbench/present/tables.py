@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from rich import box
@@ -56,6 +56,7 @@ __all__ = [
     "show_table",
     "states_table",
     "summary_table",
+    "text_table",
 ]
 
 STATE_STYLES = {
@@ -208,6 +209,30 @@ def print_rows(rows: Sequence[Mapping[str, str]], *, stream: TextIO) -> None:
     for row in rows:
         _add(table, *(row.get(heading, MISSING) for heading in headings))
     show_table(table, stream=stream)
+
+
+def text_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: Collection[str] = (),
+    caption: str = "",
+) -> Table:
+    """Return rows of text, aligned right but for the columns of words.
+
+    Args:
+        headings: a name for each column.
+        rows: a text for each column.
+        words: the headings of columns that hold words.
+        caption: below the table.
+    """
+    table = _table(*headings)
+    for column, heading in zip(table.columns, headings, strict=True):
+        column.justify, column.no_wrap = "left" if heading in words else "right", True
+    for row in rows:
+        _add(table, *row)
+    table.caption = Text(printable(caption), style="") if caption else None
+    return table
 
 
 def _table(*headings: str) -> Table:

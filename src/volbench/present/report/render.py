@@ -21,6 +21,7 @@ from volbench.present.cells import printable, records
 from volbench.present.export import export_frame
 from volbench.present.outcome import note_of, unfinished
 from volbench.present.report.content import ReportContent
+from volbench.present.report.device import KIND, use_section
 from volbench.present.report.doubts import invalid_runs, told_by_rule, verdict
 from volbench.present.report.results import results
 from volbench.present.report.summary import (
@@ -70,7 +71,9 @@ def render_report(content: ReportContent) -> str:
         failures=unfinished(content.campaign, content.states),
         states={run.id: note_of(run, content.states).state for run in content.campaign.runs},
         finished=RunState.FINISHED,
-        images=[_image(figure.svg) for figure in content.figures],
+        charts=[(one, _image(one.svg)) for one in content.figures if one.kind != KIND],
+        device=[(one, _image(one.svg)) for one in content.figures if one.kind == KIND],
+        use=use_section(content.frames),
         plan=_plan_facts(content),
         versions=sorted({str(row["fio_version"]) for row in rows if row.get("fio_version")}),
         csv=_csv_link(summary),
