@@ -241,9 +241,9 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
     if before.empty or first.empty:
         return 0.0
     row = first.iloc[0]
-    began_s = max(0.0, float(row["interval_s"]) - float(row["t_s"]))
-    rate = min(float(before[column].iloc[-1]), float(row[column]))
-    return 0.0 if math.isnan(rate) else began_s * rate
+    interval_s, rate = float(row["interval_s"]), float(before[column].iloc[-1])
+    laid_out = max(0.0, interval_s - float(row["t_s"])) * rate
+    return 0.0 if math.isnan(laid_out) else min(laid_out, interval_s * float(row[column]))
 
 
 def _bound(verdicts: pd.DataFrame | None) -> Row:
