@@ -16,6 +16,7 @@ from matplotlib.ticker import (
     FuncFormatter,
     LogLocator,
     MaxNLocator,
+    MultipleLocator,
     NullLocator,
 )
 
@@ -27,7 +28,7 @@ from volbench.units import format_count, format_latency, format_rate, format_siz
 
 READ, WRITE = DIRECTIONS["read"], DIRECTIONS["write"]
 ORANGE, GREEN, PINK = "#E69F00", "#009E73", "#CC79A7"
-FIO_STYLE: Mapping[str, Any] = {"color": BLACK, "linewidth": 1.0}
+FIO_STYLE: Mapping[str, Any] = {"color": "#8c8c8c", "linewidth": 2.2, "zorder": 1.9}
 BENEATH_STYLE: Mapping[str, Any] = {"color": GREY, "linewidth": 0.7, "linestyle": (0, (1, 1))}
 _TOWERING = 2.0
 """fio's figure is cut off when it is this much above the device: it is not what is looked at."""
@@ -225,7 +226,12 @@ def _scale(axes: Axes, panel: Panel, values: Sequence[float], *, top: float) -> 
             axes.yaxis.set_major_locator(LogLocator(base=10, numticks=6))
     else:
         axes.set_ylim(0, top)
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10]))
+        step = 2.0 ** math.floor(math.log2(top / 2))
+        axes.yaxis.set_major_locator(
+            MultipleLocator(step)
+            if panel.logarithm == 2
+            else MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10])
+        )
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: panel.format_value(value)))
 
@@ -260,15 +266,18 @@ def _draw_limits(axes: Axes, panel: Panel, places: Sequence[Place]) -> None:
                 linewidth=1.0,
                 label="limit",
             )
-    for limit in dict.fromkeys(limits):
-        last = [one for one in places if number(one.span.use, panel.limit) == limit][-1]
-        above = bool(limit > top)
+    above = sorted({limit for limit in limits if limit > top})
+    told = {limit: panel.format_value(limit) for limit in limits if limit <= top}
+    if above:
+        told[top] = f"{', '.join(map(panel.format_value, above))}\n(above)"
+    for value, name in told.items():
         axes.annotate(
-            f"limit\n{panel.format_value(limit)}" + "\n(above)" * above,
-            (last.right, top if above else limit),
+            f"limit\n{name}",
+            (1, value),
+            xycoords=axes.get_yaxis_transform(),
             xytext=(5, 0),
             textcoords="offset points",
-            va="top" if above else "center",
+            va="top" if value == top else "center",
             fontsize=7.5,
             annotation_clip=False,
         )

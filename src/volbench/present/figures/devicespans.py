@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from matplotlib.ticker import MaxNLocator
 
 from volbench.analyse.frames import measured, of_measured
 from volbench.analyse.use import fio_end_s, use_rows
@@ -19,7 +18,9 @@ GAP = 0.012
 """Space between Runs, as a share of all of them."""
 _NARROWEST = 0.4
 """A Run takes at least this share of the place of the longest."""
-_TICKS = 14
+_TICKS, _TICK_SHARE = 12, 0.022
+"""So many names of times fit over the whole width, and so much of it each one takes."""
+_ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,12 @@ class Place:
         Args:
             share: of the whole width that the Run has.
         """
-        locator = MaxNLocator(nbins=max(1, round(share * _TICKS)), steps=[1, 2, 3, 6, 10])
         length = self.span.length_s
-        times = [one for one in locator.tick_values(0, length) if 0 <= one <= 0.93 * length]
-        return [(self.at(one), _time(one)) for one in times]
+        most = max(2, round(share * _TICKS))
+        step = next((one for one in _ROUND_S if length / one <= most), length)
+        times = [step * count for count in range(int(length / step) + 1)]
+        fitting = [one for one in times if (1 - one / length) * share >= _TICK_SHARE]
+        return [(self.at(one), _time(one)) for one in fitting]
 
 
 def spans_of(frames: Frames) -> list[Span]:
