@@ -15,7 +15,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from volbench.model.columns import SUMMARY
+from volbench.model.columns import DEVICE, SUMMARY, VERDICTS
 from volbench.model.run import Campaign, Run, RunState, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.present.report import ReportContent, ReportFigure, RunStateNote, render_report
@@ -348,3 +348,36 @@ def test_thirty_runs_stay_small() -> None:
     content = content_of(runs, [row_of(run, iops=1.0) for run in runs])
     big = replace(content, figures=[ReportFigure("a", "A", SVG.ljust(150_000), "d")] * 8)
     assert len(render_report(big).encode()) < 3_000_000
+
+
+def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
+    """The table of the device and its chart stand together, with what speaks for a cause."""
+    run = content.campaign.runs[0]
+    same = {name: row_of(run)[name] for name in ("run", "job", "group", "host", "phase", "repeat")}
+    rates = {"read_iops": 0.0, "write_iops": 125.0, "write_lat_s": 0.0025}
+    sample = {**same, **rates, "device": "sdx", "level": "volume", "t_s": 1.0, "interval_s": 1.0}
+    sample["after_fio"] = False
+    verdict = {**same, "direction": "write", "bound_by": "latency", "explanation": EVIL}
+    frames = {
+        **content.frames,
+        "device": pd.DataFrame([sample], columns=[column.name for column in DEVICE]),
+        "verdicts": pd.DataFrame([verdict], columns=[column.name for column in VERDICTS]),
+    }
+    figures = [*content.figures, ReportFigure("device", "The device", SVG, "device seen")]
+    html = render_report(replace(content, frames=frames, figures=figures))
+    page = parsed(html)
+    assert page.faults == []
+    part = html[html.index('<section id="device"') : html.index('<section id="charts"')]
+    for told in ("125 (25 %)", "2.5 ms", "latency", "device seen", "no bottleneck"):
+        assert told in part
+    assert "a seen" not in part
+    assert html.count("device seen</figcaption>") == 1
+    assert len(page.all("script")) == 1
+    assert "#device" in [link.get("href") for link in page.all("a")]
+
+
+def test_without_samples_there_is_no_part_about_the_device(content: ReportContent) -> None:
+    """A campaign that nobody watched has neither the heading nor a link to it."""
+    html = render_report(content)
+    assert 'id="device"' not in html
+    assert "#device" not in html
