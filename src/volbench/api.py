@@ -15,7 +15,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from volbench.analyse.coldprobe import ColdProbe
 from volbench.analyse.view import RunView, run_views
+from volbench.engine.coldprobe import read_probe
 from volbench.engine.ingest import Rows, ingest
 from volbench.engine.single import read_facts
 from volbench.errors import ArchiveError, InputError
@@ -131,7 +133,15 @@ class CampaignData:
             {name: self.frame(name) for name in _READ},
             volumes={run: told for run, told in facts.items() if told is not None},
             hosts={host.host: host for host in self.provenance.hosts},
+            colds=self._colds(),
         )
+
+    def _colds(self) -> Mapping[str, ColdProbe]:
+        """Return role to what its volume's cold probe told, where there was one."""
+        found = {
+            role: read_probe(self._layout.probe(role)) for role in self.campaign.cold_probe_roles
+        }
+        return {role: one.cold for role, one in found.items() if one and one.cold}
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.

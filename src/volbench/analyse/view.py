@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from volbench.analyse.coldprobe import ColdProbe
 from volbench.model.provenance import HostFacts, VolumeFacts
 from volbench.model.run import Campaign, Run
 
@@ -25,6 +26,7 @@ class RunView:
         histogram: of latency.
         volume: the volume as it was right before the Run; None when nobody looked.
         host: the machine; None when nobody looked.
+        cold: what a probe of the volume told before the first Run; None without one.
     """
 
     campaign: Campaign
@@ -36,6 +38,7 @@ class RunView:
     histogram: pd.DataFrame
     volume: VolumeFacts | None = None
     host: HostFacts | None = None
+    cold: ColdProbe | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -49,6 +52,7 @@ def run_views(
     *,
     volumes: Mapping[str, VolumeFacts],
     hosts: Mapping[str, HostFacts],
+    colds: Mapping[str, ColdProbe] | None = None,
 ) -> Iterator[RunView]:
     """Yield a view of each Run that has a row in the summary, in the order of the plan.
 
@@ -57,6 +61,7 @@ def run_views(
         frames: summary, series, device, percentiles and histogram of the campaign.
         volumes: id of a Run to what its volume was.
         hosts: name of a host to what it is.
+        colds: role to what a cold-volume probe told.
     """
     parts = {
         name: dict(iter(frames[name].groupby("run", sort=False)))
@@ -75,4 +80,5 @@ def run_views(
             **rows,
             volume=volumes.get(run.id),
             host=hosts.get(run.host),
+            cold=(colds or {}).get(run.volume.role),
         )

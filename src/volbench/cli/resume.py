@@ -31,7 +31,7 @@ def command(
     executor = LocalExecutor()
     layout, archive = read_campaign(campaign)
     plan = check_resumable(executor, archive, table=options_on(executor), allow_exec=allow_exec)
-    needs_fio = any(run.tool is Tool.FIO for run in plan.runs)
+    needs_fio = bool(plan.cold_probe_roles) or any(run.tool is Tool.FIO for run in plan.runs)
     settings = Settings(
         fio=require_fio(executor) if needs_fio else "",
         grace_s=parse_duration(grace),

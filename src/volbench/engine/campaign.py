@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from volbench.engine.coldprobe import probe_campaign
 from volbench.engine.orphans import end_orphan, identify
 from volbench.engine.preflight import guard_run
 from volbench.engine.probe import probe_volume
@@ -143,12 +144,25 @@ class _Execution:
                 self._campaign, pending, {run.id: expected_s(run) or 0.0 for run in pending}
             )
         )
+        if not self._history.states:
+            self._probe()
         for run in pending:
             if self._around.stop.requested:
                 return
             end = self._run(run)
             if end.state is RunState.FAILED and self._ends_campaign(run):
                 return
+
+    def _probe(self) -> None:
+        """Tell cold from warm while nothing has touched the volumes yet."""
+        probe_campaign(
+            self._layout,
+            self._campaign,
+            fio=self._settings.fio,
+            executor=self._around.executor,
+            listener=self._around.listener,
+            stop=self._around.stop,
+        )
 
     def clean(self) -> None:
         """Remove scratch files unless they were asked for."""

@@ -73,7 +73,10 @@ def prepare(executor: Executor, request: Request) -> Prepared:
         FioError: fio is missing, too old, or rejects a job.
         RefusedError: a Run would destroy data without leave.
     """
-    needs_fio = any(job.tool is Tool.FIO for profile in request.profiles for job in profile.jobs)
+    needs_fio = any(
+        profile.cold_probe or any(job.tool is Tool.FIO for job in profile.jobs)
+        for profile in request.profiles
+    )
     fio = require_fio(executor) if needs_fio else ""
     targets = _targets(request)
     volumes = {

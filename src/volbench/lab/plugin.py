@@ -7,6 +7,7 @@ the standard library may be imported, here and in everything this imports.
 from __future__ import annotations
 
 import os
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ API_VERSION = 2
 
 _HOLE = 1 | 2
 """NBD_STATE_HOLE and NBD_STATE_ZERO of the NBD protocol's base:allocation."""
+
+
+_FILL_BYTES = 1 << 20
 
 
 class _Volume:
@@ -58,10 +62,20 @@ def config_complete() -> None:
 
 
 def get_ready() -> None:
-    """Make the disk: empty, sparse and in memory. It outlives connections."""
+    """Make the disk in memory: sparse, or full of data when restored. It outlives connections."""
     _volume.disk = Disk(_volume.parameters, pacer=Pacer())
     _volume.memory = os.memfd_create("volbench-lab")
     os.ftruncate(_volume.memory, _volume.parameters.size_bytes)
+    if _volume.parameters.restored:
+        _fill()
+
+
+def _fill() -> None:
+    """Give every block some content, so that nothing reads as zeros."""
+    content = random.Random(_volume.parameters.seed).randbytes(_FILL_BYTES)  # noqa: S311 - no secret
+    for offset in range(0, _volume.parameters.size_bytes, _FILL_BYTES):
+        rest = _volume.parameters.size_bytes - offset
+        os.pwrite(_volume.memory, content[:rest], offset)
 
 
 def after_fork() -> None:

@@ -96,6 +96,7 @@ class Campaign(Frozen):
         on_error: go on or stop after a failed Run.
         allow_destroy: devices and files the user allowed to be overwritten, as given.
         command: the command line, secrets masked.
+        cold_probe_roles: roles whose volumes are probed for coldness before the first Run.
     """
 
     name: str
@@ -106,3 +107,4 @@ class Campaign(Frozen):
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    cold_probe_roles: tuple[str, ...] = ()

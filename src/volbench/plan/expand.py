@@ -86,6 +86,9 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
         on_error=terms.on_error,
         allow_destroy=terms.allow_destroy,
         command=terms.command,
+        cold_probe_roles=tuple(
+            dict.fromkeys(job.role for p in profiles if p.cold_probe for job in p.jobs)
+        ),
     )
 
 

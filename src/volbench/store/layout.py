@@ -71,6 +71,26 @@ class RunFolder:
 
 
 @dataclass(frozen=True)
+class ProbeFolder:
+    """The raw files of one cold-volume probe.
+
+    Attributes:
+        path: ``<campaign>/probe/<role>``.
+    """
+
+    path: Path
+
+    @property
+    def result(self) -> Path:
+        """What was found; written last, so that its presence means the rest is complete."""
+        return self.path / "probe.json"
+
+    def step(self, name: str) -> RunFolder:
+        """Return the folder of one of its fio processes."""
+        return RunFolder(self.path / name)
+
+
+@dataclass(frozen=True)
 class Layout:
     """A campaign folder.
 
@@ -113,3 +133,7 @@ class Layout:
     def run(self, run_id: str) -> RunFolder:
         """Return the folder of one Run."""
         return RunFolder(self.runs / run_id)
+
+    def probe(self, role: str) -> ProbeFolder:
+        """Return the folder of the cold-volume probe of one role's volume."""
+        return ProbeFolder(self.root / "probe" / role)

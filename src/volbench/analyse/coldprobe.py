@@ -1,0 +1,135 @@
+"""Is a volume cold: latencies of the same reads, done twice, in; a ColdProbe out.
+
+The first read of a block that has to be fetched or looked up is slow, the second one is not. Reads
+are paired by their offset, so that slow and fast places cancel out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from volbench.units import format_latency
+
+COLD_MEDIAN_RATIO = 1.5
+"""First reads that take so many times as long in the middle mean a cold volume."""
+COLD_P99_RATIO = 3.0
+"""The same for the slowest in a hundred: a volume of which only a part is cold."""
+LEAST_DELAY_S = 200e-6
+"""A smaller difference comes from the host: idle CPUs that wake up, other programs. Storage that
+has to fetch a block takes milliseconds."""
+SIGNIFICANT = 0.01
+"""So rarely chance alone makes first reads slower by that much (Wilcoxon signed-rank test)."""
+LEAST_PAIRS = 20
+"""With fewer, one hiccup decides."""
+LEAST_PAIRS_P99 = 100
+"""With fewer, the 99th percentile is the slowest read or the one before it."""
+ZERO_SHARE = 0.01
+"""From this share of all-zero blocks on, a volume was not filled."""
+
+
+@dataclass(frozen=True)
+class ColdProbe:
+    """What reading a sample of blocks twice told.
+
+    Attributes:
+        pairs: blocks that were read both times.
+        median_ratio: median latency of first reads over that of second reads.
+        p99_ratio: the same for the 99th percentile.
+        p_value: how likely first reads are that much slower by chance alone.
+        cold: whether first reads were clearly slower.
+        first_median_s: median latency of first reads.
+        second_median_s: median latency of second reads.
+        zero_share: share of sampled blocks that hold only zeros; None when nobody looked.
+    """
+
+    pairs: int
+    median_ratio: float
+    p99_ratio: float
+    p_value: float
+    cold: bool
+    first_median_s: float
+    second_median_s: float
+    zero_share: float | None = None
+
+    @property
+    def never_written(self) -> bool:
+        """Whether a part of the volume holds nothing, or was filled with zeros."""
+        return self.zero_share is not None and self.zero_share > ZERO_SHARE
+
+
+def pair_by_offset(
+    first_s: Mapping[int, float], second_s: Mapping[int, float]
+) -> tuple[list[float], list[float]]:
+    """Return the latencies of offsets that both passes read, in the same order."""
+    both = [offset for offset in first_s if offset in second_s]
+    return [first_s[offset] for offset in both], [second_s[offset] for offset in both]
+
+
+def judge_cold(
+    first_s: Sequence[float], second_s: Sequence[float], *, zero_share: float | None = None
+) -> ColdProbe:
+    """Compare first with second reads of the same blocks.
+
+    Args:
+        first_s: latencies above 0, at least one.
+        second_s: of the same blocks in the same order.
+        zero_share: share of blocks that hold only zeros.
+    """
+    first, second = np.asarray(first_s, dtype=float), np.asarray(second_s, dtype=float)
+    medians = float(np.median(first)), float(np.median(second))
+    p99s = float(np.percentile(first, 99)), float(np.percentile(second, 99))
+    p_value = _chance_of_slower(np.log(first / second))
+    slower = _is_slower(*medians, ratio=COLD_MEDIAN_RATIO) or (
+        _is_slower(*p99s, ratio=COLD_P99_RATIO) and len(first) >= LEAST_PAIRS_P99
+    )
+    return ColdProbe(
+        pairs=len(first),
+        median_ratio=medians[0] / medians[1],
+        p99_ratio=p99s[0] / p99s[1],
+        p_value=p_value,
+        cold=slower and p_value < SIGNIFICANT and len(first) >= LEAST_PAIRS,
+        first_median_s=medians[0],
+        second_median_s=medians[1],
+        zero_share=zero_share,
+    )
+
+
+def _is_slower(first_s: float, second_s: float, *, ratio: float) -> bool:
+    return first_s > ratio * second_s and first_s - second_s >= LEAST_DELAY_S
+
+
+def _chance_of_slower(log_ratios: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    """Return the one-sided p-value of Wilcoxon's signed-rank test."""
+    from scipy.stats import wilcoxon  # noqa: PLC0415 - slow to import, and few volumes are probed
+
+    if not log_ratios.any():
+        return 1.0
+    return float(wilcoxon(log_ratios, alternative="greater").pvalue)
+
+
+def describe(probe: ColdProbe) -> str:
+    """Return what a probe found as sentences with its numbers."""
+    verdict = _verdict(probe)
+    times = (
+        f"the first read of {probe.pairs} blocks took {format_latency(probe.first_median_s)} in"
+        f" the median, the second {format_latency(probe.second_median_s)}"
+        f" ({probe.median_ratio:.2f} times; p99 {probe.p99_ratio:.2f} times;"
+        f" p = {probe.p_value:.2g})"
+    )
+    return f"{verdict}: {times}.{_zeros(probe)}"
+
+
+def _verdict(probe: ColdProbe) -> str:
+    if probe.cold:
+        return "cold"
+    return "not cold" if probe.pairs >= LEAST_PAIRS else "too few blocks to tell cold from warm"
+
+
+def _zeros(probe: ColdProbe) -> str:
+    if probe.zero_share is None:
+        return ""
+    share = f" {probe.zero_share * 100:.3g} % of sampled blocks hold only zeros"
+    return f"{share}: never written, or filled with zeros." if probe.never_written else f"{share}."
