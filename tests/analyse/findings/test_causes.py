@@ -6,6 +6,7 @@ import pytest
 
 from tests.analyse.findings.conftest import (
     Limits,
+    Phase,
     a_run,
     a_view,
     device_samples,
@@ -14,6 +15,7 @@ from tests.analyse.findings.conftest import (
     told,
 )
 from tests.analyse.findings.test_steady import over_time, restless
+from volbench.analyse.coldprobe import ColdProbe
 from volbench.model.finding import Severity
 
 
@@ -134,3 +136,45 @@ def test_a_full_cache_of_a_buffered_run_is_the_page_cache() -> None:
     """What the page cache does is told by its own rule."""
     run = a_run({"direct": None, "iodepth": None}, limits=Limits(iops=100))
     assert found(a_view(run, device=device_samples(run)), rule="host-cache") == []
+
+
+def probe(*, cold: bool = False, zero_share: float | None = None) -> ColdProbe:
+    """Return what a probe of a cold, or of a warm volume tells."""
+    ratio = 8.0 if cold else 1.02
+    return ColdProbe(
+        pairs=1000,
+        median_ratio=ratio,
+        p99_ratio=ratio,
+        p_value=1e-9 if cold else 0.4,
+        cold=cold,
+        first_median_s=0.0025 * ratio,
+        second_median_s=0.0025,
+        zero_share=zero_share,
+    )
+
+
+def test_a_probe_that_found_the_volume_cold() -> None:
+    """First reads eight times as slow taint what follows, until something warms the volume up."""
+    cold = a_view(cold=probe(cold=True))
+    (one,) = found(cold, rule="cold-blocks")
+    assert one.severity is Severity.WARNING
+    assert one.evidence["median_ratio"] == 8
+    assert "20 ms" in one.message
+    warmed = a_view(a_run({"rw": "read"}, name="warm", phase=Phase.WARMUP))
+    assert found(warmed, cold, rule="cold-blocks") == []
+    assert found(a_view(cold=probe()), rule="cold-blocks") == []
+
+
+@pytest.mark.parametrize(
+    ("share", "severities"),
+    [(0.9, [Severity.INVALID]), (0.1, [Severity.WARNING]), (None, [])],
+)
+def test_a_probe_that_found_empty_blocks(share: float | None, severities: list[Severity]) -> None:
+    """Reads of a volume of zeros are doubted, unless the campaign filled it first."""
+    run = a_run({"rw": "randread"})
+    parts = {"summary": [told(run, direction="read")], "device": [], "series": []}
+    view = a_view(run, **parts, cold=probe(zero_share=share))
+    assert [one.severity for one in found(view, rule="never-written")] == severities
+    fill = a_view(a_run({"rw": "write"}, name="fill", phase=Phase.PRECONDITION))
+    assert found(fill, view, rule="never-written") == []
+    assert found(a_view(cold=probe(zero_share=share)), rule="never-written") == []

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volbench.analyse.cause import Cause
+from volbench.analyse.coldprobe import ColdProbe
 from volbench.analyse.findings.rule import Context, Rule, Window, reasons
 from volbench.analyse.findings.words import percent
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
-from volbench.units import format_count, format_duration
+from volbench.model.profile import Phase
+from volbench.units import format_count, format_duration, format_latency
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when the rate rose as it does while blocks get warm."""
+    """Yield a Finding when a probe found the volume cold, or when its rate rose from the start."""
+    if view.cold is not None and view.cold.cold and not _was_prepared(view, context):
+        yield _probed(view, view.cold)
     for one in context.explanations(view):
         if one.cause is not Cause.WARMING:
             continue
@@ -29,13 +33,39 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         )
 
 
+def _was_prepared(view: RunView, context: Context) -> bool:
+    """Tell whether a preparation or a warm-up came between the probe and a Run."""
+    return any(other.run.phase is not Phase.MEASURED for other in context.before(view))
+
+
+def _probed(view: RunView, probe: ColdProbe) -> Finding:
+    return RULE.finding(
+        view,
+        f"Before the campaign, first reads of {probe.pairs} blocks took"
+        f" {format_latency(probe.first_median_s)} and second reads"
+        f" {format_latency(probe.second_median_s)} in the median ({probe.median_ratio:.3g} times;"
+        f" p99 {probe.p99_ratio:.3g} times), and nothing warmed the volume up since.",
+        {
+            "pairs": float(probe.pairs),
+            "median_ratio": probe.median_ratio,
+            "p99_ratio": probe.p99_ratio,
+            "p_value": probe.p_value,
+            "first_median_s": probe.first_median_s,
+            "second_median_s": probe.second_median_s,
+        },
+    )
+
+
 RULE = Rule(
     id="cold-blocks",
     title="the volume was cold",
     severity=Severity.WARNING,
     looks_at=(
-        "A rate that rises from the start to a plateau at least 30 % higher, over three intervals"
-        " or more."
+        "The cold-volume probe (`cold_probe`), if there was one and nothing prepared the volume"
+        " after it: paired 4 KiB reads whose first pass takes more than 1.5 times as long as the"
+        " second in the median, or 3 times in p99, beyond chance (Wilcoxon, p < 0.01). And a rate"
+        " that starts at least 30 % below the plateau that it reaches over three intervals or"
+        " more."
     ),
     why=(
         "A fresh volume allocates at the first write, one from a snapshot fetches at the first"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.asked import asked_of, is_buffered
+from volbench.analyse.coldprobe import ColdProbe
 from volbench.analyse.findings.rule import Context, Rule
 from volbench.analyse.findings.words import amount, percent
 from volbench.analyse.seen import bytes_until_end, device_rows, total
@@ -15,6 +16,7 @@ from volbench.units import format_count, format_rate
 
 _REACHED = 0.5
 _OVER = 1.05
+_MOSTLY_EMPTY = 0.5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
@@ -35,19 +37,29 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
                 severity=Severity.INVALID,
             )
             return
-    if not _was_written(view, context):
+    if any(_writes(other) for other in context.before(view)):
+        return
+    if view.cold is not None and view.cold.never_written:
+        yield _probed(view, view.cold)
+    elif not _writes(view):
         yield from _too_fast(view)
 
 
-def _was_written(view: RunView, context: Context) -> bool:
-    """Tell whether this Run, or one before it, writes to the same volume."""
-    for other in context.views:
-        same = other.run.host == view.run.host and other.run.volume == view.run.volume
-        if same and any(asked.writes for asked in asked_of(other.run)):
-            return True
-        if other.run.id == view.run.id:
-            return False
-    return False
+def _writes(view: RunView) -> bool:
+    return any(asked.writes for asked in asked_of(view.run))
+
+
+def _probed(view: RunView, probe: ColdProbe) -> Finding:
+    """Return that a probe found blocks of zeros before anything was measured."""
+    share = probe.zero_share or 0.0
+    return RULE.finding(
+        view,
+        f"Before the campaign {percent(share)} of the sampled blocks held only zeros, and nothing"
+        " in it had written to the volume when this Run read.",
+        {"zero_share_percent": 100 * share},
+        direction="read",
+        severity=Severity.INVALID if share >= _MOSTLY_EMPTY else None,
+    )
 
 
 def _too_fast(view: RunView) -> Iterator[Finding]:
@@ -75,8 +87,10 @@ RULE = Rule(
     severity=Severity.WARNING,
     looks_at=(
         "Reads with `direct=1` of which less than half reached the device: a filesystem answers"
-        " for holes and unwritten extents by itself, and the number is invalid. Reads above the"
-        " declared limits from a volume that nothing in the campaign wrote to."
+        " for holes and unwritten extents by itself, and the number is invalid. Reads of a volume"
+        " that nothing in the campaign wrote to: when the cold-volume probe found more than 1 % of"
+        " its blocks all zero (invalid from half of them on), or when they beat the declared"
+        " limits."
     ),
     why=(
         "A block that was never written needs no lookup: storage answers zeros at once, far faster"

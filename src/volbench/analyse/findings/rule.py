@@ -35,6 +35,17 @@ class Context:
             self._steady[key] = judge_steady(t_s, iops)
         return self._steady[key]
 
+    def before(self, view: RunView) -> list[RunView]:
+        """Return the Runs on the same volume that came before a Run, finished ones only."""
+        place = next(n for n, other in enumerate(self.views) if other.run.id == view.run.id)
+        return [
+            other
+            for other in self.views[:place]
+            if other.run.host == view.run.host
+            and other.run.volume == view.run.volume
+            and other.is_finished
+        ]
+
     def explanations(self, view: RunView) -> tuple[Explanation, ...]:
         """Return what explains the rates of a Run, all its directions, judged once."""
         if view.run.id not in self._explained:
