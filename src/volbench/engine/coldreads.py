@@ -135,6 +135,7 @@ class Reader:
         self, step: RunFolder, name: str, options: Mapping[str, str], *, expected_error: int = 0
     ) -> RunOutput:
         """Let one process read to its end and return what it reported."""
+        self._go_on()
         write_atomic(step.job_file, render(self._plan(name, options)))
         argv = [self.fio, "--readonly", "--output-format=json", f"--output={FIO_OUTPUT}", JOB_FILE]
         process = self.executor.start(argv, cwd=str(step.path), stderr=str(step.stderr))
@@ -142,9 +143,13 @@ class Reader:
             process, deadline_s=RUNTIME_S + LATE_S, stop=self.stop, on_output=lambda _text, _s: None
         )
         if watched.ending is Ending.STOPPED:
-            raise StoppedError("stopped while the volume was probed", hint="start it again")
+            self._go_on()
         status = -9 if watched.exit_status is None else watched.exit_status
         return self._judged(step, name, status, expected_error)
+
+    def _go_on(self) -> None:
+        if self.stop.requested:
+            raise StoppedError("stopped while the volume was probed", hint="start it again")
 
     def _plan(self, name: str, options: Mapping[str, str]) -> Run:
         shared = {
