@@ -143,6 +143,14 @@ def test_credits_that_ended_early_are_doubted() -> None:
     assert any("was it full?" in told for told in first.speaks_against)
 
 
+def test_declared_credits_do_not_explain_any_fall() -> None:
+    """A restless fall to another level, at another time than credits end, is not theirs."""
+    rates = level(3000, 20, cv=0.06) + level(1500, 40, cv=0.06, seed=6)
+    limits = Limits(iops=300, burst_iops=3000, burst_ios=540_000)
+    causes = {one.cause for one in explain(ran(rates, limits=limits), "write")}
+    assert Cause.CREDITS not in causes
+
+
 def test_a_full_cache_stalls() -> None:
     """11,500 IOPS for 20 s, and then nothing for 7 of every 10 seconds."""
     rates = level(11_500, 20) + (level(2000, 3) + [0.0] * 7) * 4

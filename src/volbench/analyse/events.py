@@ -158,7 +158,8 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
     flat = all(part.spread <= _FLAT for part in rates.plateaus)
     cause = Cause.UNKNOWN
     predicted = _predicted_s(view, change)
-    if _is_declared(view, change.after) or (predicted is not None):
+    on_time = predicted is not None and abs(change.t_s / predicted - 1) <= _NEAR_TIME
+    if _is_declared(view, change.after) or on_time:
         cause = Cause.CREDITS
         _tell_credits(view, change, predicted, told, against)
     elif flat and rates.depth > 1:
