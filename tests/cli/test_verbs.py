@@ -197,10 +197,29 @@ def test_probe_tells_machine_and_volume(scratch: Path, volbench: Volbench) -> No
     assert "filesystem" in done.stdout
 
 
+def test_probe_tells_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> None:
+    """`probe --cold` says in words that a sparse file was never written, and in JSON how much."""
+    sparse = tmp_path / "sparse"
+    with sparse.open("wb") as file:
+        file.truncate(8 << 20)
+    told = volbench("probe", "--cold", sparse)
+    assert told.returncode == 0, told.stderr
+    assert "100 % of sampled blocks hold only zeros: never written" in told.stdout
+    records = json.loads(volbench("probe", "--cold", "--json", sparse, tmp_path).stdout)
+    assert records["host"]["kernel"] == os.uname().release
+    first, second = records["volumes"]
+    assert first["cold"]["zero_share"] == 1
+    assert first["cold"]["cold"] is False
+    assert second["cold"] is None
+    assert "directory" in second["cold_reason"]
+    assert "cold" not in json.loads(volbench("probe", "--json", sparse).stdout)["volumes"][0]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["run"],
+        ["probe", "--cold"],
         ["run", "quick", "--nonsense"],
         ["show", "/nowhere"],
         ["plot", "pie", "/tmp"],

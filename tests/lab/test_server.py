@@ -74,7 +74,7 @@ def cold() -> Scenario:
 @needs_nbdkit
 def test_warmth_and_bytes_outlive_a_connection(cold: Scenario, tmp_path: Path) -> None:
     """A second fio finds warm the blocks that a first one wrote, and its bytes."""
-    write = ("--rw=write", "--bs=64k", "--size=1m", "--iodepth=1")
+    write = ("--rw=write", "--bs=64k", "--size=1m", "--iodepth=1", "--verify_state_save=0")
     with serve(cold, tmp_path) as volume:
         first = fio(volume.uri, *write, "--verify=crc32c", "--do_verify=1")
         second = fio(volume.uri, *write)
@@ -205,3 +205,16 @@ def test_plugin_runs_without_the_dependencies(tmp_path: Path) -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path
     )
     assert done.stdout.strip() == "[]"
+
+
+@needs_nbdkit
+@pytest.mark.parametrize(("name", "holds_data"), [("clean", True), ("never-written", False)])
+def test_restored_volume_holds_data(name: str, tmp_path: Path, *, holds_data: bool) -> None:
+    """Every page of a restored volume has content; a fresh one is all zeros."""
+    with serve(read_scenario(name).resized(1024**2), tmp_path / "lab") as volume:
+        copy = tmp_path / "copy"
+        subprocess.run(["nbdcopy", volume.uri, str(copy)], check=True, timeout=60)
+    content = copy.read_bytes()
+    pages = {content[at : at + 4096] for at in range(0, len(content), 4096)}
+    assert (bytes(4096) in pages) is not holds_data
+    assert len(pages) == (256 if holds_data else 1)
