@@ -113,6 +113,14 @@ def test_the_tail_is_in_no_mean() -> None:
     assert not row["direct"]
 
 
+def test_what_stays_in_memory_is_left() -> None:
+    """What fio wrote and the device did not is left, as far as pages wait for it."""
+    rows = [sample(float(t), **QUIET | {"dirty_bytes": 3e6}) for t in range(1, 13)]
+    assert use([result()], rows).iloc[0]["left_bytes"] == pytest.approx(3e6)
+    assert use([result(io_bytes=1_000_000)], rows).iloc[0]["left_bytes"] == pytest.approx(1e6)
+    assert use([result()], steady()).iloc[0]["left_bytes"] == pytest.approx(0, abs=1)
+
+
 def test_a_late_block_of_the_journal_is_no_tail() -> None:
     """The tail ends with the data; a single block seconds later does not make it longer."""
     rows = [

@@ -48,6 +48,7 @@ USE: tuple[Column, ...] = (
     Column("dirty_peak_bytes", "float", "bytes", "Most dirty pages while the tool ran."),
     Column("tail_s", "float", "s", "Until 98 % of what followed the tool's end was written."),
     Column("tail_bytes", "float", "bytes", "Bytes that the device wrote after the tool's end."),
+    Column("left_bytes", "float", "bytes", "Bytes in memory still when nobody watched any longer."),
     Column("tool_bytes", "float", "bytes", "Bytes that the tool counted, reads and writes."),
     Column("device_bytes", "float", "bytes", "Bytes that the device moved until the tool ended."),
     Column("reached_percent", "float", "%", "device_bytes of tool_bytes."),
@@ -140,6 +141,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         **_dirty(samples, during),
         **_tail(samples, end_s=end_s),
         **_reached(results, samples, end_s=end_s),
+        "left_bytes": _left_bytes(results, samples),
         "io_errors": None if errors.empty else int(errors.sum()),
         "error": _greatest(results, "error"),
     }
@@ -229,6 +231,17 @@ def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> R
         "device_bytes": seen,
         "reached_percent": 100 * seen / told if told > 0 else math.nan,
     }
+
+
+def _left_bytes(results: pd.DataFrame, samples: pd.DataFrame) -> float:
+    """Return what the tool wrote and the device did not, as far as there are pages that wait."""
+    column = "write_bw_bytes_per_s"
+    wrote = results[results["direction"] == "write"]["io_bytes"].astype("float64").sum()
+    waiting = (samples["dirty_bytes"] + samples["writeback_bytes"]).dropna()
+    if waiting.empty or samples[column].isna().all():
+        return math.nan
+    moved = bytes_until_end(samples, column, runtime=math.inf) - _laid_out(samples, column)
+    return max(0.0, min(float(wrote) - moved, float(waiting.iloc[-1])))
 
 
 def _laid_out(samples: pd.DataFrame, column: str) -> float:

@@ -19,7 +19,7 @@ from volbench.units import format_count, format_duration, format_latency, format
 
 CAPTION = (
     "means while fio did I/O; in brackets the share of the declared limit\n"
-    "dirty: growth of dirty pages; tail: writing after fio had ended\n"
+    "dirty: growth of dirty pages; tail: writing after fio had ended; left: in memory still\n"
     "reached: bytes of the device, of the bytes that fio counted\n"
     "errors: failed requests of the device; fio's own error where nobody counts them"
 )
@@ -99,6 +99,17 @@ def _amount(value: float) -> str:
     return format_rate(value).removesuffix("/s")
 
 
+def _tail(row: Row) -> str:
+    """Return the tail, marked when the device had not written everything by its end."""
+    left, told = number(row, "left_bytes"), shown(row, "tail_s", format_duration)
+    is_cut = left >= _LEFT_BYTES and left >= _LEFT_SHARE * number(row, "tool_bytes")
+    return f"{told}, {_amount(left)} left" if is_cut else told
+
+
+_LEFT_BYTES, _LEFT_SHARE = 1e6, 0.02
+"""Less than this in memory is the host's own coming and going."""
+
+
 def _errors(row: Row) -> str:
     """Return failed requests of the device, and fio's error; fio's alone where nobody counts."""
     failed, code = number(row, "io_errors"), number(row, "error")
@@ -156,7 +167,7 @@ _COLUMNS = (
     UseColumn(
         "tail",
         "Saturation: how long the device wrote after fio had ended",
-        lambda row: shown(row, "tail_s", format_duration),
+        _tail,
     ),
     UseColumn(
         "reached",
