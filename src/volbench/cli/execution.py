@@ -10,11 +10,13 @@ from volbench.api import open_campaign
 from volbench.engine.campaign import Settings, Surroundings, run_campaign
 from volbench.engine.prepare import Prepared
 from volbench.engine.stop import stop_on_signals
+from volbench.engine.warming import passes_of, tell_warmed
 from volbench.execute.protocol import Executor
-from volbench.model.run import Campaign
+from volbench.model.run import Campaign, RunState
 from volbench.plan.estimate import expected_s
 from volbench.present.live import listener_for
 from volbench.present.tables import runs_table, show_table, summary_table
+from volbench.store.journal import read_history
 from volbench.store.layout import Layout
 from volbench.units import format_duration, format_size
 
@@ -37,6 +39,12 @@ def execute(executor: Executor, layout: Layout, campaign: Campaign, *, settings:
         opened = open_campaign(layout.root)
         show_table(summary_table(opened.summary(), states=opened.runs))
         click.echo(f"campaign folder: {layout.root}", err=True)
+    if any(run.extent for run in campaign.runs):
+        states = read_history(layout.journal).states
+        passes = passes_of(
+            layout, campaign, is_done=lambda run: states.get(run.id) is RunState.FINISHED
+        )
+        click.echo(tell_warmed(passes))
 
 
 def show_plan(prepared: Prepared) -> None:

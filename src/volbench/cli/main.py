@@ -14,6 +14,7 @@ from volbench.errors import VolbenchError
 
 VERBS: dict[str, str] = {
     "run": "Run profiles on volumes and keep the results in a campaign folder.",
+    "warmup": "Write or read every block of a volume once, and prove it.",
     "resume": "Go on with a campaign that was interrupted.",
     "probe": "Show what this machine and its volumes are.",
     "profile": "List, show, check, render and import profiles.",

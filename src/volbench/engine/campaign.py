@@ -12,6 +12,7 @@ from volbench.engine.probe import probe_volume
 from volbench.engine.scratch import Scratch
 from volbench.engine.single import RunEnd, Watcher, read_status, run_single
 from volbench.engine.stop import Stop
+from volbench.engine.warming import make_room, progress_words, with_parallelism
 from volbench.errors import (
     ArchiveError,
     CampaignError,
@@ -225,6 +226,8 @@ class _Execution:
             facts = probe_volume(self._around.executor, run.volume)
             write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
             self._scratch.expect(files)
+            make_room(self._around.executor, run)
+            run = with_parallelism(self._layout, self._campaign, run, is_done=self._is_done)
             end = self._execute(run, folder, facts)
         except (RefusedError, ArchiveError) as error:
             # The next Run would meet the same: a changed volume, or no room for results.
@@ -262,6 +265,13 @@ class _Execution:
     def _end(self, run: Run, end: RunEnd) -> None:
         self._note(run, end.state, reason=end.reason)
         self._around.listener(RunEnded(run, end.state, end.reason))
+        if run.extent is not None and (
+            words := progress_words(self._layout, self._campaign, run, states=self._states)
+        ):
+            self._tell(words)
+
+    def _is_done(self, run: Run) -> bool:
+        return self._states.get(run.id) is RunState.FINISHED
 
     def _note(self, run: Run, state: RunState, *, reason: str) -> None:
         self._journal.write("run", run=run.id, state=state, reason=reason)

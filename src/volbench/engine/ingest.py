@@ -194,6 +194,7 @@ def _numbers(section: Section, run: Run, job: JobResult, direction: DirectionRes
     options = _told(run, section)
     return {
         "direction": direction.direction.value,
+        **({} if run.extent is None else {"numjobs": job.members}),
         "block_bytes": _block_bytes(options, direction.direction),
         "runtime_s": direction.runtime_s,
         "io_bytes": direction.io_bytes,

@@ -10,6 +10,7 @@ from pathlib import Path
 from volbench import __version__
 from volbench.engine.preflight import check_campaign
 from volbench.engine.probe import find_volume, probe_host, probe_volume, require_fio
+from volbench.engine.warming import sizes_of
 from volbench.execute.protocol import Executor
 from volbench.model.profile import Profile, Tool
 from volbench.model.run import Campaign, OnError
@@ -90,6 +91,7 @@ def prepare(executor: Executor, request: Request) -> Prepared:
         on_error=request.on_error,
         allow_destroy=request.allow_destroy,
         command=request.command,
+        sizes_bytes=sizes_of(executor, request.profiles, volumes),
     )
     campaign = expand(request.profiles, volumes, terms)
     host = probe_host(executor)

@@ -107,6 +107,8 @@ class Job(Frozen):
         limits: its own limits; None to take the profile's.
         until: end it when it is steady; None to run its full length.
         warming: touch every block of the volume in extents, a Run each; None for usual jobs.
+        extents: how many, about; 0 to let volbench choose.
+        auto_jobs: find out how many clones a warm-up needs, extent by extent.
     """
 
     name: str
@@ -119,6 +121,8 @@ class Job(Frozen):
     limits: Limits | None = None
     until: Until | None = None
     warming: Warming | None = None
+    extents: int = 0
+    auto_jobs: bool = False
 
 
 class Profile(Frozen):

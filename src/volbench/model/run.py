@@ -23,6 +23,24 @@ class Section(Frozen):
     options: dict[str, str] = Field(default_factory=dict)
 
 
+class Extent(Frozen):
+    """What one Run of a warm-up touches.
+
+    Attributes:
+        offset_bytes: where it starts.
+        size_bytes: that it moves.
+        volume_bytes: of the whole volume.
+        direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
+        auto: the number of clones is chosen right before it runs, from the extents before it.
+    """
+
+    offset_bytes: int
+    size_bytes: int
+    volume_bytes: int
+    direction: str
+    auto: bool = False
+
+
 class Run(Frozen):
     """One Job on one Volume of one Host, one repeat.
 
@@ -43,6 +61,7 @@ class Run(Frozen):
         sample_s: seconds between points of the series; 0 for none.
         device_sample_s: seconds between looks at the device's own counters; 0 for none.
         until: end it when it is steady; None to run its full length.
+        extent: the part of a warm-up that it does; None for usual Runs.
     """
 
     id: str
@@ -61,6 +80,7 @@ class Run(Frozen):
     sample_s: float = 1.0
     device_sample_s: float = 1.0
     until: Until | None = None
+    extent: Extent | None = None
 
     def effective(self, section: Section) -> dict[str, str]:
         """Return the options that hold in one section."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from volbench.model.contradictions import contradictions
 from volbench.model.profile import Job, Options, Tool
 from volbench.plan.document import Node
+from volbench.plan.extents import warming_problem
 from volbench.plan.reader import Reader
 from volbench.plan.until import until_problem
 
@@ -17,6 +18,9 @@ def check_job(reader: Reader, job: Job, defaults: Options) -> None:
     if problem := until_problem(job, defaults):
         message, hint = problem
         reader.complain(fallback, message, key=f"{fallback.key}.until", hint=hint)
+    if problem := warming_problem(job):
+        message, hint = problem
+        reader.complain(fallback, message, key=f"{fallback.key}.warming", hint=hint)
     if job.tool is Tool.DD:
         for name, message, hint in dd_problems(job.options):
             _complain(reader, [job.name], name, message, hint, fallback)

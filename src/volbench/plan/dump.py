@@ -67,6 +67,12 @@ def _job(job: Job) -> dict[str, object]:
             "window": _shortest(job.until.window_s),
             "block": _shortest(job.until.block_s),
         }
+    if job.warming:
+        content["warming"] = {
+            "mode": job.warming.value,
+            "extents": job.extents,
+            "auto": job.auto_jobs,
+        }
     content |= _options(job.options)
     if job.sections:
         content["sections"] = {name: _options(own) for name, own in job.sections.items()}

@@ -6,12 +6,13 @@ import hashlib
 import random
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from volbench.errors import InputError
 from volbench.model.profile import Job, Limits, Order, Phase, Profile, Tool
 from volbench.model.run import Campaign, OnError, Run, Section
 from volbench.model.target import Volume
+from volbench.plan.extents import Touch, touches
 
 _SEED_LIMIT = 2**31
 
@@ -31,6 +32,7 @@ class Terms:
         on_error: after a failed Run.
         allow_destroy: what may be overwritten.
         command: the command line, for the record.
+        sizes_bytes: of the volumes that jobs warm, by role.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Terms:
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    sizes_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms) -> Campaign:
@@ -61,9 +64,10 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
     chosen = next((s for s in (terms.seed, own) if s is not None), None)
     root = secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
     planned = [
-        (profile, job, number)
+        (profile, job, number, touch)
         for profile in profiles
         for job, number in _ordered(profile, terms.repeat or profile.repeat, root)
+        for touch in _touches(profile, job, volumes, terms)
     ]
     width = max(3, len(str(len(planned))))
     runs = tuple(
@@ -74,8 +78,9 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
             index=f"{index:0{width}d}",
             volume=_volume(profile, job, volumes),
             root=root,
+            touch=touch,
         )
-        for index, (profile, job, number) in enumerate(planned, start=1)
+        for index, (profile, job, number, touch) in enumerate(planned, start=1)
     )
     return Campaign(
         name=terms.name,
@@ -113,6 +118,18 @@ def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, i
         yield from ((job, number) for job in [*by_phase[Phase.WARMUP], *measured])
 
 
+def _touches(
+    profile: Profile, job: Job, volumes: Mapping[str, Volume], terms: Terms
+) -> Sequence[Touch | None]:
+    """Return the Runs of a warm-up; a usual job is one Run, with none of it."""
+    if job.warming is None:
+        return (None,)
+    volume = _volume(profile, job, volumes)
+    own = job.options.get("size")
+    size_bytes = int(own) if own else terms.sizes_bytes.get(job.role, 0)
+    return tuple(touches(job, profile.defaults, size_bytes=size_bytes, kind=volume.kind))
+
+
 def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume:
     if job.role not in volumes:
         raise InputError(
@@ -144,18 +161,28 @@ def _given(options: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _run(profile: Profile, job: Job, number: int, *, index: str, volume: Volume, root: int) -> Run:
+def _run(  # noqa: PLR0913 - each is a fact of one Run
+    profile: Profile,
+    job: Job,
+    number: int,
+    *,
+    index: str,
+    volume: Volume,
+    root: int,
+    touch: Touch | None,
+) -> Run:
     limits = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
-    shared, sections = _options(profile, job)
+    shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
+    name = touch.job if touch else job.name
     return Run(
-        id=f"{index}-{job.name}-r{number}",
+        id=f"{index}-{touch.label if touch else name}-r{number}",
         profile=profile.name,
-        job=job.name,
+        job=name,
         volume=volume,
         phase=job.phase,
         repeat=number,
         tool=job.tool,
-        seed=_derive(root, profile.name, job.name, str(number)),
+        seed=_derive(root, profile.name, touch.label if touch else name, str(number)),
         options=shared,
         sections=sections,
         note=job.note,
@@ -163,6 +190,7 @@ def _run(profile: Profile, job: Job, number: int, *, index: str, volume: Volume,
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
         until=job.until,
+        extent=touch.extent if touch else None,
     )
 
 

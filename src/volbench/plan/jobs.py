@@ -11,8 +11,9 @@ from volbench.model.profile import Job, Options, Phase, Tool
 from volbench.plan.document import Entry, Node
 from volbench.plan.reader import Reader
 from volbench.plan.until import read_until
+from volbench.plan.warming import read_warming
 
-JOB_KEYS = ("role", "note", "tool", "limits", "sections", "until")
+JOB_KEYS = ("role", "note", "tool", "limits", "sections", "until", "warming")
 MATRIX_KEYS = ("role", "note", "name", "exclude", "include")
 _COMBINATIONS_LIMIT = 10_000
 
@@ -40,7 +41,7 @@ def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
     sections = _sections(reader, special.get("sections"), name) if "sections" in special else {}
     if tool is Tool.DD and sections:
         reader.complain(special["sections"], "a dd job has no sections")
-    return Job(
+    job = Job(
         name=name,
         role=_role(reader, special),
         tool=tool,
@@ -51,6 +52,9 @@ def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
         limits=reader.limits(special["limits"].value) if "limits" in special else None,
         until=read_until(reader, special["until"].value) if "until" in special else None,
     )
+    if "warming" not in special:
+        return job
+    return job.model_copy(update=read_warming(reader, special["warming"].value))
 
 
 def _content(reader: Reader, entry: Entry, what: str) -> tuple[Entry, ...]:

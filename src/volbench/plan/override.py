@@ -13,6 +13,7 @@ from volbench.model.ddoption import check_dd_option
 from volbench.model.option import OptionTable, nearest
 from volbench.model.profile import Job, Limits, Options, Order, Profile, Tool
 from volbench.plan.crosscheck import dd_problems, effective
+from volbench.plan.extents import warming_problem
 from volbench.plan.limits import LIMIT_KEYS, limit_problem
 from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED
 from volbench.plan.until import parse_until, until_problem
@@ -93,6 +94,8 @@ def _contradictions(job: Job, profile: Profile) -> Iterator[tuple[str, str]]:
         yield from ((message, hint) for _, message, hint in dd_problems(job.options))
         return
     if problem := until_problem(job, profile.defaults):
+        yield problem
+    if problem := warming_problem(job):
         yield problem
     for options in effective(job, profile.defaults).values():
         yield from ((message, hint) for _, message, hint in contradictions(options))

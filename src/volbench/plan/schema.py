@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from volbench.model.ddoption import NAMES as DD_NAMES
 from volbench.model.option import OWN, Option, OptionKind, OptionTable
-from volbench.model.profile import Order, Phase, Tool
+from volbench.model.profile import Order, Phase, Tool, Warming
+from volbench.plan.extents import MOST_EXTENTS
 from volbench.plan.jobs import JOB_KEYS, MATRIX_KEYS
 from volbench.plan.limits import LIMIT_KEYS
 from volbench.plan.load import MOST_REPEATS, MOST_SEED, PROFILE_KEYS
@@ -140,6 +141,24 @@ _UNTIL: Schema = {
 }
 
 
+_WARMING: Schema = {
+    "description": "Touch every block of the volume once, in extents.",
+    "anyOf": [
+        {"enum": [mode.value for mode in Warming]},
+        {
+            "type": "object",
+            "properties": {
+                "mode": {"enum": [mode.value for mode in Warming]},
+                "extents": {"type": "integer", "minimum": 0, "maximum": MOST_EXTENTS},
+                "auto": {**_BOOLEAN, "description": "Find out how many clones it needs."},
+            },
+            "required": ["mode"],
+            "additionalProperties": False,
+        },
+    ],
+}
+
+
 def _job_properties(options: dict[str, Schema]) -> dict[str, Schema]:
     sections: Schema = {
         "type": "object",
@@ -158,6 +177,7 @@ def _job_properties(options: dict[str, Schema]) -> dict[str, Schema]:
         "limits": {"$ref": "#/$defs/limits"},
         "sections": sections,
         "until": _UNTIL,
+        "warming": _WARMING,
     }
     return {name: known[name] for name in JOB_KEYS}
 

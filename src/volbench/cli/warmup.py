@@ -1,0 +1,140 @@
+"""volbench warmup: touch every block of a volume once, into a campaign folder."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from volbench.cli.confirm import confirm_destruction
+from volbench.cli.execution import execute, show_plan
+from volbench.cli.options import GRACE
+from volbench.engine.campaign import Settings
+from volbench.engine.prepare import Request, prepare
+from volbench.execute.local import LocalExecutor
+from volbench.model.profile import Job, Phase, Profile, Warming
+from volbench.model.run import OnError
+from volbench.plan.extents import LADDER, MOST_EXTENTS
+from volbench.store.archive import create_campaign
+from volbench.units import parse_duration, parse_size
+
+_MOST_CLONES = 1024
+_JOB = "fill"
+
+
+@click.command("warmup")
+@click.argument("volume")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Warming]),
+    default=Warming.WRITE_READ.value,
+    show_default=True,
+    help="Write all of it, read all of it (a volume restored from a snapshot), or both.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, _MOST_CLONES),
+    default=32,
+    show_default=True,
+    help="Clones that share each extent.",
+)
+@click.option(
+    "--iodepth",
+    type=click.IntRange(1, 65536),
+    default=32,
+    show_default=True,
+    help="I/Os that each clone keeps under way.",
+)
+@click.option("--bs", default="1m", show_default=True, metavar="SIZE", help="Block size.")
+@click.option(
+    "--extents",
+    type=click.IntRange(0, MOST_EXTENTS),
+    default=0,
+    help="Parts the volume is done in, about. Default: by its size.",
+)
+@click.option(
+    "--auto",
+    is_flag=True,
+    help=f"Raise the number of clones from 1 to {LADDER[-1]} until it gains nothing more.",
+)
+@click.option("--size", default="", metavar="SIZE", help="Of the volume, where nobody tells.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New campaign folder. Default: volbench-results/warmup-TIME.",
+)
+@click.option(
+    "--allow-destroy",
+    multiple=True,
+    metavar="DEVICE",
+    help="Allow this device or file to be overwritten.",
+)
+@GRACE
+@click.option("--dry-run", is_flag=True, help="Show what would run, check it, and touch nothing.")
+def command(
+    volume: str,
+    mode: str,
+    jobs: int,
+    iodepth: int,
+    bs: str,
+    extents: int,
+    *,
+    auto: bool,
+    size: str,
+    into: Path | None,
+    allow_destroy: tuple[str, ...],
+    grace: str,
+    dry_run: bool,
+) -> None:
+    r"""Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it.
+
+    \b
+    volbench warmup /dev/sdb --allow-destroy /dev/sdb
+    volbench warmup /dev/sdb --mode read
+    """
+    options = {"bs": str(parse_size(bs)), "iodepth": str(iodepth), "numjobs": str(jobs)}
+    job = Job(
+        name=_JOB,
+        phase=Phase.WARMUP,
+        options=options | ({"size": str(parse_size(size))} if size else {}),
+        warming=Warming(mode),
+        extents=extents,
+        auto_jobs=auto,
+    )
+    _run(job, volume, into=into, allow_destroy=allow_destroy, grace=grace, dry_run=dry_run)
+
+
+def _run(
+    job: Job,
+    volume: str,
+    *,
+    into: Path | None,
+    allow_destroy: tuple[str, ...],
+    grace: str,
+    dry_run: bool,
+) -> None:
+    """Run a profile of one warm-up job by the usual engine."""
+    executor = LocalExecutor()
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    short = {str(into): into.name, f"--into={into}": f"--into={into.name}"} if into else {}
+    request = Request(
+        profiles=(Profile(name="warmup", jobs=(job,)),),
+        targets={job.role: volume},
+        into=into or Path("volbench-results") / f"warmup-{stamp}",
+        on_error=OnError.STOP,
+        allow_destroy=allow_destroy,
+        command=("volbench", *(short.get(argument, argument) for argument in sys.argv[1:])),
+    )
+    grace_s = parse_duration(grace)
+    prepared = prepare(executor, request)
+    if dry_run:
+        show_plan(prepared)
+        return
+    confirm_destruction(executor, prepared)
+    layout = create_campaign(request.into, prepared.archive)
+    # A file that was warmed and then removed would have been warmed for nothing.
+    how = Settings(prepared.fio, grace_s=grace_s, keep_files=True)
+    execute(executor, layout, prepared.campaign, settings=how)
