@@ -52,8 +52,12 @@ def ran(
         {**one, "bw_bytes_per_s": rate * block_bytes}
         for one, rate in zip(series_rows(run, rates), rates, strict=True)
     ]
-    low = {**percentile_rows(run)[0], "percentile": 1.0, "value_s": lat_s[1]}
-    return a_view(run, summary=[row], series=series, percentiles=[low], device=list(device))
+    kinds = {"lat": lat_s[1], "clat": lat_s[1], "slat": 2e-6}
+    lows = [
+        {**percentile_rows(run)[0], "percentile": 1.0, "latency": kind, "value_s": value}
+        for kind, value in kinds.items()
+    ]
+    return a_view(run, summary=[row], series=series, percentiles=lows, device=list(device))
 
 
 def level(iops: float, seconds: int = 60, *, cv: float = 0.005, seed: int = 1) -> list[float]:
@@ -106,6 +110,22 @@ def test_a_cap_nobody_declared_shows_in_waiting() -> None:
     large = explain(ran(level(1000), block_bytes=MIB), "write")[0]
     assert (small.cause, large.cause) == (Cause.IOPS_CAP, Cause.BANDWIDTH_CAP)
     assert "no limit was declared" in small.speaks_against
+
+
+def test_large_ones_that_all_wait_alike_are_capped() -> None:
+    """256 KiB at depth 8: 16.7 ms are only 1.8 times the fastest, but 99 % took 16.6 ms."""
+    view = ran(
+        level(476), {"iodepth": "8"}, block_bytes=256 * 1024, lat_s=(0.01675, 0.01658, 0.00945)
+    )
+    assert explain(view, "write")[0].cause is Cause.BANDWIDTH_CAP
+
+
+def test_latency_that_scatters_a_little_is_no_cap() -> None:
+    """4 ms that scatter by 10 % have a fastest of 2.6 ms without any queue."""
+    view = ran(level(2000), {"iodepth": "8"}, lat_s=(0.004, 0.00317, 0.0026))
+    (first, *_) = explain(view, "write")
+    assert first.cause is Cause.LATENCY
+    assert "a cap can't be ruled out without a second depth" in first.speaks_against
 
 
 def test_a_second_depth_shows_a_cap() -> None:

@@ -26,6 +26,8 @@ _QUEUED = 2.0
 """Mean latency over the fastest I/O from which I/Os are held to wait for their turn."""
 _ALIKE = 0.7
 """Percentile 1 over mean from which all I/Os are held to wait alike."""
+_CLOSE = (1.5, 0.9)
+"""The same two, where I/Os are large: the fastest takes longer, so they have to be more alike."""
 _SAME = 0.05
 """How near two levels must be to be held for one: doubling the depth gains less at a cap."""
 _LARGE_BYTES = 64 * 1024
@@ -155,7 +157,10 @@ def _declared(case: _Case) -> Explanation | None:
 def _waiting(case: _Case) -> list[str]:
     """Return the words for I/Os that wait for their turn, if they do."""
     rates = case.rates
-    if rates.depth > 1 and rates.lat_mean_s >= _QUEUED * rates.lat_min_s:
+    times, alike = _CLOSE
+    close = rates.lat_mean_s >= times * rates.lat_min_s
+    close = close and rates.lat_low_s >= alike * rates.lat_mean_s
+    if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
         return [
             (
                 f"I/Os wait: {format_latency(rates.lat_mean_s)} on average, the fastest took "

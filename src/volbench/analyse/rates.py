@@ -39,7 +39,7 @@ class Rates:
         depth: I/Os that the Run keeps in flight in this direction at most.
         lat_mean_s: of the whole Run, as fio saw it; NaN when not told.
         lat_min_s: the same, of the fastest I/O.
-        lat_low_s: percentile 1 of it; NaN without percentiles.
+        lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
     """
 
     direction: str
@@ -134,5 +134,6 @@ def _latencies(view: RunView, direction: str) -> tuple[float, float, float]:
         & (rows["group"] == main.section)
         & np.isclose(rows["percentile"].astype(float), 1.0)
     ]
-    low = rows.sort_values("latency", ascending=False)["value_s"]  # total latency before completion
-    return mean_s, min_s, float(low.iloc[0]) if len(low) else math.nan
+    kinds, values = rows["latency"], rows["value_s"]
+    low_s = {str(kind): float(value) for kind, value in zip(kinds, values, strict=True)}
+    return mean_s, min_s, low_s.get("lat", low_s.get("clat", math.nan))
