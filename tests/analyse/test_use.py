@@ -179,6 +179,8 @@ def test_dirty_pages_grow_from_what_was_there() -> None:
     row = use([result()], rows).iloc[0]
     assert row["dirty_growth_bytes"] == pytest.approx(2e6)
     assert row["dirty_peak_bytes"] == pytest.approx(3e6)
+    alone = use([result(runtime_s=1.0)], [sample(1.0)]).iloc[0]
+    assert pd.isna(alone["dirty_growth_bytes"])
 
 
 def test_a_short_run_has_the_intervals_it_touches() -> None:

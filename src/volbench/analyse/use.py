@@ -189,14 +189,19 @@ def _requests(during: pd.DataFrame) -> Row:
 
 
 def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
-    """Return the peak of dirty pages, and how far it is above the last sample before the Run."""
+    """Return the peak of dirty pages, and how far it is above the last sample before the Run.
+
+    Without one it is above the first sample of the Run; a single sample tells no growth.
+    """
     before = samples[samples["t_s"] <= 0]["dirty_bytes"].dropna()
     known = during["dirty_bytes"].dropna()
     if known.empty:
         return {"dirty_growth_bytes": math.nan, "dirty_peak_bytes": math.nan}
-    base = float(before.iloc[-1]) if len(before) else float(known.iloc[0])
     peak = float(known.max())
-    return {"dirty_growth_bytes": max(0.0, peak - base), "dirty_peak_bytes": peak}
+    base = float(before.iloc[-1]) if len(before) else float(known.iloc[0])
+    is_known = len(before) or len(known) > 1
+    growth = max(0.0, peak - base) if is_known else math.nan
+    return {"dirty_growth_bytes": growth, "dirty_peak_bytes": peak}
 
 
 def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
