@@ -104,6 +104,9 @@ def _section(run: Run, section: Section) -> Iterator[str]:
     for name, value in {**_inherited(run, section), **section.options}.items():
         if name not in {"filename", "thread"} and not (exported and name == "ioengine"):
             yield _line(name, value)
+    if "verify" in section.options and run.extent is not None:
+        yield "# a warm-up that is stopped leaves no state behind"
+        yield "verify_state_save=0"
     yield from _place(run, section)
 
 

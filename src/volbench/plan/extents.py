@@ -45,10 +45,6 @@ _OWN: tuple[str, ...] = (
     "io_size",
     "loops",
     "verify",
-)
-_OWN += (
-    "loops",
-    "verify",
     "number_ios",
     "fill_device",
     "nrfiles",
@@ -163,7 +159,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
             if kind is VolumeKind.DIRECTORY:
                 own.setdefault("filename", f"{job.name}.warm")
             if rw == "write" and piece.block_bytes % SECTOR_BYTES == 0:
-                own |= {"verify": "crc32c", "do_verify": "0", "verify_state_save": "0"}
+                own |= {"verify": "crc32c", "do_verify": "0"}
             extent = Extent(
                 offset_bytes=piece.offset_bytes,
                 size_bytes=piece.size_bytes,
@@ -199,7 +195,6 @@ def _sample(
         "numjobs": "1",
         "verify": "crc32c",
         "verify_fatal": "1",
-        "verify_state_save": "0",
     }
     if kind is VolumeKind.DIRECTORY:
         own.setdefault("filename", f"{job.name}.warm")

@@ -1,0 +1,161 @@
+"""`volbench warmup` with real fio: every block once, proven, resumable, never without leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, Volbench
+from volbench.lab.scenario import load_scenario
+from volbench.lab.server import serve
+
+MIB = 1 << 20
+SIZES = [300, 4096, 4097, MIB, 5 * MIB + 1536, 10_000_001]
+
+
+def hole(path: Path, size: int) -> Path:
+    """Return a file of a size without a single block."""
+    with path.open("wb") as file:
+        file.truncate(size)
+    return path
+
+
+def words_of(out: Path) -> list[dict[str, object]]:
+    """Return the journal."""
+    return [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_block_of_a_file_is_written_once(
+    size: int, tmp_path: Path, volbench: Volbench
+) -> None:
+    """No hole is left, the file keeps its length, and fio counted exactly its bytes."""
+    file = hole(tmp_path / "f", size)
+    done = volbench("warmup", file, "--allow-destroy", file, "--jobs", 3, "--into", "c")
+    assert done.returncode == 0, done.stderr
+    assert f"write: {size} of {size} bytes" in done.stdout
+    assert f"read: {size} of {size} bytes" in done.stdout
+    content = file.read_bytes()
+    assert len(content) == size
+    assert file.stat().st_blocks * 512 >= size
+    pages = (content[at : at + 4096] for at in range(0, size, 4096))
+    assert all(any(page) for page in pages)
+
+
+def test_a_file_is_not_overwritten_without_leave(tmp_path: Path, volbench: Volbench) -> None:
+    """A refusal leaves the file as it was."""
+    file = hole(tmp_path / "f", MIB)
+    done = volbench("warmup", file, "--into", "c")
+    assert done.returncode == 3
+    assert "--allow-destroy" in done.stderr
+    assert file.stat().st_blocks == 0
+
+
+def test_reading_needs_no_leave_only_with_a_device_but_never_writes(
+    tmp_path: Path, volbench: Volbench
+) -> None:
+    """With leave or without, the mode read changes nothing."""
+    file = tmp_path / "f"
+    file.write_bytes(b"mine" * (MIB // 2))
+    done = volbench("warmup", file, "--mode", "read", "--into", "c", "--allow-destroy", file)
+    assert done.returncode == 0, done.stderr
+    assert "write" not in done.stdout.partition("warm:")[2]
+    assert file.read_bytes() == b"mine" * (MIB // 2)
+
+
+def test_dry_run_touches_nothing(tmp_path: Path, volbench: Volbench) -> None:
+    """The plan names the extents."""
+    file = hole(tmp_path / "f", 8 * MIB)
+    done = volbench("warmup", file, "--allow-destroy", file, "--jobs", 2, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "fill-write-1of1" in done.stdout
+    assert file.stat().st_blocks == 0
+
+
+PROFILE = """name: p
+sample: 0
+device_sample: 0
+phases:
+  warmup:
+    fill: {warming: {mode: write, extents: 6}, numjobs: 1, iodepth: 1, rate: 2m}
+jobs:
+  after: {rw: randread, bs: 4k, io_size: 64k, ioengine: psync}
+"""
+
+
+def test_an_interrupted_warm_up_goes_on_after_the_last_extent(
+    tmp_path: Path, volbench: Volbench
+) -> None:
+    """What was finished is not done again, and the whole is proven in the end."""
+    file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
+    (tmp_path / "p.yaml").write_text(PROFILE)
+    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--into", "c"]
+    with subprocess.Popen(
+        [*COMMAND, *arguments], cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if b"started 003" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+    assert process.returncode == 130
+    done = volbench("resume", out)
+    assert done.returncode == 0, done.stderr
+    assert f"write: {6 * MIB} of {6 * MIB} bytes" in done.stdout
+    ended = [line["run"] for line in words_of(out) if line.get("state") == "finished"]
+    assert len(ended) == len(set(ended)) == 8
+    assert not (out / "runs" / "001-fill-write-1of6-r1" / "attempts").exists()
+
+
+SERVICE = "service: {read: 20ms, write: 20ms, slots: 8}"
+SLOW = f"name: slow\nsize: 8m\nblock: 64k\nrestored: true\n{SERVICE}\n"
+
+
+@pytest.mark.skipif(shutil.which("nbdkit") is None, reason="needs nbdkit")
+def test_auto_finds_that_more_clones_are_faster(tmp_path: Path, volbench: Volbench) -> None:
+    """A volume that serves eight at a time at 20 ms each is read by several clones in the end."""
+    with serve(load_scenario(SLOW, path="v.yaml"), tmp_path / "lab") as volume:
+        arguments = ("--mode", "read", "--auto", "--size", "8m", "--bs", "64k", "--iodepth", 1)
+        done = volbench("warmup", volume.uri, *arguments, "--into", "c")
+    assert done.returncode == 0, done.stderr
+    clones = [
+        int(re.findall(r"numjobs=(\d+)", path.read_text())[0])
+        for path in sorted((tmp_path / "c" / "runs").glob("*/job.fio"))
+    ]
+    assert clones[:3] == [1, 2, 4]
+    assert max(clones) == 8
+    assert f"read: {8 * MIB} of {8 * MIB} bytes" in done.stdout
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+@pytest.mark.parametrize("size", [4096, MIB, 20 * MIB + 2560])
+def test_every_sector_of_a_device_is_written_once(
+    size: int, tmp_path: Path, volbench: Volbench
+) -> None:
+    """The kernel's own counter of written sectors grew by the size of the device, no more."""
+    file = hole(tmp_path / "f", size)
+    command = ["losetup", "-f", "--show", str(file)]
+    device = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        statistics = Path("/sys/block", Path(device).name, "stat")
+        before = int(statistics.read_text().split()[6])
+        refused = volbench("warmup", device, "--into", "no")
+        assert refused.returncode == 3
+        done = volbench("warmup", device, "--allow-destroy", device, "--jobs", 4, "--into", "c")
+        assert done.returncode == 0, done.stderr
+        assert (int(statistics.read_text().split()[6]) - before) * 512 == size
+        assert file.stat().st_blocks * 512 >= size
+        again = volbench("warmup", device, "--mode", "read", "--jobs", 4, "--into", "r")
+        assert again.returncode == 0, again.stderr
+        assert (int(statistics.read_text().split()[6]) - before) * 512 == size
+    finally:
+        subprocess.run(["losetup", "-d", device], check=True)
