@@ -74,9 +74,9 @@ def plain(events: Iterable[Event | float]) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def running(**rates: float) -> list[Event | float]:
+def running(*, note: str = "", **rates: float) -> list[Event | float]:
     """Return the events of a Run that told these rates ten seconds after its start."""
-    told = Progress(10.0, 60.0, "run", **rates)
+    told = Progress(10.0, 60.0, "run", note=note, **rates)
     return [STARTED, RunStarted(FIRST, 60.0), 10.0, RunProgress(FIRST, told)]
 
 
@@ -111,6 +111,12 @@ def test_unknown_is_shown_as_a_dash() -> None:
     assert "- IOPS" in text
     assert "0 IOPS" not in text
     assert "latency" not in text
+
+
+def test_note_stands_after_the_rates() -> None:
+    """How far from steady a Run is can be read while it goes on."""
+    text = screen(running(write_iops=475.0, note="until steady: now drifting +14 %"))
+    assert "475 IOPS -  until steady: now drifting +14 %" in text
 
 
 def test_each_busy_direction_has_its_rates() -> None:

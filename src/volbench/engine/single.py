@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from volbench.analyse.procfs import STARTED
 from volbench.engine.commands import Command, command_of, expected_of
@@ -29,6 +30,9 @@ from volbench.store.archive import write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import RunFolder
 from volbench.store.logs import compress
+
+if TYPE_CHECKING:
+    from volbench.engine.until import SteadyWatch
 
 STATUS_FORMAT = 1
 
@@ -103,20 +107,31 @@ def run_single(
             command.argv, cwd=str(folder.path), stderr=str(folder.path / command.stderr)
         )
         watcher.on_start(process)
+        steady = _steady_watch(run)
         watched = watch(
             process,
             deadline_s=deadline_s,
             stop=watcher.stop,
             on_output=sampler.beside(
-                _teller(run, command, watcher, Pulse(executor, watcher.device))
+                _teller(run, command, watcher, Pulse(executor, watcher.device), steady)
             ),
+            is_enough=lambda: steady is not None and steady.is_steady,
         )
         ended_utc = utc_now()
         follow_tail(executor, run, sampler, stop=watcher.stop, listener=watcher.listener)
     end = judge(run, folder, watched, version=command.version)
     _compress_logs(folder.path)
-    _write_status(folder, command, end, watched, span_utc=(started_utc, ended_utc))
+    _write_status(folder, command, end, watched, span_utc=(started_utc, ended_utc), steady=steady)
     return end
+
+
+def _steady_watch(run: Run) -> SteadyWatch | None:
+    """Return the judge of a Run that ends when it is steady; scipy is imported only for these."""
+    if run.until is None:
+        return None
+    from volbench.engine.until import SteadyWatch  # noqa: PLC0415 - scipy is slow to import
+
+    return SteadyWatch(run.until)
 
 
 def _tool_version(executor: Executor, run: Run, *, fio: str) -> str:
@@ -127,7 +142,7 @@ def _tool_version(executor: Executor, run: Run, *, fio: str) -> str:
 
 
 def _teller(
-    run: Run, command: Command, watcher: Watcher, pulse: Pulse
+    run: Run, command: Command, watcher: Watcher, pulse: Pulse, steady: SteadyWatch | None
 ) -> Callable[[str, float], None]:
     """Return what turns output of the process into progress events."""
     reader = ProgressReader(total_s=command.expected_s)
@@ -136,7 +151,14 @@ def _teller(
     def tell(text: str, elapsed_s: float) -> None:
         nonlocal last
         glance = reader.feed(text, elapsed_s=elapsed_s) if run.tool is Tool.FIO else None
-        last = replace(glance or last, elapsed_s=elapsed_s, lat_mean_s=pulse.latency_s(elapsed_s))
+        if glance is not None and steady is not None:
+            steady.feed(glance)
+        last = replace(
+            glance or last,
+            elapsed_s=elapsed_s,
+            lat_mean_s=pulse.latency_s(elapsed_s),
+            note="" if steady is None else steady.words,
+        )
         watcher.listener(RunProgress(run, last))
 
     return tell
@@ -167,7 +189,13 @@ def _problems(run: Run, folder: RunFolder, watched: Watched, *, version: str) ->
     except OutputError as error:
         expected_problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
         return (*expected_problems, error.message)
-    return problems_of(output, exit_status=status, stderr=stderr, expected=expected_of(run))
+    return problems_of(
+        output,
+        exit_status=status,
+        stderr=stderr,
+        expected=expected_of(run),
+        interrupted=watched.ending is Ending.STEADY,
+    )
 
 
 def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) -> tuple[str, ...]:
@@ -222,6 +250,7 @@ def _write_status(
     watched: Watched,
     *,
     span_utc: tuple[str, str],
+    steady: SteadyWatch | None,
 ) -> None:
     content = {
         "format": STATUS_FORMAT,
@@ -235,6 +264,8 @@ def _write_status(
         "argv": command.shown,
         "tool_version": command.version,
     }
+    if steady is not None:
+        content["until"] = steady.record
     write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
 
 

@@ -25,6 +25,7 @@ class Ending(StrEnum):
     ITSELF = "itself"
     STOPPED = "stopped"
     DEADLINE = "deadline"
+    STEADY = "steady"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Watched:
 
     Attributes:
         exit_status: as the system tells it; None when it could not even be killed.
-        ending: by itself, because the user asked, or because its deadline passed.
+        ending: by itself, because the user asked, because its deadline passed, or because it had
+            done enough.
         elapsed_s: from the start of watching.
     """
 
@@ -43,7 +45,12 @@ class Watched:
 
 
 def watch(
-    process: Process, *, deadline_s: float, stop: Stop, on_output: Callable[[str, float], None]
+    process: Process,
+    *,
+    deadline_s: float,
+    stop: Stop,
+    on_output: Callable[[str, float], None],
+    is_enough: Callable[[], bool] = lambda: False,
 ) -> Watched:
     """Watch a process until it ends, telling its output, and end it when asked or late.
 
@@ -52,6 +59,7 @@ def watch(
         deadline_s: seconds after which it is ended.
         stop: the user's wish.
         on_output: called with new standard output (maybe empty) and the seconds elapsed.
+        is_enough: asked after each look; True ends the process orderly, for its work is done.
 
     Returns:
         How it ended. Whatever is raised in between, the process has been ended first.
@@ -64,6 +72,9 @@ def watch(
             on_output(process.read_output(), elapsed_s)
             if stop.requested:
                 ending = Ending.STOPPED
+                break
+            if is_enough():
+                ending = Ending.STEADY
                 break
             if elapsed_s > deadline_s:
                 ending = Ending.DEADLINE

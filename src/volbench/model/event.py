@@ -18,6 +18,7 @@ class Progress:
         state: ``layout``, ``ramp`` or ``run``.
         lat_mean_s: of the block device beneath the volume over about the last second, as the kernel
             counts; None when unknown or nothing completed.
+        note: what else a person may want to know, such as how far from steady it is.
         read_iops: None when the tool has not said; 0 when it said nothing completes.
     """
 
@@ -31,6 +32,7 @@ class Progress:
     write_bw_bytes_per_s: float | None = None
     trim_bw_bytes_per_s: float | None = None
     lat_mean_s: float | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -316,5 +316,7 @@ def _rates(seen: _Active, *, alone: bool) -> Text:
         parts.append(f"{_UNKNOWN} IOPS")
     if progress.lat_mean_s is not None:
         parts.append(f"device {format_latency(progress.lat_mean_s)}")
+    if progress.note:
+        parts.append(progress.note)
     name = "" if alone else f"{printable(seen.run.id)}: "
     return Text("  " + name + "  ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")
