@@ -58,15 +58,17 @@ def test_a_file_is_not_overwritten_without_leave(tmp_path: Path, volbench: Volbe
     assert file.stat().st_blocks == 0
 
 
-def test_reading_needs_no_leave_only_with_a_device_but_never_writes(
-    tmp_path: Path, volbench: Volbench
-) -> None:
-    """With leave or without, the mode read changes nothing."""
+def test_reading_needs_no_leave_and_never_writes(tmp_path: Path, volbench: Volbench) -> None:
+    """The mode read changes nothing; a file that is too short is refused, not laid out."""
     file = tmp_path / "f"
     file.write_bytes(b"mine" * (MIB // 2))
-    done = volbench("warmup", file, "--mode", "read", "--into", "c", "--allow-destroy", file)
+    done = volbench("warmup", file, "--mode", "read", "--into", "c")
     assert done.returncode == 0, done.stderr
     assert "write" not in done.stdout.partition("warm:")[2]
+    assert file.read_bytes() == b"mine" * (MIB // 2)
+    short = volbench("warmup", file, "--mode", "read", "--into", "s", "--size", "4m")
+    assert short.returncode == 3, short.stderr
+    assert "shorter than" in short.stderr
     assert file.read_bytes() == b"mine" * (MIB // 2)
 
 

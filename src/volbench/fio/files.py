@@ -38,9 +38,12 @@ def writes(run: Run) -> bool:
 
 
 def lays_out(run: Run) -> bool:
-    """Tell whether fio may write files before it reads them: a read of a missing file does."""
+    """Tell whether fio may write files before it reads them: a read of a missing file does.
+
+    A warm-up that reads is started only when its file is there as long as it has to be.
+    """
     in_files = run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}
-    return run.tool is Tool.FIO and in_files and not writes(run)
+    return run.tool is Tool.FIO and in_files and not writes(run) and run.extent is None
 
 
 def section_files(run: Run, section: Section) -> tuple[str, ...]:

@@ -16,6 +16,9 @@ from volbench.plan.extents import Touch, touches
 
 _SEED_LIMIT = 2**31
 
+EXAMPLE_BYTES = 1 << 30
+"""Size of a volume to warm in plans that are only checked or shown, where there is no volume."""
+
 MOST_RUNS = 100_000
 """Runs that fit one campaign; more would outlast any volume, and the memory of their plan."""
 
@@ -126,7 +129,8 @@ def _touches(
         return (None,)
     volume = _volume(profile, job, volumes)
     own = job.options.get("size")
-    size_bytes = int(own) if own else terms.sizes_bytes.get(job.role, 0)
+    found = terms.sizes_bytes.get(job.role, EXAMPLE_BYTES)
+    size_bytes = int(own) if own else found
     return tuple(touches(job, profile.defaults, size_bytes=size_bytes, kind=volume.kind))
 
 
