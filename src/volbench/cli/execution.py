@@ -56,7 +56,7 @@ def show_plan(prepared: Prepared) -> None:
     time = (
         "only sizes bound it"
         if estimate.total_s is None
-        else (f"about {format_duration(estimate.total_s)}")
+        else f"{'at most' if estimate.is_most else 'about'} {format_duration(estimate.total_s)}"
     )
     written = (
         "only time bounds it"

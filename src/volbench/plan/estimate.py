@@ -28,13 +28,15 @@ class Estimate:
 
     Attributes:
         runs: how many.
-        total_s: at least this long; None when nothing bounds any Run.
+        total_s: at least this long, unless `is_most`; None when nothing bounds any Run.
+        is_most: whether some Runs may end before, as soon as they are steady.
         bytes_written: at most as many, for Runs whose size bounds them; None when unbounded.
     """
 
     runs: int
     total_s: float | None
     bytes_written: int | None
+    is_most: bool = False
 
 
 def estimate(campaign: Campaign) -> Estimate:
@@ -47,6 +49,7 @@ def estimate(campaign: Campaign) -> Estimate:
         runs=len(campaign.runs),
         total_s=sum(known) + START_S * len(times) if known else None,
         bytes_written=sum(bounded) if len(bounded) == len(written) else None,
+        is_most=any(run.until is not None for run in campaign.runs),
     )
 
 

@@ -16,7 +16,7 @@ from volbench.plan.crosscheck import dd_problems, effective
 from volbench.plan.extents import warming_problem
 from volbench.plan.limits import LIMIT_KEYS, limit_problem
 from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED
-from volbench.plan.until import parse_until, until_problem
+from volbench.plan.until import set_until, until_problem, window_problem
 from volbench.units import parse_duration
 
 _KEYS = ("repeat", "order", "seed", "sample", "device_sample", "cold_probe")
@@ -30,7 +30,8 @@ def apply_overrides(
     ``size=64m`` holds for every job, replacing what a job says itself, but never brings back an
     option that a job took away with null. ``test1.bs=8k`` holds for one job, ``repeat``, ``order``,
     ``seed``, ``sample``, ``device_sample``, ``cold_probe`` and ``limits.iops`` for the profile.
-    ``KEY=`` takes an option away.
+    ``test1.until=steady`` and ``test1.until.window=1m`` hold for one job. ``KEY=`` takes an option
+    away.
 
     Args:
         profile: as loaded.
@@ -93,7 +94,7 @@ def _contradictions(job: Job, profile: Profile) -> Iterator[tuple[str, str]]:
     if job.tool is Tool.DD:
         yield from ((message, hint) for _, message, hint in dd_problems(job.options))
         return
-    if problem := until_problem(job, profile.defaults):
+    if problem := (job.until and window_problem(job.until)) or until_problem(job, profile.defaults):
         yield problem
     if problem := warming_problem(job):
         yield problem
@@ -106,7 +107,11 @@ def _apply(profile: Profile, key: str, value: str, *, fio: _Fio) -> Profile:
         return _set_key(profile, key, value)
     if key == "limits" or key.startswith("limits."):
         return _set_limit(profile, key.split(".")[1:], value)
-    owner, dot, option = key.rpartition(".")
+    owner, dot, option = key.partition(".until")
+    if dot and option[:1] in {"", "."}:
+        option = f"until{option}"
+    else:
+        owner, dot, option = key.rpartition(".")
     if not dot:
         return _set_everywhere(profile, key, value, fio=fio)
     if owner not in {job.name for job in profile.jobs}:
@@ -202,8 +207,8 @@ def _replaced(options: Options, name: str, canonical: str | None) -> Options:
 def _set_in_job(job: Job, option: str, value: str, *, fio: _Fio) -> Job:
     if job.tool is Tool.DD:
         return _set_in_dd(job, option, value)
-    if option == "until":
-        return job.model_copy(update={"until": parse_until(value)})
+    if option.partition(".")[0] == "until":
+        return job.model_copy(update={"until": set_until(job.until, option, value)})
     name, canonical = fio.check(option, value)
     changed = _replace(job, name, canonical)
     return changed.model_copy(update={"options": {**job.options, name: canonical}})

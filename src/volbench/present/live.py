@@ -235,7 +235,8 @@ class PlainProgress:
         self._tally.note(event)
         if isinstance(event, RunStarted):
             expected_s = self._tally.total_s(event.run.id)
-            length = f", about {format_duration(expected_s)}" if expected_s else ""
+            word = "about" if event.run.until is None else "at most"
+            length = f", {word} {format_duration(expected_s)}" if expected_s else ""
             place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
             line = Text(printable(f"{place} started {event.run.id}{length}"))
         if line is not None:

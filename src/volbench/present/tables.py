@@ -328,7 +328,8 @@ def _plan_caption(
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
     parts = [f"{len(campaign.runs)} Runs, {measured} of them measured", f"seed {campaign.seed}"]
     if expected_s:
-        parts.append(f"about {format_duration(sum(expected_s.values()))}")
+        word = "at most" if any(run.until for run in campaign.runs) else "about"
+        parts.append(f"{word} {format_duration(sum(expected_s.values()))}")
     if written_bytes:
         parts.append(f"writes about {format_size(sum(written_bytes.values()))}")
     return Text("; ".join(parts), style="")
