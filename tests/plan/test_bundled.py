@@ -20,6 +20,7 @@ def test_the_promised_profiles_are_there() -> None:
         "oltp",
         "dd-bias",
         "multi-file",
+        "warmup-curve",
     }
     assert promised <= set(profile_names())
 

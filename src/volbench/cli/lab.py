@@ -114,7 +114,11 @@ def _announce(volume: LabVolume) -> None:
     place = shlex.quote(volume.device or volume.uri)
     target = f"--on {place} --allow-destroy {place}"
     size = f"--set size={min(scenario.size_bytes, _QUICK_BYTES)}"
-    curve = "--set first-pass.runtime=1m --set second-pass.runtime=10s"
+    curve = (
+        f"--set size={scenario.size_bytes} --set first-pass.runtime=90s "
+        "--set first-pass.until.window=10s --set first-pass.until.block=1s "
+        "--set second-pass.runtime=10s"
+    )
     lines = [
         f"{scenario.name}: {scenario.description}",
         "Try in another terminal; what is on this volume may be lost, so it is allowed by name:",

@@ -82,7 +82,7 @@ def _finding(
     if deadline_s is not None:
         message = (
             f"It was to run until steady and was not after {format_duration(deadline_s)}: "
-            + (message[0].lower() + message[1:])
+            + message
         )
     return RULE.finding(
         view,
