@@ -27,7 +27,10 @@ QUIET_S = 40.0
 """So long without a byte less the kernel does not hold back what it means to write."""
 
 LEAST_QUIET_S = 5.0
-"""A Run shorter than `QUIET_S` is waited for as long as it took, yet so long at least."""
+"""A Run shorter than `LONG_RUN_S` is waited for as long as it took, yet so long at least."""
+
+LONG_RUN_S = 10.0
+"""A Run from this length on is followed to the end of its tail, as long as that takes."""
 
 SLACK_BYTES = 8 * 1024**2
 """Bytes in memory that any host has more at one time than at another."""
@@ -136,7 +139,7 @@ def _is_settled(samples: list[Sample]) -> bool:
 def _patience_s(samples: list[Sample]) -> float:
     """Return how long nothing may be written before the tail is given up."""
     ran_s = next(sample.uptime_s for sample in samples if sample.after_end) - samples[0].uptime_s
-    return min(QUIET_S, max(LEAST_QUIET_S, ran_s))
+    return QUIET_S if ran_s >= LONG_RUN_S else max(LEAST_QUIET_S, ran_s)
 
 
 def _is_quiet(samples: list[Sample]) -> bool:
