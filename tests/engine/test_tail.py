@@ -87,7 +87,7 @@ def test_a_run_that_leaves_nothing_is_not_held_up(tmp_path: Path, options: dict[
 def test_pages_that_stay_do_not_hold_it_up_for_ever(
     tmp_path: Path, ran_s: int, patience_s: int
 ) -> None:
-    """Nobody waits longer than the kernel holds pages back; a short Run waits as long as it took."""
+    """Nobody waits longer than the kernel holds pages back, a short Run as long as it took."""
     why, seen, _ = followed(tmp_path, [100] + [900] * 120, ran_s=ran_s)
     assert why == f"tail unchanged for {patience_s} s"
     assert patience_s <= len(seen) <= patience_s + 3

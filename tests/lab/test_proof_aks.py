@@ -1,0 +1,112 @@
+"""The article's own story: nine tests on a simulated P15 with a filesystem on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import volbench
+from tests.lab.proof import needs_nbdkit
+from volbench.lab.scenario import read_scenario
+from volbench.lab.server import serve
+from volbench.present.figures import draw_chart
+
+pytestmark = [
+    needs_nbdkit,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root and loop devices"),
+]
+
+SIZE_BYTES = 1600 << 20
+
+
+def call(*command: str | Path) -> str:
+    """Run a program that must succeed."""
+    done = subprocess.run([*map(str, command)], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def little_memory(device: str) -> None:
+    """Let the kernel keep few dirty pages of one device, as a machine with little memory does."""
+    bdi = Path("/sys/block", Path(device).name, "bdi")
+    (bdi / "strict_limit").write_text("1")
+    (bdi / "max_ratio").write_text("4")
+
+
+@pytest.fixture(name="disk")
+def _disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder on ext4 on a simulated P15."""
+    mount = tmp_path / "data"
+    mount.mkdir()
+    scenario = read_scenario("p15").resized(SIZE_BYTES)
+    with serve(scenario, tmp_path / "lab", device=True) as volume:
+        quick = "lazy_itable_init=1,lazy_journal_init=1,nodiscard"
+        call("mkfs.ext4", "-q", "-E", quick, volume.device)
+        call("mount", "-o", "noinit_itable", volume.device, mount)
+        try:
+            little_memory(volume.device)
+            yield mount
+        finally:
+            call("umount", mount)
+
+
+def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
+    """400, 1,100 and 200 IOPS for tests 3, 4 and 5; caps at the device for the buffered ones."""
+    folder = tmp_path / "campaign"
+    scratch = tmp_path / "os"
+    scratch.mkdir()
+    settings = ("size=1g", "runtime=8s", "limits.data.iops=1100", "limits.data.bandwidth=125MB/s")
+    command = [
+        sys.executable,
+        "-m",
+        "volbench",
+        "run",
+        "aks-disk",
+        "--on",
+        f"data={disk}",
+        "--on",
+        f"os={scratch}",
+    ]
+    command += [part for setting in settings for part in ("--set", setting)]
+    command += ["--set", "test1.size=64m", "--into", str(folder)]
+    call(*command)
+    campaign = volbench.open_campaign(folder)
+    summary = campaign.summary().set_index("job")
+    iops = summary["iops"].astype(float).to_dict()
+    assert iops["test3"] == pytest.approx(400, rel=0.05)
+    assert iops["test4"] == pytest.approx(1100, rel=0.03)
+    assert iops["test5"] == pytest.approx(200, rel=0.05)
+    bound = campaign.verdicts().set_index("job")["bound_by"]
+    assert bound[["test3", "test4", "test5"]].tolist() == ["latency", "iops-cap", "latency"]
+    assert bound["test6"] == "bandwidth-cap"
+    assert bound["test8"] == "bandwidth-cap"
+    told_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
+    _check_buffered(campaign.device(), told_bytes=told_bytes)
+    doubts = campaign.findings()
+    doubted = set(doubts[doubts["rule"] == "page-cache"]["job"])
+    assert {"test2", "test6", "test7", "test8", "test9"} <= doubted
+    figure = draw_chart("device", {name: campaign.frame(name) for name in FRAMES})
+    assert len(figure.axes) >= 7
+
+
+FRAMES = ("summary", "series", "device")
+
+
+def _check_buffered(device: pd.DataFrame, *, told_bytes: float) -> None:
+    """Check that buffered writes are seen as what they are: memory first, the device later."""
+    rows = device[(device["job"] == "test6") & (device["level"] == "volume")]
+    after = rows["after_fio"].astype(bool).to_numpy()
+    rate = rows["write_bw_bytes_per_s"].to_numpy(dtype=float)
+    dirty = rows["dirty_bytes"].to_numpy(dtype=float)
+    moved = rate * rows["interval_s"].to_numpy(dtype=float)
+    assert dirty[~after].max() > dirty[~after].min() + 10e6
+    assert np.median(rate[~after]) == pytest.approx(125e6, rel=0.05)
+    assert rate[after].max() > 1e6
+    assert told_bytes > 1.01 * moved[~after].sum()

@@ -1,0 +1,117 @@
+"""What changes over time on simulated volumes: warm-up, credits, caches, stalls, neighbours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.lab.proof import SAMPLE_S, Workload, made, measure, needs_nbdkit
+
+pytestmark = needs_nbdkit
+
+OTHER_COLD = """
+name: other-cold
+size: 48m
+block: 128k
+service: {read: 1ms, write: {latency: 3ms, sigma: 0.1}, slots: 32}
+caps: {iops: 900}
+first_touch: {write: 60ms, parallel: 3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "workload"),
+    [
+        ("cold-write", Workload("randwrite", iodepth=16, runtime_s=24)),
+        ("cold-read", Workload("randread", iodepth=8, runtime_s=26)),
+        (OTHER_COLD, Workload("randwrite", iodepth=12, runtime_s=25)),
+    ],
+    ids=["write", "read", "other"],
+)
+def test_warming_up(tmp_path: Path, scenario: str, workload: Workload) -> None:
+    """Penalty within 5 points, time to warm within an interval and 5 %, and the right reason."""
+    known = made(scenario) if "\n" in scenario else scenario
+    proof = measure(known, tmp_path, workload)
+    curve = proof.curve
+    assert curve.penalty == pytest.approx(proof.truth.penalty, abs=0.05)
+    assert curve.plateau_iops == pytest.approx(proof.truth.iops, rel=0.03)
+    assert curve.to_90_s == pytest.approx(
+        proof.truth.warm_90_s, abs=SAMPLE_S + 0.05 * proof.truth.warm_90_s
+    )
+    assert "blocks got warm" in proof.verdict["explanation"]
+    assert "cold-blocks" in proof.doubts()
+
+
+@pytest.mark.parametrize(
+    ("rw", "limits"),
+    [
+        ("randread", ""),
+        ("randwrite", "limits: {iops: 300, burst_iops: 1500, burst_ios: 12000}"),
+    ],
+    ids=["undeclared", "declared"],
+)
+def test_credits_run_out(tmp_path: Path, rw: str, limits: str) -> None:
+    """The time of exhaustion is found to 5 %, and so is the baseline."""
+    proof = measure("gp2", tmp_path, Workload(rw, iodepth=16, runtime_s=25), more=limits)
+    findings = proof.campaign.findings()
+    (ran_out,) = findings[findings["rule"] == "credits-ran-out"].to_dict("records")
+    assert ran_out["from_s"] == pytest.approx(proof.truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
+    assert proof.verdict["bound_by"] == "credits"
+    assert proof.verdict["bound_at"] == pytest.approx(300, rel=0.03)
+    assert proof.verdict["verdict"] == "stepped"
+
+
+def test_full_cache_stalls(tmp_path: Path) -> None:
+    """Fast for eight seconds, then nothing for twelve: a cache, and two doubts."""
+    proof = measure("azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34))
+    assert proof.verdict["bound_by"] == "cache-full"
+    assert {"stall", "not-steady"} <= set(proof.doubts())
+    findings = proof.campaign.findings()
+    first = findings[findings["rule"] == "stall"].iloc[0]
+    assert first["from_s"] == pytest.approx(proof.truth.fast_for_s, abs=2 * SAMPLE_S)
+    length = first["to_s"] - first["from_s"]
+    assert length == pytest.approx(proof.truth.stall_s, abs=2 * SAMPLE_S)
+
+
+def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
+    """Four seconds without a completion are zeros of the series, told with their time."""
+    proof = measure("stall", tmp_path, Workload("randwrite", runtime_s=20))
+    findings = proof.campaign.findings()
+    (stall,) = findings[findings["rule"] == "stall"].to_dict("records")
+    assert stall["from_s"] == pytest.approx(8, abs=2 * SAMPLE_S)
+    assert stall["to_s"] == pytest.approx(12, abs=2 * SAMPLE_S)
+    quiet = proof.campaign.series().query("t_s > 9 and t_s < 11.6")
+    assert len(quiet) >= 5
+    assert (quiet["iops"] == 0).all()
+
+
+def test_neighbour_takes_and_gives_back(tmp_path: Path) -> None:
+    """Three dips that end are told as somebody else's load, each in its time."""
+    proof = measure("neighbour", tmp_path, Workload("randread", runtime_s=30))
+    assert "neighbour" in {*proof.doubts("note", "warning", "invalid")}
+    dips = proof.campaign.findings().query("rule == 'neighbour'")
+    assert [round(at) for at in dips["from_s"]] == [6, 14, 21]
+
+
+def test_step_without_a_reason_is_told_as_such(tmp_path: Path) -> None:
+    """A fall that nothing explains is no cap and no credits; it is found to the sample."""
+    proof = measure("step-down", tmp_path, Workload("randread", runtime_s=26))
+    assert proof.verdict["verdict"] == "stepped"
+    assert proof.verdict["changes"] == 1
+    assert proof.verdict["bound_by"] not in {"credits", "iops-cap", "bandwidth-cap", "cache-full"}
+    assert "at 12s" in proof.campaign.findings().query("rule == 'not-steady'")["message"].iloc[0]
+
+
+def test_drift_is_no_step(tmp_path: Path) -> None:
+    """An even loss of speed is drifting, with its size."""
+    proof = measure("drift", tmp_path, Workload("randwrite", runtime_s=30))
+    assert proof.verdict["verdict"] == "drifting"
+    assert proof.verdict["drift_percent"] == pytest.approx(-22, abs=4)
+
+
+def test_never_written_blocks_are_too_good(tmp_path: Path) -> None:
+    """Reads of a volume that was never written are marked invalid."""
+    proof = measure("never-written", tmp_path, Workload("randread"), more="cold_probe: true")
+    assert "never-written" in proof.doubts("invalid")
+    assert proof.iops > 3 * proof.truth.iops
