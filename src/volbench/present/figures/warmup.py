@@ -114,7 +114,7 @@ def _draw_curve(curve: Curve, above: Axes, below: Axes) -> None:
     below.set_xlabel("Time since the first touch")
     above.set_title(_heading(curve), fontsize=9)
     if curve.second is not None:
-        _name_passes(above, first_share=shift / end)
+        _name_passes(below, first_share=shift / end)
 
 
 def _line(axes: Axes, t_s: Floats, values: Floats, colour: str) -> None:
@@ -125,7 +125,7 @@ def _line(axes: Axes, t_s: Floats, values: Floats, colour: str) -> None:
 def _name_passes(axes: Axes, *, first_share: float) -> None:
     for place, name in ((first_share / 2, "fresh blocks"), ((1 + first_share) / 2, "again, warm")):
         axes.annotate(
-            name, (place, 0.03), xycoords="axes fraction", ha="center", color=GREY, fontsize=8
+            name, (place, 0.86), xycoords="axes fraction", ha="center", color=GREY, fontsize=8
         )
 
 
