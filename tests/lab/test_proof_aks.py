@@ -86,9 +86,11 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     bound = campaign.verdicts().set_index("job")["bound_by"]
     assert bound[["test3", "test4", "test5"]].tolist() == ["latency", "iops-cap", "latency"]
     assert bound["test6"] == "bandwidth-cap"
-    assert bound["test8"] == "bandwidth-cap"
     told_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
     _check_buffered(campaign.device(), told_bytes=told_bytes)
+    # Its first seconds belong to small pages that test7 left behind; then the cap is reached.
+    large = campaign.device().query("job == 'test8' and level == 'volume'")
+    assert large["write_bw_bytes_per_s"].max() == pytest.approx(125e6, rel=0.05)
     doubts = campaign.findings()
     doubted = set(doubts[doubts["rule"] == "page-cache"]["job"])
     assert {"test2", "test6", "test7", "test8", "test9"} <= doubted

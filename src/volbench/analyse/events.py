@@ -22,6 +22,8 @@ _NEAR_BASE = 0.05
 _NEAR_TIME = 0.20
 _LEAST_STALL_S = 1.0
 _STEAL_PERCENT = 3.0
+_HELD_BACK = 0.5
+"""Share of the pace of the fastest I/O below which a level is held for a throttle."""
 _BACK = 0.9
 """Share of the earlier level at which a rate has recovered."""
 _CLIMB = 0.3
@@ -162,9 +164,10 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
     if _is_declared(view, change.after) or on_time:
         cause = Cause.CREDITS
         _tell_credits(view, change, predicted, told, against)
-    elif flat and rates.depth > 1:
+    elif flat and _was_throttled(rates, change):
         cause = Cause.CREDITS
         told.append(f"both levels are flat to {100 * _FLAT:.0f} %, as throttles are")
+        told.append("I/Os waited for their turn before it as well")
         against.append("no baseline was declared")
     if predicted is not None:
         evidence["predicted_s"] = predicted
@@ -187,6 +190,12 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
         speaks_against=tuple(against) or _nothing_known(cause),
         evidence=evidence,
     )
+
+
+def _was_throttled(rates: Rates, change: Change) -> bool:
+    """Tell whether I/Os waited before a fall: at the fastest I/O's pace there were far more."""
+    unhindered = rates.depth / rates.lat_min_s if rates.lat_min_s > 0 else 0.0
+    return rates.depth > 1 and change.before < _HELD_BACK * unhindered
 
 
 def _nothing_known(cause: Cause) -> tuple[str, ...]:
