@@ -117,6 +117,77 @@ def test_an_interrupted_warm_up_goes_on_after_the_last_extent(
     assert not (out / "runs" / "001-fill-write-1of6-r1" / "attempts").exists()
 
 
+def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
+    """Start volbench and kill it without notice when a Run has begun."""
+    with subprocess.Popen(
+        [*COMMAND, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if f"started {run}".encode() in line:
+                break
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_killed_warm_up_goes_on_after_the_last_extent(tmp_path: Path, volbench: Volbench) -> None:
+    """Nothing that was finished before the controller was killed is done again."""
+    file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
+    (tmp_path / "p.yaml").write_text(PROFILE)
+    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--into", "c"]
+    killed_in_its("003", arguments, tmp_path)
+    done = volbench("resume", out)
+    assert done.returncode == 0, done.stderr
+    assert f"write: {6 * MIB} of {6 * MIB} bytes" in done.stdout
+    ended = [line["run"] for line in words_of(out) if line.get("state") == "finished"]
+    assert len(ended) == len(set(ended)) == 8
+
+
+def test_blocks_that_lost_their_writes_are_no_proof(tmp_path: Path, volbench: Volbench) -> None:
+    """The sample fails on a file that holds zeros where blocks were written."""
+    file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
+    (tmp_path / "p.yaml").write_text(PROFILE)
+    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--into", "c"]
+    killed_in_its("006", arguments, tmp_path)
+    with file.open("r+b") as content:
+        content.write(bytes(5 * MIB))
+    done = volbench("resume", out)
+    assert done.returncode == 9
+    assert "a block read back is not what was written there" in done.stderr
+    assert "warm:" not in done.stdout
+
+
+@pytest.mark.parametrize("options", [("--bs", "1000"), ("--bs", "0"), ("--extents", "-1")])
+def test_what_can_not_be_done_is_refused_at_once(
+    options: tuple[str, str], tmp_path: Path, volbench: Volbench
+) -> None:
+    """A mistake is told before the first block is touched."""
+    file = hole(tmp_path / "f", 8 * MIB)
+    done = volbench("warmup", file, "--allow-destroy", file, *options, "--into", "c")
+    assert done.returncode == 2, done.stderr
+    assert file.stat().st_blocks == 0
+    assert not (tmp_path / "c").exists()
+
+
+def test_only_what_exists_is_warmed(tmp_path: Path, volbench: Volbench) -> None:
+    """No file is made to warm: volbench would remove what it made when a campaign ends."""
+    for target in (tmp_path / "nothing", tmp_path):
+        done = volbench("warmup", target, "--size", "1m", "--into", "c")
+        assert done.returncode == 2, done.stderr
+        assert "that exists" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_is_not_told_as_the_whole(tmp_path: Path, volbench: Volbench) -> None:
+    """Whoever warms less than the volume reads so in the proof; the rest stays as it was."""
+    file = hole(tmp_path / "f", 8 * MIB)
+    arguments = ("--mode", "write", "--size", "2m", "--allow-destroy", file, "--into", "c")
+    done = volbench("warmup", file, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"warm: the first {2 * MIB} of {8 * MIB} bytes of {file}." in done.stdout
+    assert 2 * MIB <= file.stat().st_blocks * 512 < 8 * MIB
+
+
 SERVICE = "service: {read: 20ms, write: 20ms, slots: 8}"
 SLOW = f"name: slow\nsize: 8m\nblock: 64k\nrestored: true\n{SERVICE}\n"
 
@@ -152,6 +223,10 @@ def test_every_sector_of_a_device_is_written_once(
         before = int(statistics.read_text().split()[6])
         refused = volbench("warmup", device, "--into", "no")
         assert refused.returncode == 3
+        allowed = ("--allow-destroy", device, "--size", str(size + 512), "--into", "no")
+        larger = volbench("warmup", device, *allowed)
+        assert larger.returncode == 2
+        assert f"has only {size}" in larger.stderr
         done = volbench("warmup", device, "--allow-destroy", device, "--jobs", 4, "--into", "c")
         assert done.returncode == 0, done.stderr
         assert (int(statistics.read_text().split()[6]) - before) * 512 == size

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.engine.warming import Warmed, choose_clones, tell_warmed
+from volbench.engine.warming import choose_clones
+from volbench.engine.warmproof import Warmed, tell_warmed
 from volbench.errors import CampaignError
 
 

@@ -13,6 +13,7 @@ from volbench.plan.extents import LADDER, auto_clones, cut, touches, with_clones
 from volbench.plan.load import load_profile
 
 MIB = 1 << 20
+DEVICE = VolumeKind.DEVICE
 
 
 @pytest.mark.parametrize("size", [1, 300, 4096, 4097, MIB, MIB + 512, 33 * MIB, 10**9 + 7, 1 << 40])
@@ -41,6 +42,14 @@ def test_every_rung_divides_extents_whose_clones_are_found(size: int) -> None:
             options = with_clones(touch.section, touch.extent, clones).options
             assert int(options["size"]) * clones == touch.extent.size_bytes
             assert int(options["size"]) % MIB == 0
+
+
+def test_finding_the_clones_of_a_large_volume_costs_little() -> None:
+    """Extents stay as small as without it: one job over a large part would take hours."""
+    job = Job(name="f", phase=Phase.WARMUP, warming=Warming.READ, auto_jobs=True)
+    sizes = [touch.extent.size_bytes for touch in touches(job, {}, size_bytes=1 << 40, kind=DEVICE)]
+    assert sum(sizes) == 1 << 40
+    assert max(sizes) <= 17 << 30
 
 
 @pytest.mark.parametrize("mode", list(Warming))
@@ -78,6 +87,7 @@ def test_a_profile_with_warming_reads_back() -> None:
         ("mode: write, ", "", "needs its mode"),
         ("extents: 5", "extents: -1", "extents goes from 0"),
         ("bs: 64k", "rw: read", "sets rw itself"),
+        ("bs: 64k", "bs: 1000", "multiple of 512"),
         ("bs: 64k", "tool: dd", "only an fio job"),
         ("  warmup:", "  measured:", "preparation, not measurement"),
     ],

@@ -19,7 +19,7 @@ from volbench.model.event import (
     RunProgress,
     RunStarted,
 )
-from volbench.model.run import Campaign, Run, RunState, Section
+from volbench.model.run import Campaign, Extent, Run, RunState, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.present.live import LiveProgress, PlainProgress, listener_for
 
@@ -85,6 +85,28 @@ def test_time_left_is_the_sum_of_what_is_expected() -> None:
     text = screen(running())
     assert "0/2 Runs, 2m 20s left" in text
     assert "10s of 1m 00s" in text
+
+
+def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
+    """The extents that are done tell how long the others take, each by its bytes."""
+    runs = [
+        run_of(f"00{number}-fill-r1").model_copy(
+            update={
+                "extent": Extent(
+                    offset_bytes=0, size_bytes=size, volume_bytes=1000, direction="write"
+                )
+            }
+        )
+        for number, size in enumerate((400, 400, 200), start=1)
+    ]
+    started = CampaignStarted(CAMPAIGN, tuple(runs))
+    first: list[Event | float] = [started, RunStarted(runs[0], None), 40.0]
+    assert "0/3 Runs, - left" in screen(first)
+    done: list[Event | float] = [*first, RunEnded(runs[0], RunState.FINISHED)]
+    going: list[Event | float] = [*done, RunStarted(runs[1], None), 10.0]
+    assert "1/3 Runs, 50s left" in screen(going)
+    failed: list[Event | float] = [*first, RunEnded(runs[0], RunState.FAILED, "no")]
+    assert "1/3 Runs, 1 failed, - left" in screen(failed)
 
 
 def test_the_clock_goes_on_between_reports() -> None:

@@ -10,7 +10,7 @@ from volbench.api import open_campaign
 from volbench.engine.campaign import Settings, Surroundings, run_campaign
 from volbench.engine.prepare import Prepared
 from volbench.engine.stop import stop_on_signals
-from volbench.engine.warming import passes_of, tell_warmed
+from volbench.engine.warmproof import Outcomes, passes_of, tell_warmed
 from volbench.execute.protocol import Executor
 from volbench.model.run import Campaign, RunState
 from volbench.plan.estimate import expected_s
@@ -42,7 +42,9 @@ def execute(executor: Executor, layout: Layout, campaign: Campaign, *, settings:
     if any(run.extent for run in campaign.runs):
         states = read_history(layout.journal).states
         passes = passes_of(
-            layout, campaign, is_done=lambda run: states.get(run.id) is RunState.FINISHED
+            Outcomes(layout),
+            campaign,
+            is_done=lambda run: states.get(run.id) is RunState.FINISHED,
         )
         click.echo(tell_warmed(passes))
 

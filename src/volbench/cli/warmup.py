@@ -13,10 +13,14 @@ from volbench.cli.execution import execute, show_plan
 from volbench.cli.options import GRACE
 from volbench.engine.campaign import Settings
 from volbench.engine.prepare import Request, prepare
+from volbench.engine.probe import find_volume
+from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
 from volbench.model.profile import Job, Phase, Profile, Warming
 from volbench.model.run import OnError
-from volbench.plan.extents import LADDER, MOST_EXTENTS
+from volbench.model.target import VolumeKind
+from volbench.plan.extents import LADDER, MOST_EXTENTS, warming_problem
 from volbench.store.archive import create_campaign
 from volbench.units import parse_duration, parse_size
 
@@ -38,7 +42,7 @@ _JOB = "fill"
     type=click.IntRange(1, _MOST_CLONES),
     default=32,
     show_default=True,
-    help="Clones that share each extent.",
+    help="Clones that share each extent; --auto finds its own number.",
 )
 @click.option(
     "--iodepth",
@@ -59,7 +63,12 @@ _JOB = "fill"
     is_flag=True,
     help=f"Raise the number of clones from 1 to {LADDER[-1]} until it gains nothing more.",
 )
-@click.option("--size", default="", metavar="SIZE", help="Of the volume, where nobody tells.")
+@click.option(
+    "--size",
+    default="",
+    metavar="SIZE",
+    help="Of the volume where nobody tells, or of its first part.",
+)
 @click.option(
     "--into",
     type=click.Path(path_type=Path),
@@ -118,6 +127,7 @@ def _run(
 ) -> None:
     """Run a profile of one warm-up job by the usual engine."""
     executor = LocalExecutor()
+    _check(executor, job, volume)
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     short = {str(into): into.name, f"--into={into}": f"--into={into.name}"} if into else {}
     request = Request(
@@ -135,6 +145,21 @@ def _run(
         return
     confirm_destruction(executor, prepared)
     layout = create_campaign(request.into, prepared.archive)
-    # A file that was warmed and then removed would have been warmed for nothing.
-    how = Settings(prepared.fio, grace_s=grace_s, keep_files=True)
+    how = Settings(prepared.fio, grace_s=grace_s)
     execute(executor, layout, prepared.campaign, settings=how)
+
+
+def _check(executor: Executor, job: Job, target: str) -> None:
+    """Refuse what is no warm-up, and what volbench would make and then remove."""
+    if problem := warming_problem(job):
+        message, hint = problem
+        raise InputError(message, hint=hint)
+    volume = find_volume(executor, role=job.role, target=target)
+    if volume.kind is VolumeKind.DIRECTORY or (
+        volume.kind is VolumeKind.FILE and executor.stat(volume.target) is None
+    ):
+        raise InputError(
+            f"{target} is no device, file or NBD uri that exists",
+            hint="name a device, or make the file first with truncate -s 10g",
+            context={"path": target},
+        )

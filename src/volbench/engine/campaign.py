@@ -12,7 +12,8 @@ from volbench.engine.probe import probe_volume
 from volbench.engine.scratch import Scratch
 from volbench.engine.single import RunEnd, Watcher, read_status, run_single
 from volbench.engine.stop import Stop
-from volbench.engine.warming import make_room, progress_words, with_parallelism
+from volbench.engine.warming import make_room, with_parallelism
+from volbench.engine.warmproof import Outcomes, progress_words
 from volbench.errors import (
     ArchiveError,
     CampaignError,
@@ -123,6 +124,7 @@ class _Execution:
         self._history = history
         self._scratch = Scratch(around.executor, journal, history.scratch)
         self._states = dict(history.states)
+        self._outcomes = Outcomes(layout)
 
     def recover(self) -> None:
         """Settle what an earlier controller left: processes it started, Runs it did not note."""
@@ -214,6 +216,7 @@ class _Execution:
     def _run(self, run: Run) -> RunEnd:
         files = planned_files(run)
         folder = fresh_run_folder(self._layout, run.id)
+        self._outcomes.forget(run)
         self._around.listener(RunStarted(run, expected_s(run)))
         try:
             guard_run(
@@ -227,7 +230,7 @@ class _Execution:
             write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
             self._scratch.expect(files)
             make_room(self._around.executor, run)
-            run = with_parallelism(self._layout, self._campaign, run, is_done=self._is_done)
+            run = with_parallelism(self._outcomes, self._campaign, run, is_done=self._is_done)
             end = self._execute(run, folder, facts)
         except (RefusedError, ArchiveError) as error:
             # The next Run would meet the same: a changed volume, or no room for results.
@@ -266,7 +269,7 @@ class _Execution:
         self._note(run, end.state, reason=end.reason)
         self._around.listener(RunEnded(run, end.state, end.reason))
         if run.extent is not None and (
-            words := progress_words(self._layout, self._campaign, run, states=self._states)
+            words := progress_words(self._outcomes, self._campaign, run, states=self._states)
         ):
             self._tell(words)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from volbench.engine.until import SteadyWatch
 
 STATUS_FORMAT = 1
+_MISMATCH = f"error {errno.EILSEQ}"
+"""How fio says that a block does not hold what it verifies (verify.c returns EILSEQ)."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,8 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> Run
         problems.insert(0, f"still running after {watched.elapsed_s:.0f} s and was ended")
     if watched.exit_status is None:
         problems.insert(0, "can't be ended: it may still be doing I/O")
+    if run.extent and any(_MISMATCH in problem for problem in problems):
+        problems.insert(0, "a block read back is not what was written there")
     if problems:
         return RunEnd(RunState.FAILED, " ".join(f"{one.rstrip('.')}." for one in problems))
     return RunEnd(RunState.FINISHED)

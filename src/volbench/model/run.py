@@ -29,7 +29,8 @@ class Extent(Frozen):
     Attributes:
         offset_bytes: where it starts.
         size_bytes: that it moves.
-        volume_bytes: of the whole volume.
+        volume_bytes: that the warm-up covers in all.
+        whole_bytes: of the whole volume; 0 when nobody can tell.
         direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
         auto: the number of clones is chosen right before it runs, from the extents before it.
     """
@@ -39,6 +40,7 @@ class Extent(Frozen):
     volume_bytes: int
     direction: str
     auto: bool = False
+    whole_bytes: int = 0
 
 
 class Run(Frozen):

@@ -157,7 +157,7 @@ def _transfer_bytes(run: Run, section: Section) -> int | None:
 def _written_bytes(run: Run) -> int | None:
     """Return the most bytes a Run writes, or None when its size does not bound it."""
     by_dd = run.tool is Tool.DD
-    total = 0 if by_dd else layout_bytes(run)
+    total = 0 if by_dd or run.extent else layout_bytes(run)
     for section in run.sections:
         options = run.effective(section)
         access = options.get("rw", "write" if by_dd else "read").partition(":")[0]

@@ -6,12 +6,12 @@ import hashlib
 import random
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError
 from volbench.model.profile import Job, Limits, Order, Phase, Profile, Tool
 from volbench.model.run import Campaign, OnError, Run, Section
-from volbench.model.target import Volume
+from volbench.model.target import Volume, VolumeKind
 from volbench.plan.extents import Touch, touches
 
 _SEED_LIMIT = 2**31
@@ -35,7 +35,7 @@ class Terms:
         on_error: after a failed Run.
         allow_destroy: what may be overwritten.
         command: the command line, for the record.
-        sizes_bytes: of the volumes that jobs warm, by role.
+        sizes_bytes: of the volumes that jobs warm, by role, where they can be found out.
     """
 
     name: str
@@ -128,10 +128,19 @@ def _touches(
     if job.warming is None:
         return (None,)
     volume = _volume(profile, job, volumes)
-    own = job.options.get("size")
-    found = terms.sizes_bytes.get(job.role, EXAMPLE_BYTES)
-    size_bytes = int(own) if own else found
-    return tuple(touches(job, profile.defaults, size_bytes=size_bytes, kind=volume.kind))
+    whole_bytes = terms.sizes_bytes.get(job.role, 0)
+    size_bytes = int(job.options.get("size") or whole_bytes or EXAMPLE_BYTES)
+    if size_bytes > whole_bytes > 0 and volume.kind is not VolumeKind.FILE:
+        raise InputError(
+            f"job {job.name}: {size_bytes} bytes are to be warmed, but {volume.target} has only "
+            f"{whole_bytes}",
+            hint="leave out the size",
+            context={"path": volume.target},
+        )
+    return tuple(
+        replace(touch, extent=touch.extent.model_copy(update={"whole_bytes": whole_bytes}))
+        for touch in touches(job, profile.defaults, size_bytes=size_bytes, kind=volume.kind)
+    )
 
 
 def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume:

@@ -83,8 +83,7 @@ def cut(size_bytes: int, *, block_bytes: int, clones: int, count: int = 0) -> tu
     """
     blocks = size_bytes // block_bytes
     rows, odd = divmod(blocks, clones)
-    wanted = count or max(min(16, size_bytes // LEAST_EXTENT_BYTES), size_bytes // EXTENT_BYTES, 1)
-    wanted = max(1, min(wanted, MOST_EXTENTS, rows))
+    wanted = max(1, min(count or usual_count(size_bytes), MOST_EXTENTS, rows))
     found, at = [], 0
     for index in range(wanted if rows else 0):
         own_rows = rows // wanted + (index < rows % wanted)
@@ -99,6 +98,11 @@ def cut(size_bytes: int, *, block_bytes: int, clones: int, count: int = 0) -> tu
             found.append(Piece(at, rest, rest, 1))
             at += rest
     return tuple(found)
+
+
+def usual_count(size_bytes: int) -> int:
+    """Return how many extents a volume of a size is done in when nobody says."""
+    return max(min(16, size_bytes // LEAST_EXTENT_BYTES), size_bytes // EXTENT_BYTES, 1)
 
 
 def auto_clones(size_bytes: int, *, block_bytes: int) -> int:
@@ -139,12 +143,13 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
     """
     options = _options(job, defaults)
     block = int(options["bs"])
-    if size_bytes <= 0 or block <= 0:
+    if size_bytes <= 0:
         raise InputError(
             f"job {job.name}: there is nothing to warm", hint="name its size with size: 10g"
         )
     clones = auto_clones(size_bytes, block_bytes=block) if job.auto_jobs else _clones(options)
-    count = job.extents or (2 * len(LADDER) if job.auto_jobs else 0)
+    least = 2 * len(LADDER) if job.auto_jobs else 1
+    count = job.extents or max(least, usual_count(size_bytes))
     pieces = cut(size_bytes, block_bytes=block, clones=clones, count=count)
     passes = {
         Warming.WRITE: ("write",),
@@ -260,8 +265,15 @@ def warming_problem(job: Job) -> tuple[str, str] | None:
     for name in _OWN:
         if job.options.get(name) is not None:
             return f"a warm-up sets {name} itself", f"take {name} away"
+    return _value_problem(job.options)
+
+
+def _value_problem(options: Options) -> tuple[str, str] | None:
     for name in ("bs", "numjobs", "size"):
-        value = job.options.get(name)
+        value = options.get(name)
         if value is not None and not value.isdecimal():
             return f"{name} of a warm-up is one plain number", f"write it like {name}: 1m"
+    block = options.get("bs")
+    if block is not None and (int(block) <= 0 or int(block) % SECTOR_BYTES):
+        return f"bs of a warm-up is a multiple of {SECTOR_BYTES} bytes", "write it like bs: 1m"
     return None

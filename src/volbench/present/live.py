@@ -27,9 +27,10 @@ from volbench.model.event import (
     RunProgress,
     RunStarted,
 )
-from volbench.model.run import Run, RunState
+from volbench.model.run import Extent, Run, RunState
 from volbench.present.cells import printable
 from volbench.present.outcome import first_line
+from volbench.present.pace import Pace
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 Clock = Callable[[], float]
@@ -84,13 +85,16 @@ class Tally:
     ended: int = 0
     failed: int = 0
     active: dict[str, _Active] = field(default_factory=dict)
+    extents: dict[str, Extent] = field(default_factory=dict)
     waiting_s: dict[str, float | None] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
 
     def note(self, event: Event) -> None:
         """Take an event into account."""
         if isinstance(event, CampaignStarted):
             self.total = len(event.pending)
             self.waiting_s = {run.id: event.expected_s.get(run.id) for run in event.pending}
+            self.extents = {run.id: run.extent for run in event.pending if run.extent}
         elif isinstance(event, RunStarted):
             expected_s = event.expected_s or self.waiting_s.get(event.run.id)
             self.waiting_s.pop(event.run.id, None)
@@ -99,7 +103,9 @@ class Tally:
             seen = self.active[event.run.id]
             seen.progress, seen.heard_s = event.progress, self.clock()
         elif isinstance(event, RunEnded):
-            self.active.pop(event.run.id, None)
+            seen_last = self.active.pop(event.run.id, None)
+            if seen_last and event.run.extent and event.state is RunState.FINISHED:
+                self.pace.note(event.run.extent, self.clock() - seen_last.started_s)
             self.waiting_s.pop(event.run.id, None)
             self.ended += 1
             self.failed += event.state is not RunState.FINISHED
@@ -118,16 +124,21 @@ class Tally:
     def total_s(self, run_id: str) -> float | None:
         """Return how long a Run should take; None when only its data bounds it."""
         seen = self.active[run_id]
-        return seen.progress.total_s or seen.expected_s
+        return seen.progress.total_s or seen.expected_s or self._by_pace(run_id)
 
     def left_s(self) -> float | None:
         """Return the time left; None when the length of a Run is not known."""
-        waiting = list(self.waiting_s.values())
+        waiting = [own or self._by_pace(run_id) for run_id, own in self.waiting_s.items()]
         for run_id in self.active:
             total_s = self.total_s(run_id)
             waiting.append(None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id)))
         known = [seconds for seconds in waiting if seconds is not None]
         return sum(known) if len(known) == len(waiting) else None
+
+    def _by_pace(self, run_id: str) -> float | None:
+        """Return how long a part of a warm-up should take, from those before it."""
+        extent = self.extents.get(run_id)
+        return None if extent is None else self.pace.expected_s(extent)
 
     def done(self) -> float:
         """Return Runs done, those under way by their share."""
