@@ -88,10 +88,10 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     assert bound["test6"] == "bandwidth-cap"
     told_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
     _check_buffered(campaign.device(), told_bytes=told_bytes)
-    # Its first seconds belong to small pages that test7 left behind; then the cap is reached.
     # Active time is counted in ticks of the kernel: sixteen in flight fill them all.
     busy = campaign.device().query("job == 'test4' and level == 'volume'")
     assert busy["active_percent"].median() > 95
+    # Its first seconds belong to small pages that test7 left behind; then the cap is reached.
     large = campaign.device().query("job == 'test8' and level == 'volume'")
     assert large["write_bw_bytes_per_s"].max() == pytest.approx(125e6, rel=0.05)
     doubts = campaign.findings()
