@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -27,6 +28,9 @@ from volbench.store.archive import Archive, Provenance, read_campaign, write_ato
 from volbench.store.journal import History, read_history
 from volbench.store.layout import Layout
 from volbench.store.tables import frame_of, read_table, table_of, write_table
+
+if TYPE_CHECKING:
+    from volbench.analyse.context import Context
 
 TABLES_VERSION = "3"
 """Raised whenever rows are made differently, so that older tables are rebuilt."""
@@ -59,6 +63,7 @@ class CampaignData:
         self._archive = archive
         self._history = read_history(layout.journal)
         self._frames: dict[str, pd.DataFrame] = {}
+        self._context: Context | None = None
 
     @property
     def path(self) -> Path:
@@ -136,6 +141,14 @@ class CampaignData:
             colds=self._colds(),
         )
 
+    def context(self) -> Context:
+        """Return the Runs side by side, so that what is judged of them is judged once."""
+        if self._context is None:
+            from volbench.analyse.context import Context  # noqa: PLC0415 - slow to import
+
+            self._context = Context(tuple(self.views()))
+        return self._context
+
     def _colds(self) -> Mapping[str, ColdProbe]:
         """Return role to what its volume's cold probe told, where there was one."""
         found = {
@@ -195,11 +208,11 @@ def _derive(name: str, data: CampaignData) -> pd.DataFrame:
     if name == "verdicts":
         from volbench.analyse.verdicts import verdict_rows  # noqa: PLC0415 - slow to import
 
-        rows = verdict_rows(data.views())
+        rows = verdict_rows(data.context())
     elif name == "findings":
         from volbench.analyse.findings import finding_rows  # noqa: PLC0415 - slow to import
 
-        rows = finding_rows(data.views())
+        rows = finding_rows(data.context())
     return frame_of(table_of(name, rows))
 
 

@@ -18,6 +18,7 @@ from tests.analyse.findings.conftest import (
     told,
 )
 from tests.analyse.noise import noisy
+from volbench.analyse.context import Context
 from volbench.analyse.explain import Cause, explain
 from volbench.analyse.verdicts import verdict_rows
 from volbench.analyse.view import RunView
@@ -242,16 +243,16 @@ def test_a_run_without_series_has_no_explanation() -> None:
     """Nothing was seen over time, so nothing is claimed."""
     run = a_run()
     assert explain(a_view(run, series=[]), "write") == ()
-    assert verdict_rows([a_view(run, series=[])]) == []
+    assert verdict_rows(Context((a_view(run, series=[]),))) == []
 
 
 def test_a_verdict_has_its_numbers_and_its_reason() -> None:
     """One row with state, SNIA's numbers in percent and what binds; unfinished Runs have none."""
     view = ran(level(1100), limits=P15)
-    (row,) = verdict_rows([view])
+    (row,) = verdict_rows(Context((view,)))
     assert (row["verdict"], row["bound_by"], row["direction"]) == ("steady", "iops-cap", "write")
     assert row["snia_steady"] is True
     assert row["changes"] == 0
     assert "the declared 1.1k" in str(row["explanation"])
     failed = replace(view, summary=view.summary.assign(status="failed"))
-    assert verdict_rows([failed]) == []
+    assert verdict_rows(Context((failed,))) == []

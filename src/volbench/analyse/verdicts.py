@@ -1,14 +1,15 @@
-"""Views of Runs in, rows of the verdicts frame out: steady or not, and what binds it."""
+"""Runs side by side in, rows of the verdicts frame out: steady or not, and what binds it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from volbench.analyse.explain import Explanation, explain
+from volbench.analyse.context import Context
+from volbench.analyse.explain import Explanation
 from volbench.analyse.seen import directions, rate_per_s
 from volbench.analyse.snia import Snia, snia_rounds
-from volbench.analyse.steady import Steadiness, judge_steady
+from volbench.analyse.steady import Steadiness
 from volbench.analyse.view import RunView
 
 Row = dict[str, object]
@@ -27,18 +28,18 @@ _IDENTITY = (
 )
 
 
-def verdict_rows(views: Iterable[RunView]) -> Sequence[Row]:
+def verdict_rows(context: Context) -> Sequence[Row]:
     """Return a row for each finished Run and direction that has a series."""
-    known = tuple(view for view in views if view.is_finished)
     return [
         row
-        for view in known
+        for view in context.views
+        if view.is_finished
         for direction in directions(view)
-        for row in _rows(view, direction, known)
+        for row in _rows(view, direction, context)
     ]
 
 
-def _rows(view: RunView, direction: str, others: Sequence[RunView]) -> Sequence[Row]:
+def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
     t_s, iops = rate_per_s(view, "iops", direction=direction)
     if not len(t_s):
         return ()
@@ -50,9 +51,9 @@ def _rows(view: RunView, direction: str, others: Sequence[RunView]) -> Sequence[
         {
             **identity,
             "direction": direction,
-            **_steadiness(judge_steady(t_s, iops)),
+            **_steadiness(context.steadiness(view, direction)),
             **_snia(snia_rounds(t_s, iops)),
-            **_explained(explain(view, direction, others=others)),
+            **_explained([one for one in context.explanations(view) if one.direction == direction]),
         },
     )
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
+from volbench.analyse.context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding
@@ -222,7 +223,7 @@ def a_view(run: Run | None = None, **parts: object) -> RunView:
 
 def found(*views: RunView, rule: str) -> list[Finding]:
     """Return what one rule says about the last of some Runs."""
-    return [one for one in find(views) if one.rule == rule and one.run == views[-1].run.id]
+    return [one for one in find(Context(views)) if one.rule == rule and one.run == views[-1].run.id]
 
 
 __all__ = [

@@ -19,6 +19,7 @@ from tests.analyse.findings.conftest import (
     percentile_rows,
     told,
 )
+from volbench.analyse.context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.findings.too_short import needed_samples
 from volbench.model.finding import Severity
@@ -285,10 +286,10 @@ def test_a_file_where_a_device_is_meant(kind: VolumeKind, role: str, count: int)
 def test_preparations_are_not_judged_as_measurements() -> None:
     """A fill in 4k blocks without refill is nobody's number."""
     run = a_run({"refill_buffers": None, "direct": None}, phase=Phase.PRECONDITION)
-    assert find([a_view(run)]) == []
+    assert find(Context((a_view(run),))) == []
 
 
 def test_runs_that_failed_are_not_judged() -> None:
     """Their numbers count nowhere."""
     run = a_run({"direct": None})
-    assert find([a_view(run, summary=[told(run, status="failed")])]) == []
+    assert find(Context((a_view(run, summary=[told(run, status="failed")]),))) == []

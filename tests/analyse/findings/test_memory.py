@@ -21,6 +21,7 @@ from tests.analyse.findings.conftest import (
     series_rows,
     told,
 )
+from volbench.analyse.context import Context
 from volbench.analyse.findings import find
 from volbench.model.finding import Severity
 from volbench.model.run import Run
@@ -31,7 +32,7 @@ BUFFERED = {"direct": None, "iodepth": None, "ioengine": "psync"}
 
 def test_a_clean_run_is_not_doubted() -> None:
     """A direct Run whose device moved what fio says has no Finding at all."""
-    assert find([a_view()]) == []
+    assert find(Context((a_view(),))) == []
 
 
 def slow_device(run: Run, *, share: float, tail_s: int = 0) -> list[Row]:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.analyse.findings.conftest import Section, a_run, a_view, told
 from volbench.analyse import findings
+from volbench.analyse.context import Context
 from volbench.analyse.findings import RULES, Rule, find, finding_rows
 from volbench.model.columns import FINDINGS
 from volbench.model.finding import Severity
@@ -58,8 +59,8 @@ def test_of_a_run_the_heaviest_comes_first() -> None:
     """Runs stay in the order of the plan."""
     late = a_run({"refill_buffers": None}, name="late")
     early = a_run({"refill_buffers": None}, name="early")
-    views = [a_view(late), a_view(early, summary=[told(early, error=5)])]
-    order = [(one.run, one.severity) for one in find(views)]
+    views = a_view(late), a_view(early, summary=[told(early, error=5)])
+    order = [(one.run, one.severity) for one in find(Context(views))]
     assert order == [
         (late.id, Severity.NOTE),
         (early.id, Severity.INVALID),
@@ -70,7 +71,8 @@ def test_of_a_run_the_heaviest_comes_first() -> None:
 def test_rows_of_the_frame() -> None:
     """A row has the columns of the contract, and its evidence is JSON without NaN."""
     run = a_run({"direct": None}, sections=(Section(name="x"), Section(name="y")))
-    rows = finding_rows([a_view(run, summary=[told(run, group="x", io_bytes=None)], device=[])])
+    view = a_view(run, summary=[told(run, group="x", io_bytes=None)], device=[])
+    rows = finding_rows(Context((view,)))
     assert rows
     assert all(set(row) <= {column.name for column in FINDINGS} for row in rows)
     assert all("NaN" not in str(row["evidence"]) for row in rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from volbench.analyse.context import Context
 from volbench.analyse.findings import (
     bad_log_rows,
     busy_device,
@@ -30,7 +31,7 @@ from volbench.analyse.findings import (
     swapping,
     too_short,
 )
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 
@@ -66,16 +67,15 @@ RULES: tuple[Rule, ...] = (
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
-def find(views: Iterable[RunView]) -> list[Finding]:
+def find(context: Context) -> list[Finding]:
     """Return what is doubtful about the Runs of a campaign.
 
     Args:
-        views: all Runs that have ended; only finished ones are judged.
+        context: all Runs that have ended; only finished ones are judged.
 
     Returns:
         Findings in the order of the Runs; of a Run, the heaviest first.
     """
-    context = Context(tuple(views))
     found: list[Finding] = []
     for view in context.views:
         if view.is_finished:
@@ -89,10 +89,10 @@ def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
             yield from rule.check(view, context)
 
 
-def finding_rows(views: Iterable[RunView]) -> Sequence[dict[str, object]]:
+def finding_rows(context: Context) -> Sequence[dict[str, object]]:
     """Return the rows of the findings frame."""
-    known = {view.run.id: view for view in views}
-    return [{**_identity(known[one.run], one), **_told(one)} for one in find(known.values())]
+    known = {view.run.id: view for view in context.views}
+    return [{**_identity(known[one.run], one), **_told(one)} for one in find(context)]
 
 
 def _identity(view: RunView, finding: Finding) -> dict[str, object]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.seen import total
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

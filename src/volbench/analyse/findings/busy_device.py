@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from volbench.analyse.asked import asked_of, is_buffered
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import device_rows, runtime_s, total, within_run
 from volbench.analyse.view import RunView

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.findings.rule import Context, Rule, Window
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule, Window
 from volbench.analyse.seen import host_rows
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

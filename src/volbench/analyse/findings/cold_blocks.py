@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from volbench.analyse.cause import Cause
 from volbench.analyse.coldprobe import ColdProbe
-from volbench.analyse.findings.rule import Context, Rule, Window, reasons
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule, Window, reasons
 from volbench.analyse.findings.words import percent
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

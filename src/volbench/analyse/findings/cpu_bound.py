@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.seen import host_rows, runtime_s, told_by_tool, within_run
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volbench.analyse.cause import Cause
-from volbench.analyse.findings.rule import Context, Rule, Window, reasons
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule, Window, reasons
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_count, format_duration

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.asked import Asked, asked_of
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.words import amount, percent
 from volbench.analyse.seen import Told, told_by_tool
 from volbench.analyse.view import RunView

@@ -9,7 +9,8 @@ import numpy as np
 
 from volbench.analyse.asked import is_buffered
 from volbench.analyse.cause import Cause, Explanation
-from volbench.analyse.findings.rule import Context, Rule, Window, reasons
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule, Window, reasons
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import (
     bytes_until_end,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from volbench.analyse.asked import asked_of, is_buffered
 from volbench.analyse.coldprobe import ColdProbe
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.words import amount, percent
 from volbench.analyse.seen import bytes_until_end, device_rows, total
 from volbench.analyse.view import RunView

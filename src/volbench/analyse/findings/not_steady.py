@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from volbench.analyse.asked import asked_of
 from volbench.analyse.cause import WORDS, Cause
-from volbench.analyse.findings.rule import Context, Rule, Window
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule, Window
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import directions, rate_per_s, runtime_s
 from volbench.analyse.steady import State, Steadiness, judge_steady

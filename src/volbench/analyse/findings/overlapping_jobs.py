@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from volbench.analyse.asked import Asked, asked_of
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Tool

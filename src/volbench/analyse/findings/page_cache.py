@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.asked import asked_of, is_buffered
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.words import amount, percent, tool_name
 from volbench.analyse.seen import (
     bytes_until_end,

@@ -1,4 +1,4 @@
-"""What every rule is made of: Rule, and the Context a rule may look at beside its Run."""
+"""What every rule is made of: Rule, Window, and the words that rules share."""
 
 from __future__ import annotations
 
@@ -6,87 +6,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from volbench.analyse.asked import asked_of
-from volbench.analyse.explain import Explanation, explain
-from volbench.analyse.seen import directions, rate_per_s
-from volbench.analyse.steady import Steadiness, judge_steady
+from volbench.analyse.context import Context
+from volbench.analyse.explain import Explanation
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Phase
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a rule may look at beside its Run.
-
-    Attributes:
-        views: every Run of the campaign that has ended, in the order of the plan.
-    """
-
-    views: tuple[RunView, ...]
-    _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
-    _explained: dict[str, tuple[Explanation, ...]] = field(default_factory=dict, repr=False)
-
-    def steadiness(self, view: RunView, direction: str) -> Steadiness:
-        """Return whether the IOPS of one direction of a Run are steady, judged once."""
-        key = view.run.id, direction
-        if key not in self._steady:
-            t_s, iops = rate_per_s(view, "iops", direction=direction)
-            self._steady[key] = judge_steady(t_s, iops)
-        return self._steady[key]
-
-    def before(self, view: RunView) -> list[RunView]:
-        """Return the Runs on the same volume that came before a Run, finished ones only."""
-        place = next(n for n, other in enumerate(self.views) if other.run.id == view.run.id)
-        return [
-            other
-            for other in self.views[:place]
-            if other.run.host == view.run.host
-            and other.run.volume == view.run.volume
-            and other.is_finished
-        ]
-
-    def explanations(self, view: RunView) -> tuple[Explanation, ...]:
-        """Return what explains the rates of a Run, all its directions, judged once."""
-        if view.run.id not in self._explained:
-            others = self._comparable(view)
-            self._explained[view.run.id] = tuple(
-                one
-                for direction in directions(view)
-                for one in explain(view, direction, others=others)
-            )
-        return self._explained[view.run.id]
-
-    def _comparable(self, view: RunView) -> list[RunView]:
-        """Return the other jobs on the same volume that are nearest in depth and block size.
-
-        Each costs a search for change points, so that all of a sweep would be too many.
-        """
-        mine = _shape(view)
-        shapes = [(other, _shape(other)) for other in self.views if _is_alike(view, other)]
-        deeper = [(one[0], other) for other, one in shapes if one[1] == mine[1] and one > mine]
-        flatter = [(-one[0], other) for other, one in shapes if one[1] == mine[1] and one < mine]
-        sized = [(abs(one[0] - mine[0]), other) for other, one in shapes if one[1] != mine[1]]
-        return [
-            min(group, key=lambda pair: pair[0])[1] for group in (deeper, flatter, sized) if group
-        ]
-
-
-def _shape(view: RunView) -> tuple[int, int]:
-    """Return depth and block size of what a Run asked for."""
-    asked = asked_of(view.run)
-    return sum(one.depth * one.clones for one in asked), max(one.block_bytes for one in asked)
-
-
-def _is_alike(view: RunView, other: RunView) -> bool:
-    """Tell whether two Runs are of different jobs on the same volume."""
-    return (
-        other.run.volume == view.run.volume
-        and other.run.host == view.run.host
-        and other.run.phase is Phase.MEASURED
-        and other.run.job != view.run.job
-        and other.run.repeat == view.run.repeat
-    )
 
 
 @dataclass(frozen=True)

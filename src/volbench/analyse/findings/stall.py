@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.asked import asked_of
-from volbench.analyse.findings.rule import Context, Rule, Window
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule, Window
 from volbench.analyse.seen import quiet_spans, rate_per_s, told_by_tool, total
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.asked import asked_of
-from volbench.analyse.findings.rule import Context, Rule
+from volbench.analyse.context import Context
+from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.words import several
 from volbench.analyse.seen import runtime_s, total
 from volbench.analyse.view import RunView
