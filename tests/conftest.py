@@ -1,4 +1,4 @@
-"""What holds for every test: no change of the environment or the working directory may leak."""
+"""What holds for every test: nothing leaks, and those marked `root` need root and devices."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _PYTEST_OWN}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that makes devices where that can't be done."""
+    places = Path("/dev/loop-control"), Path("/sys/dev/block")
+    can = os.geteuid() == 0 and all(place.exists() for place in places)
+    if item.get_closest_marker("root") and not can:
+        pytest.skip("needs root and loop devices")
 
 
 @pytest.fixture(autouse=True)

@@ -21,8 +21,9 @@ from volbench.analyse.view import RunView, run_views
 from volbench.engine.coldprobe import read_probe
 from volbench.engine.ingest import Rows, ingest
 from volbench.engine.single import read_facts
-from volbench.errors import ArchiveError, InputError
+from volbench.errors import ArchiveError, InputError, OutputError
 from volbench.model.columns import DERIVED, FRAMES
+from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Campaign, RunState
 from volbench.store.archive import Archive, Provenance, read_campaign, write_atomic
 from volbench.store.journal import History, read_history
@@ -32,7 +33,7 @@ from volbench.store.tables import frame_of, read_table, table_of, write_table
 if TYPE_CHECKING:
     from volbench.analyse.context import Context
 
-TABLES_VERSION = "3"
+TABLES_VERSION = "4"
 """Raised whenever rows are made differently, so that older tables are rebuilt."""
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -132,7 +133,7 @@ class CampaignData:
 
     def views(self) -> Iterator[RunView]:
         """Yield all that is known of each Run that has ended, in the order of the plan."""
-        facts = {run.id: read_facts(self._layout.run(run.id)) for run in self.campaign.runs}
+        facts = {run.id: self._facts(run.id) for run in self.campaign.runs}
         return run_views(
             self.campaign,
             {name: self.frame(name) for name in _READ},
@@ -140,6 +141,12 @@ class CampaignData:
             hosts={host.host: host for host in self.provenance.hosts},
             colds=self._colds(),
         )
+
+    def _facts(self, run_id: str) -> VolumeFacts | None:
+        # Where they are damaged, the summary says so.
+        with suppress(OutputError):
+            return read_facts(self._layout.run(run_id))
+        return None
 
     def context(self) -> Context:
         """Return the Runs side by side, so that what is judged of them is judged once."""
@@ -161,7 +168,6 @@ class CampaignData:
 
         Raises:
             InputError: no frame has that name.
-            OutputError: raw output of a finished Run is damaged.
         """
         if name not in FRAMES:
             raise InputError(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tests.analyse.findings.conftest import (
     BLOCK,
@@ -153,6 +154,19 @@ def test_credits_run_out_when_predicted() -> None:
     assert first.cause is Cause.CREDITS
     assert first.from_s == 20
     assert any("a full bucket would have lasted 20" in told for told in first.speaks_for)
+
+
+def test_credits_for_bytes_run_out_when_predicted() -> None:
+    """256 MB/s of 64 MB/s last 20 s with 3.84 GB of credits; the baseline is one of bandwidth."""
+    rates = level(1000, 20) + level(250, 40)
+    limits = Limits(
+        bandwidth_bytes_per_s=64e6, burst_bandwidth_bytes_per_s=256e6, burst_bytes=3.84e9
+    )
+    (first, *_) = explain(ran(rates, limits=limits, block_bytes=256_000), "write")
+    assert first.cause is Cause.CREDITS
+    assert first.evidence["predicted_s"] == pytest.approx(20, rel=0.05)
+    assert any("the declared baseline of 64 MB/s" in told for told in first.speaks_for)
+    assert any("a full bucket would have lasted" in told for told in first.speaks_for)
 
 
 def test_credits_that_ended_early_are_doubted() -> None:

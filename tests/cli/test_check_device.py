@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND
-from tests.engine.conftest import ROOT, Disks
+from tests.engine.conftest import Disks
 
-pytestmark = ROOT
+pytestmark = pytest.mark.root
 
 MIB = 1024**2
 MACHINE = {"cpu-bound", "stall", "swapping", "neighbour"}

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import COMMAND, settings
-from tests.engine.conftest import ROOT, Disks
-
-Test = Callable[..., None]
+from tests.engine.conftest import Disks
 
 
 @pytest.fixture
@@ -24,13 +22,6 @@ def loop_device(tmp_path: Path) -> Iterator[str]:
         yield disks.attach()
     finally:
         disks.close()
-
-
-def needs_loops(test: Test) -> Test:
-    """Mark a test that makes loop devices."""
-    for mark in ROOT:
-        test = mark(test)
-    return test
 
 
 def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
@@ -52,7 +43,7 @@ def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@needs_loops
+@pytest.mark.root
 @pytest.mark.parametrize(("typed", "code"), [("yes", 3), ("", 3), ("the device", 0)])
 def test_only_the_exact_name_goes_on(
     tmp_path: Path, loop_device: str, typed: str, code: int

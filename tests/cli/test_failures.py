@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 import volbench as volbench_package
 from tests.cli.conftest import Volbench, settings
 
-ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small filesystem")
 TINY = settings("size=4m", "runtime=1s")
 
 
@@ -171,7 +169,7 @@ def test_damaged_campaign_is_an_error_of_its_own(tmp_path: Path, volbench: Volbe
     assert "update volbench" in newer.stderr
 
 
-@ROOT_ONLY
+@pytest.mark.root
 def test_full_disk_on_the_controller_keeps_what_is_finished(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:

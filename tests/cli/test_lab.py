@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 
 from tests.cli.conftest import COMMAND, Volbench
 from volbench.lab.scenario import scenario_names
-
-needs_nbdkit = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
 
 
 def test_list_names_every_scenario(volbench: Volbench) -> None:
@@ -49,7 +46,6 @@ def test_a_mistake_in_a_file_is_told(volbench: Volbench, tmp_path: Path) -> None
     assert "bad.yaml:2:1: size: 'big' is not a size" in done.stderr
 
 
-@needs_nbdkit
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_up_serves_until_stopped(
     volbench: Volbench, tmp_path: Path, number: signal.Signals
@@ -81,7 +77,6 @@ def test_up_serves_until_stopped(
     assert not (tmp_path / "lab" / "volume.sock").exists()
 
 
-@needs_nbdkit
 def test_up_tells_when_its_server_dies(tmp_path: Path) -> None:
     """When nbdkit is gone the lab says so and ends with code 1."""
     with subprocess.Popen(

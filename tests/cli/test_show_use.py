@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Volbench
-from tests.engine.conftest import ROOT, Disks
+from tests.engine.conftest import Disks
 
-pytestmark = ROOT
+pytestmark = pytest.mark.root
 
 MIB = 1024**2
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -192,7 +190,6 @@ SERVICE = "service: {read: 20ms, write: 20ms, slots: 8}"
 SLOW = f"name: slow\nsize: 8m\nblock: 64k\nrestored: true\n{SERVICE}\n"
 
 
-@pytest.mark.skipif(shutil.which("nbdkit") is None, reason="needs nbdkit")
 def test_auto_finds_that_more_clones_are_faster(tmp_path: Path, volbench: Volbench) -> None:
     """A volume that serves eight at a time at 20 ms each is read by several clones in the end."""
     with serve(load_scenario(SLOW, path="v.yaml"), tmp_path / "lab") as volume:
@@ -209,7 +206,6 @@ def test_auto_finds_that_more_clones_are_faster(tmp_path: Path, volbench: Volben
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 @pytest.mark.parametrize("size", [4096, MIB, 20 * MIB + 2560])
 def test_every_sector_of_a_device_is_written_once(
     size: int, tmp_path: Path, volbench: Volbench

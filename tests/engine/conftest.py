@@ -22,17 +22,6 @@ from volbench.model.target import Volume
 IMAGE_BYTES = 32 * 1024**2
 """Large enough for every filesystem and swap area the tests make."""
 
-ROOT = [
-    pytest.mark.root,
-    pytest.mark.skipif(
-        os.geteuid() != 0
-        or not Path("/dev/loop-control").exists()
-        or not Path("/sys/dev/block").exists(),
-        reason="needs root and loop devices",
-    ),
-]
-"""Marks of tests that make devices."""
-
 _NEEDED = (
     "addpart",
     "delpart",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, ROOT, Disks
+from tests.engine.conftest import IMAGE_BYTES, Disks
 from volbench import open_campaign
 from volbench.analyse.coldprobe import ColdProbe
 from volbench.engine.campaign import Settings, Surroundings, run_campaign
@@ -36,8 +35,6 @@ KIB = 1024
 MIB = 1024**2
 READ = 4 * KIB
 
-needs_nbdkit = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
-
 
 def probe(target: str | Path, folder: Path, *, stop: Stop | None = None) -> Probed:
     """Probe a volume, with logs in a folder of its own."""
@@ -58,7 +55,6 @@ def names_in(folder: Path) -> Sequence[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-@needs_nbdkit
 def test_snapshot_is_cold_at_first_and_warm_afterwards(tmp_path: Path) -> None:
     """A restored snapshot is called cold once; the probe itself warms what it reads."""
     with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:
@@ -72,7 +68,6 @@ def test_snapshot_is_cold_at_first_and_warm_afterwards(tmp_path: Path) -> None:
     assert first.zero_share == second.zero_share == 0
 
 
-@needs_nbdkit
 def test_fresh_volume_holds_only_zeros(tmp_path: Path) -> None:
     """A volume that nobody wrote to is not cold, but never written."""
     with serve(read_scenario("never-written"), tmp_path / "lab") as lab:
@@ -82,7 +77,6 @@ def test_fresh_volume_holds_only_zeros(tmp_path: Path) -> None:
     assert not found.cold
 
 
-@needs_nbdkit
 def test_good_volume_is_neither(tmp_path: Path) -> None:
     """A volume that is warm and full raises no doubt."""
     with serve(read_scenario("clean"), tmp_path / "lab") as lab:
@@ -225,8 +219,7 @@ def test_damaged_logs_are_told(text: str, tmp_path: Path) -> None:
         read_offset_log(log)
 
 
-@ROOT[0]
-@ROOT[1]
+@pytest.mark.root
 def test_filled_loop_device_is_warm(disks: Disks, tmp_path: Path) -> None:
     """A device full of random data is warm, holds no zeros, and is left as it was."""
     image = disks.image()
@@ -238,8 +231,7 @@ def test_filled_loop_device_is_warm(disks: Disks, tmp_path: Path) -> None:
     assert hashlib.sha256(image.read_bytes()).hexdigest() == before
 
 
-@ROOT[0]
-@ROOT[1]
+@pytest.mark.root
 def test_another_device_under_the_same_name_is_refused(disks: Disks, tmp_path: Path) -> None:
     """What was pinned is read, or nothing."""
     device = disks.attach()
@@ -284,7 +276,6 @@ def a_campaign(target: str | Path, tmp_path: Path) -> Case:
     return Case(prepared, create_campaign(tmp_path / "out", prepared.archive))
 
 
-@needs_nbdkit
 def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
     """The probe comes before the first Run, its numbers are kept, and doubts rest on them."""
     with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import ROOT, Disks
+from tests.engine.conftest import Disks
 from tests.fio.runs import run_on, section
 from volbench.engine.commands import command_of, expected_of
 from volbench.errors import OutputError
@@ -21,7 +21,6 @@ from volbench.model.run import Run, Section
 from volbench.model.target import VolumeKind
 from volbench.store.layout import DD_COMMAND, DD_OUTPUT, FIO_OUTPUT, JOB_FILE, STDERR
 
-ROOT_ONLY = ROOT[1]
 READ, WRITE, TRIM = Direction.READ, Direction.WRITE, Direction.TRIM
 
 
@@ -197,7 +196,6 @@ def test_missing_worker_of_many_is_a_problem(tmp_path: Path, volume: Path) -> No
 
 
 @pytest.mark.root
-@ROOT_ONLY
 def test_full_filesystem_is_a_problem(disks: Disks, tmp_path: Path) -> None:
     """A file that does not fit on a small filesystem is no success."""
     device = disks.attach(disks.image(2 * 1024**2))
@@ -207,7 +205,6 @@ def test_full_filesystem_is_a_problem(disks: Disks, tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@ROOT_ONLY
 def test_mounted_device_is_a_problem(disks: Disks, tmp_path: Path) -> None:
     """The exit status 0 with which fio refuses a mounted device is no success."""
     device = disks.attach()
@@ -218,7 +215,6 @@ def test_mounted_device_is_a_problem(disks: Disks, tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@ROOT_ONLY
 @pytest.mark.parametrize("rw", ["read", "randwrite", "randtrim"])
 def test_device_runs_are_good(rw: str, disks: Disks, tmp_path: Path) -> None:
     """Reads, writes and trims of a whole device raise no alarm."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import ROOT, Disks, call
+from tests.engine.conftest import Disks, call
 from tests.engine.test_sampler import running, until
 from volbench.engine.device import Row, Samples, begun_utc_s, device_rows, read_samples
 from volbench.engine.probe import find_volume, probe_volume
@@ -221,7 +221,6 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.root
-@ROOT[1]
 def test_the_device_counts_the_bytes_that_fio_wrote(tmp_path: Path, disks: Disks) -> None:
     """With direct=1 both agree within 2 %, and so do the requests' sizes."""
     device = disks.attach(disks.image(64 * MIB))
@@ -236,7 +235,6 @@ def test_the_device_counts_the_bytes_that_fio_wrote(tmp_path: Path, disks: Disks
 
 
 @pytest.mark.root
-@ROOT[1]
 def test_a_partition_is_told_with_the_disk_beneath_it(tmp_path: Path, disks: Disks) -> None:
     """What the partition writes its disk writes, and both have rows of their own."""
     disk = disks.attach()
@@ -251,7 +249,6 @@ def test_a_partition_is_told_with_the_disk_beneath_it(tmp_path: Path, disks: Dis
 
 
 @pytest.mark.root
-@ROOT[1]
 def test_a_buffered_write_shows_dirt_and_its_tail(tmp_path: Path, disks: Disks) -> None:
     """What fio left in memory grows there, and is seen on its way to the device afterwards."""
     device = disks.attach(disks.image(128 * MIB))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import ROOT, Disks
+from tests.engine.conftest import Disks
 from volbench.engine.guard import check_run
 from volbench.engine.probe import find_volume
 from volbench.errors import RefusedError
@@ -69,7 +69,7 @@ def test_dd_reads_a_foreign_file(executor: LocalExecutor, tmp_path: Path) -> Non
 class TestDevices:
     """dd on real block devices."""
 
-    pytestmark = ROOT
+    pytestmark = pytest.mark.root
 
     @pytest.mark.parametrize("options", [{}, {"rw": "write"}])
     def test_dd_needs_leave_for_a_device(

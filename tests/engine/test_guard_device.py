@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, ROOT, Disks, call, refusal
+from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
 from volbench.engine.blockdev import under_path
 from volbench.engine.mounts import number_under
 from volbench.engine.probe import find_volume
 from volbench.execute.local import LocalExecutor
 from volbench.model.target import DevicePin, VolumeKind
 
-pytestmark = ROOT
+pytestmark = pytest.mark.root
 
 
 def test_an_allowed_device_passes(executor: LocalExecutor, disks: Disks) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import ROOT, Disks, call, refusal
+from tests.engine.conftest import Disks, call, refusal
 from volbench.engine.guard import RESERVE_BYTES, check_space
 from volbench.engine.probe import find_volume
 from volbench.errors import RefusedError
@@ -203,7 +203,7 @@ def test_space_is_that_of_the_filesystem(executor: LocalExecutor, folder: Path) 
 class TestInUse:
     """Files that the kernel uses."""
 
-    pytestmark = ROOT
+    pytestmark = pytest.mark.root
 
     def test_a_file_under_a_loop_device_is_refused(
         self, executor: LocalExecutor, disks: Disks

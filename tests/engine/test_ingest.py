@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from volbench.engine.ingest import ingest
-from volbench.errors import OutputError
 from volbench.model.run import Campaign, Run, RunState, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.store.journal import History
@@ -86,14 +85,28 @@ def test_failed_run_without_output_keeps_its_row(tmp_path: Path) -> None:
     assert "iops" not in row
 
 
-def test_damage_to_a_finished_run_is_an_error(tmp_path: Path) -> None:
-    """Numbers that were there and can no longer be read are never passed over."""
+def test_damage_to_a_finished_run_is_told_in_its_row(tmp_path: Path) -> None:
+    """Numbers that were there and can no longer be read are missing, and named as lost."""
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
     output = layout.run("001-a-r1").fio_output
     output.write_bytes(output.read_bytes()[:5000])
-    with pytest.raises(OutputError):
-        ingest(layout, campaign, history(RunState.FINISHED))
+    (row,) = ingest(layout, campaign, history(RunState.FINISHED)).summary
+    assert row["status"] == "damaged"
+    assert "fio.json" in str(row["damage"])
+    assert "iops" not in row
+
+
+@pytest.mark.parametrize("name", ["device.log.zst", "facts.json", "status.json"])
+def test_damage_beside_the_result_leaves_the_numbers(tmp_path: Path, name: str) -> None:
+    """Samples or notes that are not what they should be cost what they held, and nothing else."""
+    section = Section(name="mix", options={"rw": "randrw"})
+    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
+    layout.run("001-a-r1").path.joinpath(name).write_bytes(b"<html>no\0thing</html>\n" * 9)
+    rows = ingest(layout, campaign, history(RunState.FINISHED)).summary
+    assert {row["status"] for row in rows} == {"finished"}
+    assert all(name in str(row["damage"]) for row in rows)
+    assert all(row["iops"] for row in rows)
 
 
 def test_runs_that_have_not_ended_have_no_rows(tmp_path: Path) -> None:

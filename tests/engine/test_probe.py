@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, ROOT, Disks
+from tests.engine.conftest import IMAGE_BYTES, Disks
 from tests.engine.machines import GIB, Server
 from volbench.engine.guard import describe_device
 from volbench.engine.probe import find_volume, probe_host, probe_volume, require_fio
@@ -306,7 +306,7 @@ class TestVolume:
 class TestRealDevice:
     """What stands under and on a loop device."""
 
-    pytestmark = ROOT
+    pytestmark = pytest.mark.root
 
     def test_a_device_in_use(self, executor: LocalExecutor, disks: Disks) -> None:
         """A loop device tells its image, its content, its mount and the disk beneath."""

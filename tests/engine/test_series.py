@@ -156,6 +156,17 @@ def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
         read(run, folder)
 
 
+def test_a_damaged_log_costs_its_series_only(tmp_path: Path) -> None:
+    """The numbers of the Run stay, and its rows name the log."""
+    layout = Layout(tmp_path / "c")
+    run, folder = of_case(layout.run("001-a-r1").path)
+    (folder.path / "l_bw.1.log").write_text("<html>\n")
+    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
+    rows = ingest(layout, campaign, History(states={run.id: RunState.FINISHED}))
+    assert rows.series == []
+    assert all(row["iops"] and "l_bw.1.log" in str(row["damage"]) for row in rows.summary)
+
+
 def test_runs_without_samples_have_no_series(tmp_path: Path) -> None:
     """A Run that asked for none has none, whatever lies in its folder."""
     run, folder = of_case(tmp_path / "run")

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from volbench.engine.probe import find_volume
 from volbench.engine.single import RunEnd, Watcher, read_run_output, read_status, run_single
 from volbench.engine.stop import Stop
@@ -21,11 +19,6 @@ from volbench.model.profile import Until
 from volbench.model.result import Direction
 from volbench.model.run import Run, RunState, Section
 from volbench.store.layout import RunFolder
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("nbdkit") is None or shutil.which("fio") is None,
-    reason="needs nbdkit and fio",
-)
 
 SERVICE = "service: {read: 4ms, write: 4ms, slots: 4}"
 RISING = f"name: rising\nsize: 4m\nblock: 64k\n{SERVICE}\nfirst_touch: {{write: 50ms}}\n"

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-import pytest
 
 import volbench
+from volbench.analyse.context import Context
+from volbench.analyse.verdicts import verdict_rows
+from volbench.analyse.view import RunView
 from volbench.analyse.warmup import Curve, curves
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.lab.server import serve
 from volbench.lab.truth import Direction, Truth, truth
-
-needs_nbdkit = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
+from volbench.model.profile import Limits
 
 SAMPLE_S = 0.5
 
@@ -51,20 +53,48 @@ class Workload:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was measured, beside what is true."""
+    """What was measured, beside what is true. Without a workload, the first one is meant."""
 
     campaign: volbench.CampaignData
-    truth: Truth
+    volume: Scenario
+    workloads: tuple[Workload, ...]
 
-    @property
-    def verdict(self) -> pd.Series:
-        """The verdict on the first Run."""
-        return self.campaign.verdicts().iloc[0]
+    def truth(self, workload: Workload | None = None) -> Truth:
+        """Return what a client must find."""
+        asked = workload or self.workloads[0]
+        return truth(
+            self.volume,
+            direction=asked.direction,
+            block_bytes=asked.block_bytes,
+            iodepth=asked.iodepth,
+        )
 
-    @property
-    def iops(self) -> float:
-        """The rate of the first Run."""
-        return float(self.campaign.summary().iloc[0]["iops"])
+    def verdict(self, workload: Workload | None = None) -> Mapping[str, Any]:
+        """Return the verdict that analysts find in the frame."""
+        return self._row(self.campaign.verdicts(), workload)
+
+    def verdict_given(self, limits: Limits, workload: Workload | None = None) -> Mapping[str, Any]:
+        """Return the verdict on the same numbers when limits are declared."""
+        (row,) = verdict_rows(Context((self.view(workload, limits=limits),)))
+        return row
+
+    def iops(self, workload: Workload | None = None) -> float:
+        """Return the rate over the whole Run."""
+        return float(self._row(self.campaign.summary(), workload)["iops"])
+
+    def view(self, workload: Workload | None = None, *, limits: Limits | None = None) -> RunView:
+        """Return all that is known of a Run, as if limits had been declared."""
+        name = self._job(workload)
+        (view,) = (one for one in self.campaign.views() if one.run.job == name)
+        run = view.run.model_copy(update={} if limits is None else {"limits": limits})
+        return replace(view, run=run)
+
+    def _row(self, frame: pd.DataFrame, workload: Workload | None) -> Mapping[str, Any]:
+        (row,) = frame[frame["job"] == self._job(workload)].to_dict("records")
+        return {str(name): value for name, value in row.items()}
+
+    def _job(self, workload: Workload | None) -> str:
+        return f"job{self.workloads.index(workload or self.workloads[0]) + 1}"
 
     @property
     def curve(self) -> Curve:
@@ -101,11 +131,7 @@ def measure(scenario: str | Scenario, folder: Path, *workloads: Workload, more: 
     profile.write_text("\n".join(lines) + "\n")
     with serve(volume, folder / "lab") as served:
         run(profile, served.uri, folder / "campaign")
-    first = workloads[0]
-    expected = truth(
-        volume, direction=first.direction, block_bytes=first.block_bytes, iodepth=first.iodepth
-    )
-    return Proof(volbench.open_campaign(folder / "campaign"), expected)
+    return Proof(volbench.open_campaign(folder / "campaign"), volume, workloads)
 
 
 def run(profile: Path | str, target: str, into: Path, *more: str) -> None:

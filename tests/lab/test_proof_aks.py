@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,16 +12,11 @@ import pandas as pd
 import pytest
 
 import volbench
-from tests.lab.proof import needs_nbdkit
 from volbench.lab.scenario import read_scenario
 from volbench.lab.server import serve
 from volbench.present.figures import draw_chart
 
-pytestmark = [
-    needs_nbdkit,
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root and loop devices"),
-]
+pytestmark = pytest.mark.root
 
 SIZE_BYTES = 1600 << 20
 

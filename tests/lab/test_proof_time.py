@@ -6,9 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.proof import SAMPLE_S, Workload, made, measure, needs_nbdkit
+from tests.lab.proof import SAMPLE_S, Workload, made, measure
+from volbench.analyse.context import Context
+from volbench.analyse.findings import find
+from volbench.model.profile import Limits
 
-pytestmark = needs_nbdkit
+GP2 = Limits(iops=300, burst_iops=1500, burst_ios=12_000)
+
+BYTES = """
+name: bytes
+size: 32m
+restored: true
+service: {read: 1ms, write: 1ms, slots: 16}
+burst: {bandwidth: {baseline: 12MB/s, to: 40MB/s, credits: 280000000}}
+"""
 
 OTHER_COLD = """
 name: other-cold
@@ -34,44 +45,51 @@ def test_warming_up(tmp_path: Path, scenario: str, workload: Workload) -> None:
     known = made(scenario) if "\n" in scenario else scenario
     proof = measure(known, tmp_path, workload)
     curve = proof.curve
-    assert curve.penalty == pytest.approx(proof.truth.penalty, abs=0.05)
-    assert curve.plateau_iops == pytest.approx(proof.truth.iops, rel=0.03)
+    assert curve.penalty == pytest.approx(proof.truth().penalty, abs=0.05)
+    assert curve.plateau_iops == pytest.approx(proof.truth().iops, rel=0.03)
     assert curve.to_90_s == pytest.approx(
-        proof.truth.warm_90_s, abs=SAMPLE_S + 0.05 * proof.truth.warm_90_s
+        proof.truth().warm_90_s, abs=SAMPLE_S + 0.05 * proof.truth().warm_90_s
     )
-    assert "blocks got warm" in proof.verdict["explanation"]
+    assert "blocks got warm" in proof.verdict()["explanation"]
     assert "cold-blocks" in proof.doubts()
 
 
-@pytest.mark.parametrize(
-    ("rw", "limits"),
-    [
-        ("randread", ""),
-        ("randwrite", "limits: {iops: 300, burst_iops: 1500, burst_ios: 12000}"),
-    ],
-    ids=["undeclared", "declared"],
-)
-def test_credits_run_out(tmp_path: Path, rw: str, limits: str) -> None:
-    """The time of exhaustion is found to 5 %, and so is the baseline."""
-    proof = measure("gp2", tmp_path, Workload(rw, iodepth=16, runtime_s=25), more=limits)
-    findings = proof.campaign.findings()
-    (ran_out,) = findings[findings["rule"] == "credits-ran-out"].to_dict("records")
-    assert ran_out["from_s"] == pytest.approx(proof.truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
-    assert proof.verdict["bound_by"] == "credits"
-    assert proof.verdict["bound_at"] == pytest.approx(300, rel=0.03)
-    assert proof.verdict["verdict"] == "stepped"
+def test_credits_run_out(tmp_path: Path) -> None:
+    """The time of exhaustion is found to 5 %, and so is the baseline, declared or not."""
+    proof = measure("gp2", tmp_path, Workload("randwrite", iodepth=16, runtime_s=25))
+    truth = proof.truth()
+    for verdict in (proof.verdict(), proof.verdict_given(GP2)):
+        assert verdict["bound_by"] == "credits"
+        assert verdict["bound_at"] == pytest.approx(300, rel=0.03)
+        assert verdict["verdict"] == "stepped"
+    for view in (proof.view(), proof.view(limits=GP2)):
+        (ran_out,) = (one for one in find(Context((view,))) if one.rule == "credits-ran-out")
+        assert ran_out.from_s == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
+
+
+def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
+    """A bucket of bytes is told by its declared baseline, and when it would be empty."""
+    proof = measure(made(BYTES), tmp_path, Workload("write", bs="64k", iodepth=8, runtime_s=25))
+    limits = Limits(bandwidth_bytes_per_s=12e6, burst_bandwidth_bytes_per_s=40e6, burst_bytes=280e6)
+    assert proof.verdict()["bound_by"] == "credits"
+    (ran_out,) = (
+        one for one in find(Context((proof.view(limits=limits),))) if one.rule == "credits-ran-out"
+    )
+    assert ran_out.from_s == pytest.approx(proof.truth().fast_for_s, rel=0.05, abs=SAMPLE_S)
+    assert ran_out.evidence["predicted_s"] == pytest.approx(10, rel=0.05)
+    assert "the declared baseline of 12 MB/s" in ran_out.message
 
 
 def test_full_cache_stalls(tmp_path: Path) -> None:
     """Fast for eight seconds, then nothing for twelve: a cache, and two doubts."""
     proof = measure("azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34))
-    assert proof.verdict["bound_by"] == "cache-full"
+    assert proof.verdict()["bound_by"] == "cache-full"
     assert {"stall", "not-steady"} <= set(proof.doubts())
     findings = proof.campaign.findings()
     first = findings[findings["rule"] == "stall"].iloc[0]
-    assert first["from_s"] == pytest.approx(proof.truth.fast_for_s, abs=2 * SAMPLE_S)
+    assert first["from_s"] == pytest.approx(proof.truth().fast_for_s, abs=2 * SAMPLE_S)
     length = first["to_s"] - first["from_s"]
-    assert length == pytest.approx(proof.truth.stall_s, abs=2 * SAMPLE_S)
+    assert length == pytest.approx(proof.truth().stall_s, abs=2 * SAMPLE_S)
 
 
 def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
@@ -97,21 +115,21 @@ def test_neighbour_takes_and_gives_back(tmp_path: Path) -> None:
 def test_step_without_a_reason_is_told_as_such(tmp_path: Path) -> None:
     """A fall that nothing explains is no cap and no credits; it is found to the sample."""
     proof = measure("step-down", tmp_path, Workload("randread", runtime_s=26))
-    assert proof.verdict["verdict"] == "stepped"
-    assert proof.verdict["changes"] == 1
-    assert proof.verdict["bound_by"] not in {"credits", "iops-cap", "bandwidth-cap", "cache-full"}
+    assert proof.verdict()["verdict"] == "stepped"
+    assert proof.verdict()["changes"] == 1
+    assert proof.verdict()["bound_by"] not in {"credits", "iops-cap", "bandwidth-cap", "cache-full"}
     assert "at 12s" in proof.campaign.findings().query("rule == 'not-steady'")["message"].iloc[0]
 
 
 def test_drift_is_no_step(tmp_path: Path) -> None:
     """An even loss of speed is drifting, with its size."""
     proof = measure("drift", tmp_path, Workload("randwrite", runtime_s=30))
-    assert proof.verdict["verdict"] == "drifting"
-    assert proof.verdict["drift_percent"] == pytest.approx(-22, abs=4)
+    assert proof.verdict()["verdict"] == "drifting"
+    assert proof.verdict()["drift_percent"] == pytest.approx(-22, abs=4)
 
 
 def test_never_written_blocks_are_too_good(tmp_path: Path) -> None:
     """Reads of a volume that was never written are marked invalid."""
     proof = measure("never-written", tmp_path, Workload("randread"), more="cold_probe: true")
     assert "never-written" in proof.doubts("invalid")
-    assert proof.iops > 3 * proof.truth.iops
+    assert proof.iops() > 3 * proof.truth().iops

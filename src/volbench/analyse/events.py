@@ -8,6 +8,7 @@ import numpy as np
 
 from volbench.analyse.cause import Cause, Explanation
 from volbench.analyse.changes import Change
+from volbench.analyse.credits import likeliest, predicted_s
 from volbench.analyse.rates import Rates
 from volbench.analyse.seen import host_rows, quiet_spans, runtime_s, within_run
 from volbench.analyse.view import RunView
@@ -19,7 +20,6 @@ LEAST_STEP = 0.15
 """Smallest fall that is explained; below it a step is only told as such."""
 _FLAT = 0.03
 _NEAR_BASE = 0.05
-_NEAR_TIME = 0.20
 _LEAST_STALL_S = 1.0
 _STEAL_PERCENT = 3.0
 _HELD_BACK = 0.5
@@ -159,16 +159,16 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
     }
     flat = all(part.spread <= _FLAT for part in rates.plateaus)
     cause = Cause.UNKNOWN
-    predicted = _predicted_s(view, change)
-    on_time = predicted is not None and abs(change.t_s / predicted - 1) <= _NEAR_TIME
-    if _is_declared(view, change.after) or on_time:
+    bucket = likeliest(view.run.limits, rates, change)
+    if bucket is not None:
         cause = Cause.CREDITS
-        _tell_credits(view, change, predicted, told, against)
+        told, against = bucket.tell()
     elif flat and _was_throttled(rates, change):
         cause = Cause.CREDITS
         told.append(f"both levels are flat to {100 * _FLAT:.0f} %, as throttles are")
         told.append("I/Os waited for their turn before it as well")
         against.append("no baseline was declared")
+    predicted = predicted_s(view.run.limits, rates, change)
     if predicted is not None:
         evidence["predicted_s"] = predicted
     capacity = view.volume.size_bytes if view.volume is not None else None
@@ -202,36 +202,6 @@ def _nothing_known(cause: Cause) -> tuple[str, ...]:
     if cause is not Cause.UNKNOWN:
         return ()
     return ("no declared limit, no credits and no cache explain it",)
-
-
-def _predicted_s(view: RunView, change: Change) -> float | None:
-    """Return when declared credits would be used up at the rate that was seen; None without any."""
-    limits = view.run.limits
-    if not limits.burst_ios or limits.iops is None or change.before <= limits.iops:
-        return None
-    return limits.burst_ios / (change.before - limits.iops)
-
-
-def _tell_credits(
-    view: RunView,
-    change: Change,
-    predicted: float | None,
-    told: list[str],
-    against: list[str],
-) -> None:
-    base = view.run.limits.iops or math.nan
-    if _is_declared(view, change.after):
-        told.append(f"the level after it is the declared baseline of {format_count(base)}")
-    else:
-        against.append(f"the level after it is not the declared baseline of {format_count(base)}")
-    if predicted is None:
-        against.append("no credits were declared")
-    elif abs(change.t_s / predicted - 1) <= _NEAR_TIME:
-        told.append(f"a full bucket would have lasted {format_duration(predicted)}")
-    else:
-        against.append(
-            f"a full bucket would have lasted {format_duration(predicted)}; was it full?"
-        )
 
 
 def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:

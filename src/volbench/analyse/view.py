@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.analyse.coldprobe import ColdProbe
+from volbench.model.columns import DAMAGED
 from volbench.model.provenance import HostFacts, VolumeFacts
 from volbench.model.run import Campaign, Run
 
@@ -44,6 +45,11 @@ class RunView:
     def is_finished(self) -> bool:
         """Tell whether the Run finished, so that its numbers count."""
         return bool((self.summary["status"] == "finished").any())
+
+    @property
+    def is_damaged(self) -> bool:
+        """Tell whether the Run finished and its result can no longer be read."""
+        return bool((self.summary["status"] == DAMAGED).any())
 
 
 def run_views(

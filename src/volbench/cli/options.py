@@ -29,6 +29,19 @@ ALLOW_EXEC = click.option(
     help="Accept options that run programs or leave the Run's folder.",
 )
 
+ALLOW_DESTROY = click.option(
+    "--allow-destroy",
+    multiple=True,
+    metavar="DEVICE",
+    help="Allow this device or file to be overwritten. Name each one.",
+)
+
+KEEP_FILES = click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
+
+DRY_RUN = click.option(
+    "--dry-run", is_flag=True, help="Show what would run, check it, and touch nothing."
+)
+
 GRACE = click.option(
     "--grace",
     default="10m",

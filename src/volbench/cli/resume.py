@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.execution import execute
-from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE
+from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
 from volbench.engine.campaign import Settings
 from volbench.engine.fio_options import options_on
 from volbench.engine.probe import require_fio
@@ -21,7 +21,7 @@ from volbench.units import parse_duration
 @click.command("resume")
 @CAMPAIGN
 @click.option("--retry-failed", is_flag=True, help="Do failed Runs again too.")
-@click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
+@KEEP_FILES
 @GRACE
 @ALLOW_EXEC
 def command(

@@ -10,7 +10,15 @@ import click
 
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
-from volbench.cli.options import ALLOW_EXEC, GRACE, SETTINGS, parse_targets
+from volbench.cli.options import (
+    ALLOW_DESTROY,
+    ALLOW_EXEC,
+    DRY_RUN,
+    GRACE,
+    KEEP_FILES,
+    SETTINGS,
+    parse_targets,
+)
 from volbench.cli.profiles import load_profiles
 from volbench.engine.campaign import Settings
 from volbench.engine.prepare import Request, prepare
@@ -48,15 +56,10 @@ from volbench.units import parse_duration
     show_default=True,
     help="After a failed Run: go on with the next, or stop.",
 )
-@click.option(
-    "--allow-destroy",
-    multiple=True,
-    metavar="DEVICE",
-    help="Allow this device or file to be overwritten. Name each one.",
-)
-@click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
+@ALLOW_DESTROY
+@KEEP_FILES
 @GRACE
-@click.option("--dry-run", is_flag=True, help="Show what would run, check it, and touch nothing.")
+@DRY_RUN
 @ALLOW_EXEC
 def command(
     profiles: tuple[str, ...],

@@ -10,7 +10,7 @@ import click
 
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
-from volbench.cli.options import GRACE
+from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE
 from volbench.engine.campaign import Settings
 from volbench.engine.prepare import Request, prepare
 from volbench.engine.probe import find_volume
@@ -75,14 +75,9 @@ _JOB = "fill"
     metavar="DIR",
     help="New campaign folder. Default: volbench-results/warmup-TIME.",
 )
-@click.option(
-    "--allow-destroy",
-    multiple=True,
-    metavar="DEVICE",
-    help="Allow this device or file to be overwritten.",
-)
+@ALLOW_DESTROY
 @GRACE
-@click.option("--dry-run", is_flag=True, help="Show what would run, check it, and touch nothing.")
+@DRY_RUN
 def command(
     volume: str,
     mode: str,

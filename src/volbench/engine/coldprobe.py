@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 
 from volbench.analyse.coldprobe import ColdProbe, describe, judge_cold, pair_by_offset
-from volbench.engine.coldreads import READ_BYTES, SPREAD_BYTES, Reader, make_folder, text_of
+from volbench.engine.coldreads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
 from volbench.engine.guard_device import check_identity
 from volbench.engine.stop import Stop
 from volbench.errors import OutputError, RefusedError, StoppedError, VolbenchError
@@ -21,6 +21,7 @@ from volbench.model.target import Volume, VolumeKind
 from volbench.store.archive import write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import Layout, ProbeFolder
+from volbench.store.texts import read_model
 
 
 class Probed(Frozen):
@@ -180,8 +181,4 @@ def read_probe(folder: ProbeFolder) -> Probed | None:
     Raises:
         OutputError: probe.json is damaged.
     """
-    text = text_of(folder.result)
-    try:
-        return Probed.model_validate_json(text) if text else None
-    except ValueError as error:
-        raise OutputError(f"{folder.result} is damaged: {error}", hint="restore a copy") from error
+    return read_model(folder.result, Probed)

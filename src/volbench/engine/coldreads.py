@@ -22,6 +22,7 @@ from volbench.model.run import Run, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.store.archive import write_atomic
 from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
+from volbench.store.texts import read_text
 
 RUNTIME_S = 30
 """Longest each pass reads."""
@@ -177,10 +178,10 @@ class Reader:
         self, step: RunFolder, name: str, exit_status: int, expected_error: int
     ) -> RunOutput:
         """Return what a process reported, or raise with its own words."""
-        stderr = text_of(step.stderr)
+        stderr = read_text(step.stderr)
         expected = (Expected(name=name, entries=1, directions=(Direction.READ,)),)
         try:
-            output = parse_output(text_of(step.fio_output), path=str(step.fio_output))
+            output = parse_output(read_text(step.fio_output), path=str(step.fio_output))
         except OutputError as error:
             problems = problems_of(None, exit_status=exit_status, stderr=stderr, expected=expected)
             raise self._unread((*problems, error.message)) from error
@@ -217,7 +218,7 @@ def read_offset_log(path: Path) -> dict[int, float]:
         OutputError: the log is missing, empty, or no such log.
     """
     found: dict[int, float] = {}
-    for number, line in enumerate(text_of(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) <= _OFFSET_COLUMN or not all(cell.isdecimal() for cell in cells[:5]):
             raise OutputError(
@@ -231,20 +232,6 @@ def read_offset_log(path: Path) -> dict[int, float]:
     if not found:
         raise OutputError(f"{path} holds no read", hint="look at stderr beside it")
     return found
-
-
-def text_of(path: Path) -> str:
-    """Return what a file holds; nothing when it is missing.
-
-    Raises:
-        OutputError: it can't be read.
-    """
-    try:
-        return path.read_bytes().decode("utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise OutputError(f"{path} can't be read: {error}", hint="check permissions") from error
 
 
 def make_folder(path: Path) -> None:

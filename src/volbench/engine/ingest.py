@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from volbench.engine.device import begun_utc_s, device_rows, read_samples
-from volbench.engine.series import read_section_series
+from volbench.engine.series import SectionSeries, read_section_series
 from volbench.engine.single import read_facts, read_run_output, read_status
-from volbench.errors import OutputError
+from volbench.errors import ArchiveError, OutputError
 from volbench.fio.histogram import bin_edges_ns
 from volbench.fio.merge import merge_clones
-from volbench.model.columns import PERCENTILES
+from volbench.model.columns import DAMAGED, PERCENTILES
 from volbench.model.profile import Tool
 from volbench.model.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 from volbench.model.run import Campaign, Run, RunState, Section
@@ -39,15 +41,38 @@ class Outcome:
     """What is known of one Run besides its numbers."""
 
     run: Run
-    state: RunState
-    reason: str
+    status: str
     started_utc: str | None
+
+
+@dataclass
+class Damage:
+    """What files in the folder of a Run could not be read, in the words of each error."""
+
+    folder: RunFolder
+    found: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Go on after a file that can't be used: one is no reason to lose all others."""
+        try:
+            yield
+        except (ArchiveError, OutputError) as error:
+            name = Path(str(error.context.get("path", ""))).name
+            words = error.message.replace(f"{self.folder.path}/", "")
+            self.found.append(words if name in words else f"{name}: {words}")
+
+    @property
+    def words(self) -> str:
+        """Everything that was found; "" for nothing."""
+        return "; ".join(self.found)
 
 
 def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
     """Read every Run that has ended.
 
-    A Run without readable output keeps its row in the summary, with its state and no numbers.
+    A Run without readable output keeps its row in the summary, with its state and no numbers. A
+    file that was damaged later is named in that row, in the column `damage`.
 
     Returns:
         Rows in the order of the plan.
@@ -55,30 +80,43 @@ def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
     rows = Rows()
     for run in campaign.runs:
         state = history.states.get(run.id, RunState.PLANNED)
-        if state in {RunState.PLANNED, RunState.RUNNING}:
-            continue
-        folder = layout.run(run.id)
-        started = read_status(folder).get("started_utc")
-        outcome = Outcome(
-            run, state, history.reasons.get(run.id, ""), None if started is None else str(started)
-        )
-        try:
-            output = read_run_output(run, folder)
-        except OutputError:
-            # The journal holds why; a finished Run always has readable output.
-            if state is RunState.FINISHED:
-                raise
-            rows.summary.append(_summary_row(campaign, outcome, run.sections[0]))
-            _add_device(rows, campaign, outcome, folder)
-            continue
-        _add_output(rows, campaign, outcome, output)
-        if state is RunState.FINISHED:
-            for series in read_section_series(run, folder, output):
-                identity = _identity(campaign, run, series.section.name)
-                rows.series.extend({**identity, **row} for row in series.rows)
-                _tell_bad_rows(rows, identity, series.bad_row_count)
-        _add_device(rows, campaign, outcome, folder, output)
+        if state not in {RunState.PLANNED, RunState.RUNNING}:
+            _add_run(rows, campaign, run, state, layout.run(run.id))
     return rows
+
+
+def _add_run(rows: Rows, campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -> None:
+    """Add what the files of one Run tell; what is damaged is told in its row, and left out."""
+    before, damage = len(rows.summary), Damage(folder)
+    started: object = None
+    with damage.noted():
+        started = read_status(folder).get("started_utc")
+    outcome = Outcome(run, state.value, None if started is None else str(started))
+    output = None
+    # Where the tool failed, the journal holds why, and there need be no output.
+    with damage.noted() if state is RunState.FINISHED else suppress(OutputError):
+        output = read_run_output(run, folder)
+    if output is not None:
+        _add_output(rows, campaign, outcome, output)
+    else:
+        lost = replace(outcome, status=DAMAGED) if damage.words else outcome
+        rows.summary.append(_summary_row(campaign, lost, run.sections[0]))
+    if output is not None and state is RunState.FINISHED:
+        with damage.noted():
+            _add_series(rows, campaign, run, list(read_section_series(run, folder, output)))
+    with damage.noted():
+        _add_device(rows, campaign, outcome, folder, output)
+    for row in rows.summary[before:]:
+        row["damage"] = damage.words or None
+
+
+def _add_series(
+    rows: Rows, campaign: Campaign, run: Run, sections: Sequence[SectionSeries]
+) -> None:
+    for series in sections:
+        identity = _identity(campaign, run, series.section.name)
+        rows.series.extend({**identity, **row} for row in series.rows)
+        _tell_bad_rows(rows, identity, series.bad_row_count)
 
 
 def _add_output(rows: Rows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:
@@ -161,7 +199,7 @@ def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
         "ioengine": options.get("ioengine"),
         "size_bytes": _whole(options.get("size", "")),
         "volume_bytes": None if run.volume.pin is None else run.volume.pin.size_bytes,
-        "status": outcome.state.value,
+        "status": outcome.status,
         "started_utc": outcome.started_utc,
         "limit_iops": run.limits.iops,
         "limit_bw_bytes_per_s": run.limits.bandwidth_bytes_per_s,

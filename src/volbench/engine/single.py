@@ -31,6 +31,7 @@ from volbench.store.archive import write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import RunFolder
 from volbench.store.logs import compress
+from volbench.store.texts import read_model, read_text
 
 if TYPE_CHECKING:
     from volbench.engine.until import SteadyWatch
@@ -190,7 +191,7 @@ def _problems(run: Run, folder: RunFolder, watched: Watched, *, version: str) ->
         found = dd_problems(exit_status=status, stderr=stderr)
         return found or _unreadable(run, folder, watched.elapsed_s, version=version)
     try:
-        output = parse_output(_text(folder.fio_output), path=folder.fio_output.name)
+        output = parse_output(read_text(folder.fio_output), path=folder.fio_output.name)
     except OutputError as error:
         expected_problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
         return (*expected_problems, error.message)
@@ -206,7 +207,7 @@ def _problems(run: Run, folder: RunFolder, watched: Watched, *, version: str) ->
 def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) -> tuple[str, ...]:
     """Return why dd's report can't be read, or nothing."""
     try:
-        parse_dd(_text(folder.dd_output), run=run, elapsed_s=elapsed_s, version=version)
+        parse_dd(read_text(folder.dd_output), run=run, elapsed_s=elapsed_s, version=version)
     except OutputError as error:
         return (error.message,)
     return ()
@@ -214,7 +215,7 @@ def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) 
 
 def read_stderr(run: Run, folder: RunFolder) -> str:
     """Return what the tool wrote to standard error."""
-    return _text(folder.dd_output if run.tool is Tool.DD else folder.stderr)
+    return read_text(folder.dd_output if run.tool is Tool.DD else folder.stderr)
 
 
 def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
@@ -226,21 +227,12 @@ def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
     if run.tool is Tool.DD:
         status = read_status(folder)
         return parse_dd(
-            _text(folder.dd_output),
+            read_text(folder.dd_output),
             run=run,
             elapsed_s=float(str(status.get("elapsed_s", "nan"))),
             version=str(status.get("tool_version", "dd")),
         )
-    return parse_output(_text(folder.fio_output), path=str(folder.fio_output))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise OutputError(f"{path} can't be read: {error}", hint="check permissions") from error
+    return parse_output(read_text(folder.fio_output), path=str(folder.fio_output))
 
 
 def _compress_logs(folder: Path) -> None:
@@ -280,11 +272,7 @@ def read_facts(folder: RunFolder) -> VolumeFacts | None:
     Raises:
         OutputError: facts.json is damaged.
     """
-    text = _text(folder.facts)
-    try:
-        return VolumeFacts.model_validate_json(text) if text else None
-    except ValueError as error:
-        raise OutputError(f"{folder.facts} is damaged: {error}", hint="restore a copy") from error
+    return read_model(folder.facts, VolumeFacts)
 
 
 def read_status(folder: RunFolder) -> Mapping[str, object]:
@@ -293,7 +281,7 @@ def read_status(folder: RunFolder) -> Mapping[str, object]:
     Raises:
         OutputError: it is damaged.
     """
-    text = _text(folder.status)
+    text = read_text(folder.status)
     if not text:
         return {}
     try:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DAMAGED = "damaged"
+"""Status of a Run that finished and whose result can no longer be read."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -113,7 +116,12 @@ SUMMARY: tuple[Column, ...] = (
     _real("cpu_usr", "%", "CPU time in user space, per clone."),
     _real("cpu_sys", "%", "CPU time in the kernel, per clone."),
     _whole("error", "", "errno of the first error; 0 for none."),
-    _text("status", "State of the Run: `finished`, `failed` or `interrupted`."),
+    _text(
+        "status",
+        "State of the Run: `finished`, `failed` or `interrupted`; `damaged` when it finished, and"
+        " its result can no longer be read.",
+    ),
+    _text("damage", "Files of the Run that can't be read, and why; missing for none."),
     _text("started_utc", "When the process was started, ISO 8601 with Z."),
     _text("fio_version", "Version of the tool, such as `fio-3.33`."),
     _real("limit_iops", "1/s", "Declared limit of the volume."),

@@ -30,6 +30,14 @@ class Order(StrEnum):
     SHUFFLED = "shuffled"
 
 
+class Start(StrEnum):
+    """When the clients of a campaign start a Run: at one instant, i x stagger later, or in turn."""
+
+    TOGETHER = "together"
+    STAGGERED = "staggered"
+    SEQUENTIAL = "sequential"
+
+
 class Tool(StrEnum):
     """The program that does the I/O."""
 
@@ -142,6 +150,9 @@ class Profile(Frozen):
         sample_s: seconds between points of a series; 0 for none.
         device_sample_s: seconds between looks at the device's own counters; 0 for none.
         cold_probe: read a sample of blocks twice before anything is measured.
+        start: when the clients start each measured job.
+        stagger_s: seconds between their starts when they are staggered.
+        clients: processes on each host that run the jobs side by side, each on its own part.
     """
 
     name: str
@@ -157,3 +168,6 @@ class Profile(Frozen):
     sample_s: float = 1.0
     device_sample_s: float = 1.0
     cold_probe: bool = False
+    start: Start = Start.TOGETHER
+    stagger_s: float = 0.0
+    clients: int = 1

@@ -7,7 +7,8 @@ from enum import StrEnum
 from pydantic import Field
 
 from volbench.model.base import Frozen
-from volbench.model.profile import Limits, Order, Phase, Tool, Until
+from volbench.model.fleet import Host, Policy
+from volbench.model.profile import Limits, Order, Phase, Start, Tool, Until
 from volbench.model.target import Volume
 
 
@@ -64,6 +65,10 @@ class Run(Frozen):
         device_sample_s: seconds between looks at the device's own counters; 0 for none.
         until: end it when it is steady; None to run its full length.
         extent: the part of a warm-up that it does; None for usual Runs.
+        client: which of several processes on its host it is, from 1; 0 where there is one only.
+        step: its place in the plan of its host, from 1; Runs of one step belong together.
+        start: when it starts beside the other Runs of its step.
+        start_offset_s: how much later than the first of its step it is to start.
     """
 
     id: str
@@ -83,6 +88,10 @@ class Run(Frozen):
     device_sample_s: float = 1.0
     until: Until | None = None
     extent: Extent | None = None
+    client: int = 0
+    step: int = 0
+    start: Start = Start.TOGETHER
+    start_offset_s: float = 0.0
 
     def effective(self, section: Section) -> dict[str, str]:
         """Return the options that hold in one section."""
@@ -119,6 +128,9 @@ class Campaign(Frozen):
         allow_destroy: devices and files the user allowed to be overwritten, as given.
         command: the command line, secrets masked.
         cold_probe_roles: roles whose volumes are probed for coldness before the first Run.
+        hosts: where it runs; empty for the controller's own machine.
+        policy: how many hosts must do a Run for its totals to count.
+        quorum: that number when the policy is ``quorum``.
     """
 
     name: str
@@ -130,3 +142,6 @@ class Campaign(Frozen):
     allow_destroy: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     cold_probe_roles: tuple[str, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    policy: Policy = Policy.ALL
+    quorum: int = 0

@@ -242,6 +242,25 @@ def test_a_long_io_alone_is_a_stall() -> None:
     assert found(a_view(deep, summary=[told(deep, lat_max_s=3.0)]), rule="stall") == []
 
 
+@pytest.mark.parametrize(
+    ("status", "damage", "severities"),
+    [
+        ("finished", None, []),
+        ("finished", "l_bw.1.log is no log", [Severity.WARNING]),
+        ("damaged", "fio.json ends in the middle", [Severity.INVALID]),
+    ],
+)
+def test_files_that_cannot_be_read_any_more(
+    status: str, damage: str | None, severities: list[Severity]
+) -> None:
+    """A lost log is a warning, a lost result makes the Run invalid, and both are named."""
+    run = a_run()
+    view = a_view(run, summary=[told(run, status=status, damage=damage)])
+    findings = found(view, rule="damaged-files")
+    assert [one.severity for one in findings] == severities
+    assert all(str(damage) in one.message for one in findings)
+
+
 @pytest.mark.parametrize(("bad", "count"), [(3, 1), (0, 0), (None, 0)])
 def test_lines_that_the_series_leaves_out(bad: int | None, count: int) -> None:
     """They are counted; none, and no logs at all, are no doubt."""

@@ -15,6 +15,7 @@ from volbench.analyse.findings import (
     compressible,
     cpu_bound,
     credits_ran_out,
+    damaged_files,
     ended_early,
     file_not_device,
     host_cache,
@@ -61,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     io_errors.RULE,
     clock_jumped.RULE,
     bad_log_rows.RULE,
+    damaged_files.RULE,
 )
 """Every rule, in the order in which Findings are told."""
 
@@ -71,19 +73,23 @@ def find(context: Context) -> list[Finding]:
     """Return what is doubtful about the Runs of a campaign.
 
     Args:
-        context: all Runs that have ended; only finished ones are judged.
+        context: all Runs that have ended; only finished ones are judged,
+            and damage to one that finished is told.
 
     Returns:
         Findings in the order of the Runs; of a Run, the heaviest first.
     """
     found: list[Finding] = []
     for view in context.views:
-        if view.is_finished:
-            found += sorted(_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity])
+        found += sorted(_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity])
     return found
 
 
 def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
+    if view.is_damaged:
+        yield from damaged_files.RULE.check(view, context)
+    if not view.is_finished:
+        return
     for rule in RULES:
         if view.run.phase in rule.phases:
             yield from rule.check(view, context)
