@@ -74,9 +74,10 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     campaign = volbench.open_campaign(folder)
     summary = campaign.summary().set_index("job")
     iops = summary["iops"].astype(float).to_dict()
-    assert iops["test3"] == pytest.approx(400, rel=0.05)
+    # Loop device, FUSE and filesystem add a tenth of a millisecond or two to the volume's 2.5 ms.
+    assert iops["test3"] == pytest.approx(400, rel=0.10)
     assert iops["test4"] == pytest.approx(1100, rel=0.03)
-    assert iops["test5"] == pytest.approx(200, rel=0.05)
+    assert iops["test5"] == pytest.approx(200, rel=0.10)
     bound = campaign.verdicts().set_index("job")["bound_by"]
     assert bound[["test3", "test4", "test5"]].tolist() == ["latency", "iops-cap", "latency"]
     assert bound["test6"] == "bandwidth-cap"
