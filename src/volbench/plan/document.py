@@ -64,8 +64,17 @@ class Entry:
     value: Node
 
 
-def parse_document(text: str, problems: Problems) -> Node | None:
-    """Return the top mapping of a YAML 1.2 text, or None when problems forbid one."""
+def parse_document(
+    text: str, problems: Problems, *, what: str = "a profile", needs: str = "a name and jobs"
+) -> Node | None:
+    """Return the top mapping of a YAML 1.2 text, or None when problems forbid one.
+
+    Args:
+        text: of the file.
+        problems: collects what is wrong.
+        what: it should be, for messages.
+        needs: what must stand in it, for messages.
+    """
     text = text.removeprefix("\ufeff")
     try:
         node = _compose(text, problems)
@@ -78,7 +87,7 @@ def parse_document(text: str, problems: Problems) -> Node | None:
             f"not YAML: the character {text[error.position]!r} may not stand in it",
             line=before.count("\n") + 1,
             column=error.position - before.rfind("\n"),
-            hint="a profile is plain text",
+            hint=f"{what} is plain text",
         )
         return None
     except RecursionError:
@@ -94,10 +103,10 @@ def parse_document(text: str, problems: Problems) -> Node | None:
         problems.add(f"not YAML: {words}", line=1, column=1)
         return None
     if node is None:
-        problems.add("the file is empty", line=1, column=1, hint="a profile needs a name and jobs")
+        problems.add("the file is empty", line=1, column=1, hint=f"{what} needs {needs}")
     elif node.entries is None:
         problems.add(
-            f"a profile is a mapping, this is {node.kind}", line=node.line, column=node.column
+            f"{what} is a mapping, this is {node.kind}", line=node.line, column=node.column
         )
         return None
     return node

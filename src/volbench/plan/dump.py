@@ -8,7 +8,7 @@ from io import StringIO
 
 from ruamel.yaml import YAML
 
-from volbench.model.profile import Job, Limits, Options, Phase, Profile, Tool
+from volbench.model.profile import Job, Limits, Options, Phase, Profile, Start, Tool
 from volbench.plan.limits import LIMIT_KEYS
 
 
@@ -31,6 +31,7 @@ def dump_profile(profile: Profile) -> str:
     content["device_sample"] = _shortest(profile.device_sample_s)
     if profile.cold_probe:
         content["cold_probe"] = True
+    content |= _start(profile)
     if profile.limits:
         content["limits"] = {role: _limits(limits) for role, limits in profile.limits.items()}
     content |= _jobs(profile)
@@ -41,6 +42,18 @@ def dump_profile(profile: Profile) -> str:
     stream = StringIO()
     yaml.dump(content, stream)
     return stream.getvalue()
+
+
+def _start(profile: Profile) -> dict[str, object]:
+    """Return how clients start, where there is more to it than one process at one instant."""
+    content: dict[str, object] = {}
+    if profile.start is not Start.TOGETHER:
+        content["start"] = profile.start.value
+    if profile.stagger_s:
+        content["stagger"] = _shortest(profile.stagger_s)
+    if profile.clients > 1:
+        content["clients"] = profile.clients
+    return content
 
 
 def _jobs(profile: Profile) -> dict[str, object]:

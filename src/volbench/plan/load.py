@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from volbench.errors import Problems
 from volbench.model.option import OptionTable, nearest
-from volbench.model.profile import Job, Limits, Order, Phase, Profile, Source
+from volbench.model.profile import Job, Limits, Order, Phase, Profile, Source, Start
 from volbench.plan.crosscheck import check_job
 from volbench.plan.document import Entry, Node, parse_document
 from volbench.plan.jobs import read_jobs, read_matrix, read_phases
 from volbench.plan.reader import Reader
+from volbench.plan.starting import MOST_CLIENTS, read_stagger, start_problem
 from volbench.units import parse_duration
 
 PROFILE_KEYS = (
@@ -26,6 +27,9 @@ PROFILE_KEYS = (
     "sample",
     "device_sample",
     "cold_probe",
+    "start",
+    "stagger",
+    "clients",
     "limits",
     "jobs",
     "matrix",
@@ -70,6 +74,7 @@ def _profile(reader: Reader, top: Node) -> Profile:
     if "name" not in entries:
         reader.complain(top, "a profile needs a name", key="name", hint="add name: my-profile")
     values.setdefault("name", "unnamed")
+    _check_start(reader, entries, values)
     jobs = _jobs(reader, top, entries)
     defaults = values.get("defaults")
     for job in jobs:
@@ -80,7 +85,7 @@ def _profile(reader: Reader, top: Node) -> Profile:
 
 
 _MAY_BE_EMPTY = frozenset({"seed"})
-_FIELDS = {"sample": "sample_s", "device_sample": "device_sample_s"}
+_FIELDS = {"sample": "sample_s", "device_sample": "device_sample_s", "stagger": "stagger_s"}
 
 
 def _is_given(reader: Reader, entry: Entry) -> bool:
@@ -88,6 +93,18 @@ def _is_given(reader: Reader, entry: Entry) -> bool:
         reader.complain(entry, f"{entry.name} has no value", hint="write one, or leave it out")
         return False
     return True
+
+
+def _check_start(reader: Reader, entries: dict[str, Entry], values: dict[str, object]) -> None:
+    """Note a stagger without staggered starts, and the other way round."""
+    start, stagger_s = values.get("start", Start.TOGETHER), values.get("stagger_s", 0.0)
+    unread = "start" in entries and entries["start"].value.raw not in set(Start)
+    unread |= "stagger" in entries and not stagger_s
+    if unread or not isinstance(start, Start) or not isinstance(stagger_s, float):
+        return
+    if problem := start_problem(start, stagger_s):
+        key, message, hint = problem
+        reader.complain(entries[key], message, hint=hint)
 
 
 def _jobs(reader: Reader, top: Node, entries: dict[str, Entry]) -> list[Job]:
@@ -204,5 +221,10 @@ _READERS: dict[str, Callable[[Reader, Node], object]] = {
     "sample": _sample("sample", "fio's shorter windows are distorted"),
     "device_sample": _sample("device_sample", "looking more often would disturb the Run"),
     "cold_probe": _yes_or_no("cold_probe"),
+    "start": lambda reader, node: Start(
+        reader.choice(node, "start", {start.value: start for start in Start})
+    ),
+    "stagger": lambda reader, node: reader.value(node, "stagger", read_stagger, 0.0),
+    "clients": _whole("clients", 1, MOST_CLIENTS),
     "limits": _limits,
 }

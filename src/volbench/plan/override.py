@@ -11,15 +11,18 @@ from volbench.model.canonical import check_option
 from volbench.model.contradictions import contradictions
 from volbench.model.ddoption import check_dd_option
 from volbench.model.option import OptionTable, nearest
-from volbench.model.profile import Job, Limits, Options, Order, Profile, Tool
+from volbench.model.profile import Job, Limits, Options, Order, Profile, Start, Tool
 from volbench.plan.crosscheck import dd_problems, effective
 from volbench.plan.extents import warming_problem
 from volbench.plan.limits import LIMIT_KEYS, limit_problem
 from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED
+from volbench.plan.starting import MOST_CLIENTS, read_stagger, start_problem
 from volbench.plan.until import set_until, until_problem, window_problem
 from volbench.units import parse_duration
 
-_KEYS = ("repeat", "order", "seed", "sample", "device_sample", "cold_probe")
+_START_KEYS = ("start", "stagger")
+_WHOLE = {"repeat": (1, MOST_REPEATS), "seed": (0, MOST_SEED), "clients": (1, MOST_CLIENTS)}
+_KEYS = ("order", "sample", "device_sample", "cold_probe", *_WHOLE, *_START_KEYS)
 
 
 def apply_overrides(
@@ -28,8 +31,9 @@ def apply_overrides(
     """Return a profile with overrides applied in order.
 
     ``size=64m`` holds for every job, replacing what a job says itself, but never brings back an
-    option that a job took away with null. ``test1.bs=8k`` holds for one job, ``repeat``, ``order``,
-    ``seed``, ``sample``, ``device_sample``, ``cold_probe`` and ``limits.iops`` for the profile.
+    option that a job took away with null. ``test1.bs=8k`` holds for one job, ``oltp.log.size=2g``
+    for one of its sections; ``repeat``, ``order``, ``seed``, ``sample``, ``device_sample``,
+    ``cold_probe``, ``start``, ``stagger``, ``clients`` and ``limits.iops`` for the profile.
     ``test1.until=steady`` and ``test1.until.window=1m`` hold for one job. ``KEY=`` takes an option
     away.
 
@@ -79,6 +83,10 @@ def _check_together(asked: Profile, changed: Profile, settings: Sequence[str]) -
     for role, limits in changed.limits.items():
         if problem := limit_problem(limits):
             raise InputError(f"limits of {role}: {problem[1]}", hint="set both, the base first")
+    if wrong := start_problem(changed.start, changed.stagger_s):
+        raise InputError(
+            f"--set {wrong[0]}: {wrong[1]}", hint="set both: start=staggered and stagger=20s"
+        )
     for before, after in zip(asked.jobs, changed.jobs, strict=True):
         known = set(_contradictions(before, asked))
         for message, hint in _contradictions(after, changed):
@@ -107,6 +115,8 @@ def _apply(profile: Profile, key: str, value: str, *, fio: _Fio) -> Profile:
         return _set_key(profile, key, value)
     if key == "limits" or key.startswith("limits."):
         return _set_limit(profile, key.split(".")[1:], value)
+    if found := _section(profile, key):
+        return _set_in_section(profile, found, value, fio=fio)
     owner, dot, option = key.partition(".until")
     if dot and option[:1] in {"", "."}:
         option = f"until{option}"
@@ -124,7 +134,29 @@ def _apply(profile: Profile, key: str, value: str, *, fio: _Fio) -> Profile:
     return profile.model_copy(update={"jobs": jobs})
 
 
+def _section(profile: Profile, key: str) -> tuple[str, str, str] | None:
+    """Return job, section and option of a key such as ``oltp.log.size``; None for others."""
+    job, _, rest = key.partition(".")
+    section, dot, option = rest.partition(".")
+    known = {(one.name, own) for one in profile.jobs for own in one.sections}
+    return (job, section, option) if dot and (job, section) in known else None
+
+
+def _set_in_section(
+    profile: Profile, place: tuple[str, str, str], value: str, *, fio: _Fio
+) -> Profile:
+    owner, section, option = place
+    name, canonical = fio.check(option, value)
+    jobs = {job.name: job for job in profile.jobs}
+    sections = jobs[owner].sections
+    changed = {**sections, section: {**sections[section], name: canonical}}
+    jobs[owner] = jobs[owner].model_copy(update={"sections": changed})
+    return profile.model_copy(update={"jobs": tuple(jobs.values())})
+
+
 def _set_key(profile: Profile, key: str, value: str) -> Profile:
+    if key in _START_KEYS:
+        return _set_start(profile, key, value)
     if key == "order":
         if value not in set(Order):
             raise InputError(f"{value!r} is no order", hint=f"choose {' or '.join(Order)}")
@@ -138,12 +170,24 @@ def _set_key(profile: Profile, key: str, value: str) -> Profile:
         if value not in {"true", "false", "1", "0", "yes", "no"}:
             raise InputError(f"{value!r} is neither true nor false", hint="write cold_probe=true")
         return profile.model_copy(update={key: value in {"true", "1", "yes"}})
-    least, most = (1, MOST_REPEATS) if key == "repeat" else (0, MOST_SEED)
+    least, most = _WHOLE[key]
     if not re.fullmatch(r"[0-9]{1,10}", value) or not least <= int(value) <= most:
         raise InputError(
             f"{value!r} is no whole number from {least} to {most}", hint="write digits only"
         )
     return profile.model_copy(update={key: int(value)})
+
+
+def _set_start(profile: Profile, key: str, value: str) -> Profile:
+    """Return a profile with another start; one that is not staggered drops the stagger."""
+    if key == "stagger":
+        stagger_s = read_stagger(value) if value else 0.0
+        return profile.model_copy(update={"stagger_s": stagger_s})
+    if value not in set(Start):
+        raise InputError(f"{value!r} is no start", hint=f"choose {' or '.join(Start)}")
+    start = Start(value)
+    kept_s = profile.stagger_s if start is Start.STAGGERED else 0.0
+    return profile.model_copy(update={"start": start, "stagger_s": kept_s})
 
 
 def _set_limit(profile: Profile, path: list[str], value: str) -> Profile:

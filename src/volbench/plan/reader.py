@@ -1,95 +1,37 @@
-"""Typed access to a document's values; whatever does not fit becomes a problem with its place."""
+"""Typed access to a profile's values; whatever does not fit becomes a problem with its place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-from volbench.errors import InputError, Problems
+from volbench.errors import InputError
 from volbench.model.canonical import check_option
 from volbench.model.ddoption import check_dd_option
-from volbench.model.option import OptionTable, nearest
-from volbench.model.profile import Limits, Options
+from volbench.model.option import OptionTable
+from volbench.model.profile import Options
 from volbench.plan.document import Entry, Node
-from volbench.plan.limits import LIMIT_KEYS, limit_problem
-
-_T = TypeVar("_T")
+from volbench.plan.fields import FieldReader
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass
-class Reader:
+class Reader(FieldReader):
     """Everything needed to read one profile.
 
     Attributes:
-        problems: collects what is wrong.
         table: fio's options.
         allow_exec: accept options that run programs or leave the Run's folder.
         places: job name and option to where it was written, for checks across options.
         jobs: job name to where it was written.
     """
 
-    problems: Problems
     table: OptionTable
     allow_exec: bool = False
     places: dict[tuple[str, str], Node] = field(default_factory=dict)
     jobs: dict[str, Node] = field(default_factory=dict)
-
-    def complain(self, node: Node | Entry, message: str, *, key: str = "", hint: str = "") -> None:
-        """Note a problem at a node."""
-        key = key or (node.key if isinstance(node, Node) else node.value.key)
-        self.problems.add(message, line=node.line, column=node.column, key=key, hint=hint)
-
-    def entries(self, node: Node, what: str) -> tuple[Entry, ...]:
-        """Return the entries of a mapping, noting a problem for anything else."""
-        if node.entries is None:
-            self.complain(node, f"{what} must be a mapping, this is {node.kind}")
-            return ()
-        return node.entries
-
-    def items(self, node: Node, what: str) -> tuple[Node, ...]:
-        """Return the items of a list, noting a problem for anything else."""
-        if node.items is None:
-            self.complain(node, f"{what} must be a list, this is {node.kind}")
-            return ()
-        return node.items
-
-    def text(self, node: Node, what: str) -> str:
-        """Return a single value as text, noting a problem for anything else."""
-        if not node.is_scalar or node.raw is None:
-            self.complain(node, f"{what} must be a text, this is {node.kind}")
-            return ""
-        return str(node.raw).lower() if isinstance(node.raw, bool) else node.raw
-
-    def given(self, node: Node, what: str) -> str:
-        """Return a text that is not empty; an empty one is returned with a problem noted."""
-        text = self.text(node, what)
-        if not text and node.raw == "":
-            self.complain(node, f"{what} is empty", hint="write a value, or leave it out")
-        return text
-
-    def value(self, node: Node, what: str, read: Callable[[str], _T], default: _T) -> _T:
-        """Return a value read by `read`, or `default` with a problem noted."""
-        text = self.given(node, what)
-        if not text:
-            return default
-        try:
-            return read(text)
-        except InputError as error:
-            self.complain(node, f"{what}: {error.message}", hint=error.hint)
-        except ValueError:
-            self.complain(node, f"{what}: {text!r} can't be read as a number")
-        return default
-
-    def unknown(self, entry: Entry, known: Iterable[str], what: str) -> None:
-        """Note an unknown key, with the nearest known one."""
-        names = list(known)
-        near = nearest(entry.name, names)
-        hint = f"did you mean `{near}`?" if near else f"known are {', '.join(names)}"
-        self.complain(entry, f"{what} has no key {entry.name!r}", hint=hint)
 
     def name(self, node: Node | Entry, text: str, what: str) -> str:
         """Check a name of a profile, job or role."""
@@ -150,32 +92,3 @@ class Reader:
     def place(self, owner: str, option: str, entry: Entry) -> None:
         """Note where an option of a job stands; owner is empty for the defaults."""
         self.places[owner, option] = Node(entry.line, entry.column, entry.value.key)
-
-    def limits(self, node: Node) -> Limits:
-        """Return declared limits."""
-        values: dict[str, float] = {}
-        for entry in self.entries(node, "limits"):
-            if entry.name not in LIMIT_KEYS:
-                self.unknown(entry, LIMIT_KEYS, "limits")
-                continue
-            key = LIMIT_KEYS[entry.name]
-            number = self.value(entry.value, entry.name, key.read, 0.0)
-            if number:
-                values[key.attribute] = number
-        limits = Limits(**values)
-        if problem := limit_problem(limits):
-            self.complain(node, problem[1], key=f"{node.key}.{problem[0]}")
-        return limits
-
-    def choice(self, node: Node, what: str, choices: Mapping[str, object]) -> str:
-        """Return one of several words."""
-        text = self.given(node, what)
-        if text and text not in choices:
-            near = nearest(text, list(choices))
-            self.complain(
-                node,
-                f"{what} {text!r} is none of {', '.join(choices)}",
-                hint=f"did you mean `{near}`?" if near else "",
-            )
-            return next(iter(choices))
-        return text or next(iter(choices))

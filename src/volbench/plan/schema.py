@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from volbench.model.ddoption import NAMES as DD_NAMES
 from volbench.model.option import OWN, Option, OptionKind, OptionTable
-from volbench.model.profile import Order, Phase, Tool, Warming
+from volbench.model.profile import Order, Phase, Start, Tool, Warming
 from volbench.plan.extents import MOST_EXTENTS
 from volbench.plan.jobs import JOB_KEYS, MATRIX_KEYS
 from volbench.plan.limits import LIMIT_KEYS
 from volbench.plan.load import MOST_REPEATS, MOST_SEED, PROFILE_KEYS
+from volbench.plan.starting import MOST_CLIENTS
 
 Schema = dict[str, object]
 
@@ -108,6 +109,17 @@ _PROFILE: dict[str, Schema] = {
     "cold_probe": {
         **_BOOLEAN,
         "description": "Read a sample of blocks twice before anything is measured.",
+    },
+    "start": {
+        "enum": [start.value for start in Start],
+        "description": "When the clients start each measured job.",
+    },
+    "stagger": {**_NUMBER_TEXT, "description": "Between the starts of two clients."},
+    "clients": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST_CLIENTS,
+        "description": "Processes on each host that run the jobs side by side.",
     },
     "limits": {
         "anyOf": [
