@@ -5,7 +5,7 @@
     VolbenchError                  1
     ├── InputError                 2   what the user gave can't be used
     │   ├── ProfileError               a profile: file, line, column, key; may hold several problems
-    │   └── InventoryError             a list of hosts
+    │   └── InventoryError             a list of hosts: as a profile, or as a whole
     ├── RefusedError               3   it would destroy data, or might
     ├── TransportError             4   a host can't be reached, or the wire failed
     ├── FioError                   5   fio is missing, too old, or failed
@@ -91,7 +91,22 @@ class ProfileError(InputError):
 
 
 class InventoryError(InputError):
-    """A list of hosts or volumes can't be used."""
+    """A list of hosts or volumes can't be used.
+
+    Attributes:
+        problems: each with its place, in file order; empty when the whole list is meant.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        context: Mapping[str, object] | None = None,
+        problems: Sequence[Problem] = (),
+    ) -> None:
+        super().__init__(message, hint=hint, context=context)
+        self.problems = tuple(problems)
 
 
 class RefusedError(VolbenchError):
@@ -183,5 +198,8 @@ class Problems:
             ProfileError: if at least one problem was noted; each once, by line and column.
         """
         if self.found:
-            once = dict.fromkeys(self.found)
-            raise ProfileError(sorted(once, key=lambda p: (p.line, p.column)))
+            raise ProfileError(self.in_order())
+
+    def in_order(self) -> list[Problem]:
+        """Return what was found, each once, by line and column."""
+        return sorted(dict.fromkeys(self.found), key=lambda p: (p.line, p.column))
