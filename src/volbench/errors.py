@@ -8,6 +8,11 @@
     │   └── InventoryError             a list of hosts: as a profile, or as a whole
     ├── RefusedError               3   it would destroy data, or might
     ├── TransportError             4   a host can't be reached, or the wire failed
+    │   ├── ConnectError *             no connection, or it was lost
+    │   ├── AuthError                  the host let nobody in
+    │   ├── HostKeyError               the host is unknown, or not the one it was
+    │   ├── DeadlineError *            no answer in time
+    │   └── TransferError *            a file did not arrive as it was sent
     ├── FioError                   5   fio is missing, too old, or failed
     ├── OutputError                6   malformed JSON, log or dd text: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
@@ -16,7 +21,8 @@
     ├── FindingsError             10   numbers are in doubt, and it was asked to be strict
     └── StoppedError            130   the user stopped it
 
-No exception of a library leaves the file that catches it: it becomes one of these.
+Only those with a star are tried again. No exception of a library leaves the file that catches it:
+it becomes one of these.
 """
 
 from __future__ import annotations
@@ -119,6 +125,32 @@ class TransportError(VolbenchError):
     """A host can't be reached, or the connection failed."""
 
     exit_code = 4
+
+
+class ConnectError(TransportError):
+    """No connection could be made, or it was lost."""
+
+    transient = True
+
+
+class AuthError(TransportError):
+    """The host let nobody in: no key fits, or sudo asks for a password."""
+
+
+class HostKeyError(TransportError):
+    """The host's key is unknown, revoked, or not the one it had before."""
+
+
+class DeadlineError(TransportError):
+    """A host or a program there did not answer in time."""
+
+    transient = True
+
+
+class TransferError(TransportError):
+    """A file did not arrive as it was sent."""
+
+    transient = True
 
 
 class FioError(VolbenchError):
