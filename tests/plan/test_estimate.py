@@ -34,6 +34,8 @@ def planned(*jobs: str, kind: VolumeKind = VolumeKind.DIRECTORY, repeat: int = 1
         ("rw: read, size: 1g, runtime: 0", None),
         ("size: 1g, sections: {a: {rw: read, runtime: 5s}, b: {rw: read, runtime: 9s}}", 9),
         ("size: 1g, sections: {a: {rw: read, runtime: 5s}, b: {rw: read}}", None),
+        ("size: 1g, sections: {a: {runtime: 5s}, b: {runtime: 9s, wait_for: a}}", 14),
+        ("size: 1g, sections: {a: {rw: read}, b: {runtime: 9s, wait_for: a}}", None),
         ("tool: dd, bs: 1m, size: 1g", None),
     ],
 )

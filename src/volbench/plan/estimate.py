@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from volbench.model.profile import Tool
+from volbench.model.profile import Start, Tool
 from volbench.model.run import Campaign, Run, Section
 from volbench.model.target import VolumeKind
 
@@ -41,7 +41,7 @@ class Estimate:
 
 def estimate(campaign: Campaign) -> Estimate:
     """Return time and bytes of a campaign, as far as the plan tells."""
-    times = [expected_s(run) for run in campaign.runs]
+    times = [_step_s(runs) for runs in _steps(campaign)]
     known = [time for time in times if time is not None]
     written = [_written_bytes(run) for run in campaign.runs]
     bounded = [count for count in written if count is not None]
@@ -53,11 +53,35 @@ def estimate(campaign: Campaign) -> Estimate:
     )
 
 
+def _steps(campaign: Campaign) -> list[list[Run]]:
+    """Return the Runs that belong together, step by step; each is alone where there is no step."""
+    found: dict[int | str, list[Run]] = {}
+    for run in campaign.runs:
+        found.setdefault(run.step or run.id, []).append(run)
+    return list(found.values())
+
+
+def _step_s(runs: list[Run]) -> float | None:
+    """Return how long a step takes from its first start; None when no Run of it tells."""
+    known = [(run, time) for run in runs if (time := expected_s(run)) is not None]
+    if any(run.start is Start.SEQUENTIAL for run in runs):
+        return sum(time for _, time in known) if known else None
+    return max((run.start_offset_s + time for run, time in known), default=None)
+
+
 def expected_s(run: Run) -> float | None:
-    """Return how long a Run takes by its own runtime, ramp and delay; None without runtime."""
-    times = [_timed_s(run.effective(section)) for section in run.sections]
-    known = [time for time in times if time is not None]
-    return max(known) if len(known) == len(times) else None
+    """Return how long a Run takes by its own runtime, ramp and delay; None without runtime.
+
+    Sections run side by side, but for those that wait for another one (fio HOWTO, wait_for).
+    """
+    ends: dict[str, float | None] = {}
+    for section in run.sections:
+        options = run.effective(section)
+        own_s, before_s = _timed_s(options), ends.get(options.get("wait_for", ""), 0.0)
+        known = own_s is not None and before_s is not None
+        ends[section.name] = (before_s or 0.0) + (own_s or 0.0) if known else None
+    times = [end for end in ends.values() if end is not None]
+    return max(times) if len(times) == len(ends) else None
 
 
 def deadline_s(run: Run, *, grace_s: float) -> float:
@@ -66,14 +90,18 @@ def deadline_s(run: Run, *, grace_s: float) -> float:
     Infinite for a Run that neither a runtime nor a size known beforehand bounds, such as the read
     of a whole file that is there already.
     """
-    timed_s = sized_s = 0.0
+    sized_s = 0.0
+    ends: dict[str, float] = {}
     for section in run.sections:
-        own_s = _timed_s(run.effective(section))
+        options = run.effective(section)
+        own_s = _timed_s(options)
         if own_s is None:
             sized_s += _sized_s(run, section)
-        else:
-            timed_s = max(timed_s, own_s)
-    return max(timed_s, sized_s) + layout_bytes(run) / LAYOUT_BYTES_PER_S + grace_s
+        ends[section.name] = (own_s or 0.0) + ends.get(options.get("wait_for", ""), 0.0)
+    timed_s = max(ends.values())
+    one_by_one = any("wait_for" in run.effective(section) for section in run.sections)
+    work_s = timed_s + sized_s if one_by_one else max(timed_s, sized_s)
+    return work_s + layout_bytes(run) / LAYOUT_BYTES_PER_S + grace_s
 
 
 def layout_bytes(run: Run) -> int:

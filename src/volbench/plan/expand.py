@@ -48,6 +48,30 @@ class Terms:
     sizes_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Step:
+    """One Run to be, before it has an id and a volume.
+
+    Attributes:
+        place: which of the jobs in order it is, and which Run of a warm-up; both from 0.
+        profile: it comes from.
+        job: that it does.
+        repeat: 1-based.
+        touch: the part of a warm-up that it does; None for a usual job.
+    """
+
+    place: tuple[int, int]
+    profile: Profile
+    job: Job
+    repeat: int
+    touch: Touch | None
+
+    @property
+    def label(self) -> str:
+        """How it is called in ids, such as ``boot`` or ``fill-write-01of16``."""
+        return self.touch.label if self.touch else self.job.name
+
+
 def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms) -> Campaign:
     """Return the campaign that runs profiles one after another.
 
@@ -62,29 +86,58 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
     Raises:
         InputError: a job's role has no volume, or there are more Runs than make sense.
     """
-    _check_length(profiles, terms)
+    check_length(profiles, terms, clients=1)
+    root = root_seed(profiles, terms)
+    planned = steps_of(profiles, volumes, terms, root=root)
+    width = index_width(len(planned))
+    runs = tuple(
+        run_of(
+            step,
+            id_=f"{index:0{width}d}-{step.label}-r{step.repeat}",
+            volume=volumes[step.job.role],
+            seed=derive(root, step.profile.name, step.label, str(step.repeat)),
+        )
+        for index, step in enumerate(planned, start=1)
+    )
+    return campaign_of(profiles, runs, terms, root=root)
+
+
+def root_seed(profiles: Sequence[Profile], terms: Terms) -> int:
+    """Return the seed of everything: the user's, a profile's, or one that is drawn."""
     own = next((profile.seed for profile in profiles if profile.seed is not None), None)
     chosen = next((s for s in (terms.seed, own) if s is not None), None)
-    root = secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
-    planned = [
-        (profile, job, number, touch)
+    return secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
+
+
+def index_width(count: int) -> int:
+    """Return how many digits the numbers in ids have."""
+    return max(3, len(str(count)))
+
+
+def steps_of(
+    profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms, *, root: int
+) -> list[Step]:
+    """Return what one client does, in order.
+
+    Raises:
+        InputError: a job's role has no volume, or one can't be warmed as asked.
+    """
+    jobs = [
+        (profile, job, number)
         for profile in profiles
         for job, number in _ordered(profile, terms.repeat or profile.repeat, root)
-        for touch in _touches(profile, job, volumes, terms)
     ]
-    width = max(3, len(str(len(planned))))
-    runs = tuple(
-        _run(
-            profile,
-            job,
-            number,
-            index=f"{index:0{width}d}",
-            volume=_volume(profile, job, volumes),
-            root=root,
-            touch=touch,
-        )
-        for index, (profile, job, number, touch) in enumerate(planned, start=1)
-    )
+    return [
+        Step((ordinal, part), profile, job, number, touch)
+        for ordinal, (profile, job, number) in enumerate(jobs)
+        for part, touch in enumerate(_touches(profile, job, volumes, terms))
+    ]
+
+
+def campaign_of(
+    profiles: Sequence[Profile], runs: tuple[Run, ...], terms: Terms, *, root: int
+) -> Campaign:
+    """Return the campaign of Runs that are in order already."""
     return Campaign(
         name=terms.name,
         created_utc=terms.created_utc,
@@ -100,8 +153,14 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
     )
 
 
-def _check_length(profiles: Sequence[Profile], terms: Terms) -> None:
-    total = sum((terms.repeat or profile.repeat) * len(profile.jobs) for profile in profiles)
+def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> None:
+    """Refuse plans that would outlast any volume.
+
+    Raises:
+        InputError: there are more than `MOST_RUNS`.
+    """
+    each = sum((terms.repeat or profile.repeat) * len(profile.jobs) for profile in profiles)
+    total = clients * each
     if total > MOST_RUNS:
         raise InputError(
             f"{total} Runs are planned; at most {MOST_RUNS} make sense",
@@ -125,9 +184,9 @@ def _touches(
     profile: Profile, job: Job, volumes: Mapping[str, Volume], terms: Terms
 ) -> Sequence[Touch | None]:
     """Return the Runs of a warm-up; a usual job is one Run, with none of it."""
+    volume = _volume(profile, job, volumes)
     if job.warming is None:
         return (None,)
-    volume = _volume(profile, job, volumes)
     whole_bytes = terms.sizes_bytes.get(job.role, 0)
     size_bytes = int(job.options.get("size") or whole_bytes or EXAMPLE_BYTES)
     if size_bytes > whole_bytes > 0 and volume.kind is not VolumeKind.FILE:
@@ -174,28 +233,20 @@ def _given(options: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _run(  # noqa: PLR0913 - each is a fact of one Run
-    profile: Profile,
-    job: Job,
-    number: int,
-    *,
-    index: str,
-    volume: Volume,
-    root: int,
-    touch: Touch | None,
-) -> Run:
+def run_of(step: Step, *, id_: str, volume: Volume, seed: int) -> Run:
+    """Return the Run of a step for the only client there is."""
+    profile, job, touch = step.profile, step.job, step.touch
     limits = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
     shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
-    name = touch.job if touch else job.name
     return Run(
-        id=f"{index}-{touch.label if touch else name}-r{number}",
+        id=id_,
         profile=profile.name,
-        job=name,
+        job=touch.job if touch else job.name,
         volume=volume,
         phase=job.phase,
-        repeat=number,
+        repeat=step.repeat,
         tool=job.tool,
-        seed=_derive(root, profile.name, touch.label if touch else name, str(number)),
+        seed=seed,
         options=shared,
         sections=sections,
         note=job.note,
@@ -207,7 +258,7 @@ def _run(  # noqa: PLR0913 - each is a fact of one Run
     )
 
 
-def _derive(root: int, *names: str) -> int:
+def derive(root: int, *names: str) -> int:
     """Return a seed that differs from Run to Run and is the same for the same plan."""
     digest = hashlib.sha256("/".join([str(root), *names]).encode()).digest()
     return int.from_bytes(digest[:4], "big") % _SEED_LIMIT
