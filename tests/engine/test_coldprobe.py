@@ -14,12 +14,14 @@ import pytest
 from tests.engine.conftest import IMAGE_BYTES, Disks
 from volbench import open_campaign
 from volbench.analyse.coldprobe import ColdProbe
-from volbench.engine.campaign import Settings, Surroundings, run_campaign
+from volbench.engine.campaign import Surroundings, run_campaign
 from volbench.engine.coldprobe import Probed, probe_cold, read_probe
 from volbench.engine.coldreads import read_offset_log, spread_bytes
+from volbench.engine.machine import Machine
 from volbench.engine.prepare import Prepared, Request, prepare
 from volbench.engine.probe import find_volume, require_fio
 from volbench.engine.stop import Stop
+from volbench.engine.worker import Settings
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.options import shipped_table
@@ -254,8 +256,9 @@ class Case:
 
     def run(self, *, stop: Stop | None = None) -> None:
         """Run what is left of it."""
-        around = Surroundings(LocalExecutor(), self.events.append, stop or Stop())
-        settings = Settings(fio=self.prepared.fio)
+        machine = Machine(LocalExecutor(), self.prepared.fio)
+        around = Surroundings({"local": machine}, self.events.append, stop or Stop())
+        settings = Settings()
         run_campaign(self.layout, self.prepared.campaign, settings=settings, around=around)
 
 

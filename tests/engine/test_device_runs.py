@@ -17,6 +17,7 @@ import pytest
 from tests.engine.conftest import Disks, call
 from tests.engine.test_sampler import running, until
 from volbench.engine.device import Row, Samples, begun_utc_s, device_rows, read_samples
+from volbench.engine.machine import Machine
 from volbench.engine.probe import find_volume, probe_volume
 from volbench.engine.single import (
     RunEnd,
@@ -86,7 +87,7 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
     devices = (facts.device, *facts.beneath) if facts.device else ()
     watcher = Watcher(listener, stop or Stop(), devices=devices)
     fio = shutil.which("fio") or ""
-    end = run_single(executor, run, kept, fio=fio, deadline_s=60, watcher=watcher)
+    end = run_single(Machine(executor, fio), run, kept, deadline_s=60, watcher=watcher)
     output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
     started = str(read_status(kept)["started_utc"])
     samples = read_samples(kept)

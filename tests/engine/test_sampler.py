@@ -15,8 +15,10 @@ import pytest
 
 from volbench.analyse.procfs import SampleReader
 from volbench.engine.sampler import Sampler, sampler_commands, sampling
+from volbench.engine.workplace import Workplace
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
+from volbench.store.layout import RunFolder
 
 PROGRAMS = ("python3", "sh")
 PATIENCE_S = 20.0
@@ -45,7 +47,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def started(folder: Path, *commands: Sequence[str]) -> Sampler:
     """Return a sampler that has delivered its first sample."""
-    sampler = Sampler(LocalExecutor(), folder / "device.log")
+    sampler = Sampler(Workplace(LocalExecutor(), RunFolder(folder)))
     sampler.start(commands)
     assert sampler.problem == ""
     return sampler
@@ -172,7 +174,7 @@ def test_shell_where_python_is_none_or_broken(tmp_path: Path) -> None:
 def test_a_host_without_either_is_told(tmp_path: Path) -> None:
     """Nothing is sampled, the block goes on, and the reason is there."""
     with sampling(
-        FakeExecutor(), tmp_path / "device.log", ["sda"], interval_s=1.0, life_s=1.0
+        Workplace(FakeExecutor(), RunFolder(tmp_path)), ["sda"], interval_s=1.0, life_s=1.0
     ) as sampler:
         sampler.mark("started")
         assert sampler.problem == "neither python3 nor sh is there"
@@ -181,7 +183,7 @@ def test_a_host_without_either_is_told(tmp_path: Path) -> None:
 
 def test_what_a_failing_sampler_says_is_told(tmp_path: Path) -> None:
     """The reason is in its own words, and they stay in the folder."""
-    sampler = Sampler(LocalExecutor(), tmp_path / "device.log")
+    sampler = Sampler(Workplace(LocalExecutor(), RunFolder(tmp_path)))
     sampler.start([["sh", "-c", "echo no room >&2; exit 1"]])
     sampler.tidy()
     assert sampler.problem == "no room"
@@ -191,7 +193,7 @@ def test_what_a_failing_sampler_says_is_told(tmp_path: Path) -> None:
 def test_no_interval_means_no_sampler(tmp_path: Path) -> None:
     """device_sample_s 0 leaves no process and no file."""
     with sampling(
-        LocalExecutor(), tmp_path / "device.log", ["sda"], interval_s=0, life_s=1.0
+        Workplace(LocalExecutor(), RunFolder(tmp_path)), ["sda"], interval_s=0, life_s=1.0
     ) as sampler:
         sampler.mark("started")
     assert sampler.samples == []
@@ -200,10 +202,10 @@ def test_no_interval_means_no_sampler(tmp_path: Path) -> None:
 
 def test_nothing_is_left_when_the_block_fails(tmp_path: Path) -> None:
     """An exception in the block ends the sampler, and its silence leaves no empty file."""
-    log = tmp_path / "device.log"
+    place = Workplace(LocalExecutor(), RunFolder(tmp_path))
     with (
         pytest.raises(ZeroDivisionError),
-        sampling(LocalExecutor(), log, ["sda"], interval_s=0.1, life_s=60.0) as sampler,
+        sampling(place, ["sda"], interval_s=0.1, life_s=60.0) as sampler,
     ):
         raise ZeroDivisionError
     assert len(sampler.samples) >= 2

@@ -63,7 +63,7 @@ def test_ownership_survives_a_crash(tmp_path: Path, journal: Journal) -> None:
     first.expect([str(path)])
     path.write_text("data")
     first.settle([str(path)])
-    known = read_history(tmp_path / "journal.jsonl").scratch
+    known = read_history(tmp_path / "journal.jsonl").scratch_of("local")
     later = Scratch(LocalExecutor(), journal, known)
     assert later.owns(str(path))
     later.remove()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from volbench.engine.ingest import ingest
+from volbench.engine.machine import Machine
 from volbench.engine.series import SectionSeries, read_section_series
 from volbench.engine.single import Watcher, read_run_output, run_single
 from volbench.engine.stop import Stop
@@ -40,7 +41,7 @@ def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
     assert fio is not None
     folder.path.mkdir()
     watcher = Watcher(listener=lambda _event: None, stop=Stop())
-    end = run_single(LocalExecutor(), run, folder, fio=fio, deadline_s=60, watcher=watcher)
+    end = run_single(Machine(LocalExecutor(), fio), run, folder, deadline_s=60, watcher=watcher)
     assert end.state is RunState.FINISHED, end.reason
     return list(read_section_series(run, folder, read_run_output(run, folder)))
 

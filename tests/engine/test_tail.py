@@ -12,11 +12,13 @@ from volbench.analyse.procfs import STARTED, SampleReader
 from volbench.engine.sampler import sampling
 from volbench.engine.stop import Stop
 from volbench.engine.tail import CAP_S, follow_tail, may_leave_dirt
+from volbench.engine.workplace import Workplace
 from volbench.execute.fake import FakeExecutor, FakeProcess
 from volbench.model.event import Event, Notice
 from volbench.model.profile import Tool
 from volbench.model.run import Run, Section
 from volbench.model.target import Volume, VolumeKind
+from volbench.store.layout import RunFolder
 
 BUFFERED = {"rw": "write", "bs": "65536"}
 MIB = 1024**2
@@ -54,13 +56,16 @@ def followed(
     host = FakeExecutor(processes={"sh": lambda _argv: process})
     host.files["/proc/meminfo"] = f"Dirty: {dirty_mib[1] * 1024:.0f} kB\nWriteback: 0 kB\n"
     events: list[Event] = []
-    log = folder / "device.log"
-    with sampling(host, log, ["sda"], interval_s=1.0, life_s=1.0) as sampler:
+    place = Workplace(host, RunFolder(folder))
+    with sampling(place, ["sda"], interval_s=1.0, life_s=1.0) as sampler:
         sampler.mark(STARTED)
         run = run_of(BUFFERED if options is None else options)
         follow_tail(host, run, sampler, stop=stop or Stop(), listener=events.append)
     reader = SampleReader()
-    seen = [sample.unwritten_bytes / MIB for sample in reader.feed(log.read_text("ascii"))]
+    seen = [
+        sample.unwritten_bytes / MIB
+        for sample in reader.feed(place.folder.samples.read_text("ascii"))
+    ]
     assert process.signals == [signal.SIGTERM]
     return reader.marks[-1], seen, events
 

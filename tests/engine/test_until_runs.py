@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from volbench.engine.machine import Machine
 from volbench.engine.probe import find_volume
 from volbench.engine.single import RunEnd, Watcher, read_run_output, read_status, run_single
 from volbench.engine.stop import Stop
@@ -84,10 +85,9 @@ def run_until(
             until=Until(window_s=10, block_s=1),
         )
         end = run_single(
-            executor,
+            Machine(executor, shutil.which("fio") or ""),
             run,
             folder,
-            fio=shutil.which("fio") or "",
             deadline_s=runtime_s + 60,
             watcher=Watcher(listen, stop),
         )

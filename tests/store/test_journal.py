@@ -70,4 +70,4 @@ def test_scratch_files_are_remembered_until_removed(tmp_path: Path) -> None:
         journal.write("scratch", path="/d/a", identity=[8, 1, 12])
         journal.write("scratch", path="/d/b", identity=[])
         journal.write("scratch-removed", path="/d/b")
-    assert read_history(path).scratch == {"/d/a": [8, 1, 12]}
+    assert read_history(path).scratch_of("local") == {"/d/a": [8, 1, 12]}

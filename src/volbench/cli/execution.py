@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 
 from volbench.api import open_campaign
-from volbench.engine.campaign import Settings, Surroundings, run_campaign
+from volbench.engine.campaign import Surroundings, run_campaign
+from volbench.engine.machine import Machine
 from volbench.engine.prepare import Prepared
 from volbench.engine.stop import stop_on_signals
 from volbench.engine.warmproof import Outcomes, passes_of, tell_warmed
-from volbench.execute.protocol import Executor
+from volbench.engine.worker import Settings
 from volbench.model.run import Campaign, RunState
 from volbench.plan.estimate import expected_s
 from volbench.present.live import listener_for
@@ -21,7 +23,9 @@ from volbench.store.layout import Layout
 from volbench.units import format_duration, format_size
 
 
-def execute(executor: Executor, layout: Layout, campaign: Campaign, *, settings: Settings) -> None:
+def execute(
+    machines: Sequence[Machine], layout: Layout, campaign: Campaign, *, settings: Settings
+) -> None:
     """Run a campaign with progress on standard error and its summary on standard output.
 
     Raises:
@@ -33,7 +37,7 @@ def execute(executor: Executor, layout: Layout, campaign: Campaign, *, settings:
                 layout,
                 campaign,
                 settings=settings,
-                around=Surroundings(executor, listener, stop),
+                around=Surroundings({one.host: one for one in machines}, listener, stop),
             )
     finally:
         opened = open_campaign(layout.root)

@@ -8,10 +8,11 @@ import click
 
 from volbench.cli.execution import execute
 from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
-from volbench.engine.campaign import Settings
 from volbench.engine.fio_options import options_on
+from volbench.engine.machine import Machine
 from volbench.engine.probe import require_fio
 from volbench.engine.resuming import check_resumable
+from volbench.engine.worker import Settings
 from volbench.execute.local import LocalExecutor
 from volbench.model.profile import Tool
 from volbench.store.archive import read_campaign
@@ -32,10 +33,10 @@ def command(
     layout, archive = read_campaign(campaign)
     plan = check_resumable(executor, archive, table=options_on(executor), allow_exec=allow_exec)
     needs_fio = bool(plan.cold_probe_roles) or any(run.tool is Tool.FIO for run in plan.runs)
+    fio = require_fio(executor) if needs_fio else ""
     settings = Settings(
-        fio=require_fio(executor) if needs_fio else "",
         grace_s=parse_duration(grace),
         keep_files=keep_files,
         retry_failed=retry_failed,
     )
-    execute(executor, layout, plan, settings=settings)
+    execute([Machine(executor, fio)], layout, plan, settings=settings)

@@ -20,8 +20,9 @@ from volbench.cli.options import (
     parse_targets,
 )
 from volbench.cli.profiles import load_profiles
-from volbench.engine.campaign import Settings
+from volbench.engine.machine import Machine
 from volbench.engine.prepare import Request, prepare
+from volbench.engine.worker import Settings
 from volbench.execute.local import LocalExecutor
 from volbench.model.run import OnError
 from volbench.plan.load import MOST_REPEATS, MOST_SEED
@@ -102,8 +103,8 @@ def command(
         return
     confirm_destruction(executor, prepared)
     layout = create_campaign(request.into, prepared.archive)
-    how = Settings(prepared.fio, grace_s=grace_s, keep_files=keep_files)
-    execute(executor, layout, prepared.campaign, settings=how)
+    how = Settings(grace_s=grace_s, keep_files=keep_files)
+    execute([Machine(executor, prepared.fio)], layout, prepared.campaign, settings=how)
 
 
 def _default_folder(names: list[str]) -> Path:

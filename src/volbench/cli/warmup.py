@@ -11,9 +11,10 @@ import click
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
 from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE
-from volbench.engine.campaign import Settings
+from volbench.engine.machine import Machine
 from volbench.engine.prepare import Request, prepare
 from volbench.engine.probe import find_volume
+from volbench.engine.worker import Settings
 from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
@@ -140,8 +141,8 @@ def _run(
         return
     confirm_destruction(executor, prepared)
     layout = create_campaign(request.into, prepared.archive)
-    how = Settings(prepared.fio, grace_s=grace_s)
-    execute(executor, layout, prepared.campaign, settings=how)
+    machine = Machine(executor, prepared.fio)
+    execute([machine], layout, prepared.campaign, settings=Settings(grace_s=grace_s))
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from volbench.engine.gate import PRERUN, SCRIPT
 from volbench.fio.dd import dd_argv
 from volbench.fio.files import lays_out, runtime_s, writes
 from volbench.fio.render import render
@@ -57,12 +58,20 @@ class Command:
     version: str = ""
 
 
-def command_of(run: Run, *, fio: str, version: str = "") -> Command:
-    """Return what to start for a Run."""
+def command_of(run: Run, *, fio: str, version: str = "", is_gated: bool = False) -> Command:
+    """Return what to start for a Run.
+
+    Args:
+        run: the Run.
+        fio: path of the binary.
+        version: of the tool.
+        is_gated: let it wait for its start when everything else is set up.
+    """
     if run.tool is Tool.DD:
         argv = dd_argv(run)
         files = {DD_COMMAND: shlex.join(argv) + "\n"}
-        return Command(argv, argv, DD_OUTPUT, files, None, version or "dd")
+        gated = ["sh", f"./{SCRIPT}", *argv] if is_gated else argv
+        return Command(gated, argv, DD_OUTPUT, files, None, version or "dd")
     options = [
         "--output-format=json+",
         f"--output={FIO_OUTPUT}",
@@ -75,7 +84,7 @@ def command_of(run: Run, *, fio: str, version: str = "") -> Command:
         [fio, *options],
         ["fio", *options],
         STDERR,
-        {JOB_FILE: render(run)},
+        {JOB_FILE: render(run, prerun=PRERUN if is_gated else "")},
         expected_s(run),
         version,
     )

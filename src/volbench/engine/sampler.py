@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from pathlib import Path
 
 from volbench.analyse.procfs import Sample, SampleReader
+from volbench.engine.workplace import Workplace
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Executor, Process
 
@@ -54,20 +54,19 @@ class Sampler:
     """One sampling process and the log of what it printed.
 
     Args:
-        executor: the machine.
-        log: where the samples go.
+        place: of the Run beside which it samples.
 
     Attributes:
         samples: every whole sample so far.
         problem: why nothing more comes; empty while all is well.
     """
 
-    def __init__(self, executor: Executor, log: Path) -> None:
+    def __init__(self, place: Workplace) -> None:
         self.samples: list[Sample] = []
         self.problem = ""
-        self._executor = executor
-        self._log = log
-        self._errors = str(log.with_suffix(".stderr"))
+        self._place = place
+        self._log = place.folder.samples
+        self._errors = self._log.with_suffix(".stderr").name
         self._reader = SampleReader()
         self._process: Process | None = None
 
@@ -77,17 +76,14 @@ class Sampler:
         for argv in commands:
             self.problem = ""
             try:
-                self._process = self._executor.start(
-                    argv, cwd=str(self._log.parent), stderr=self._errors
-                )
+                self._process = self._place.start(argv, stderr=self._errors)
             except TransportError as error:
                 problem = error.message
                 continue
             if self._delivers():
                 return
             self.stop()
-            said = (self._executor.read_text(self._errors) or "").strip().rpartition("\n")[2]
-            problem = said or f"{argv[0]} printed no sample"
+            problem = self._said().rpartition("\n")[2] or f"{argv[0]} printed no sample"
         self.problem = problem
 
     def _delivers(self) -> bool:
@@ -136,8 +132,13 @@ class Sampler:
 
     def tidy(self) -> None:
         """Remove the file for the sampler's complaints when there are none."""
-        if self._executor.read_text(self._errors) == "":
-            self._executor.remove(self._errors)
+        if self._said() == "":
+            self._place.executor.remove(self._place.place_of(self._errors))
+
+    def _said(self) -> str:
+        """Return its complaints."""
+        path = self._place.place_of(self._errors)
+        return (self._place.executor.read_text(path) or "").strip()
 
     def _keep(self, text: str) -> None:
         if not text:
@@ -156,8 +157,7 @@ class Sampler:
 
 @contextmanager
 def sampling(
-    executor: Executor,
-    log: Path,
+    place: Workplace,
     devices: Sequence[str],
     *,
     interval_s: float,
@@ -166,18 +166,17 @@ def sampling(
     """Sample for the length of the block; nothing is left behind whatever happens in it.
 
     Args:
-        executor: the machine.
-        log: file for the samples; its folder exists.
+        place: of the Run.
         devices: kernel names of the block devices to look at.
         interval_s: seconds between samples; 0 to leave it.
         life_s: seconds the block may take at most.
     """
-    sampler = Sampler(executor, log)
+    sampler = Sampler(place)
     if interval_s <= 0:
         yield sampler
         return
     commands = sampler_commands(
-        executor, devices, interval_s=interval_s, life_s=life_s + _LIFE_SLACK_S
+        place.executor, devices, interval_s=interval_s, life_s=life_s + _LIFE_SLACK_S
     )
     try:
         sampler.start(commands)

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import RLock
+from typing import Protocol
 
 from volbench.execute.protocol import Executor
-from volbench.store.journal import Journal
+
+
+class Log(Protocol):
+    """What remembers: a Journal, or whoever writes to one for several threads."""
+
+    def write(self, kind: str, **facts: object) -> None:
+        """Append an entry."""
 
 
 class Scratch:
     """The scratch files of one campaign.
 
     A file counts as volbench's own when nothing stood at its path before the first Run that names
-    it, and what stands there now is what that Run left (same device and inode).
+    it, and what stands there now is what that Run left (same device and inode). Clients on one
+    machine share one of these.
 
     Args:
         executor: the machine they are on.
-        journal: remembers them across a crash.
+        log: remembers them across a crash.
         known: what an earlier journal says: path to ``[major, minor, inode]``, empty before its
             Run ended.
     """
 
-    def __init__(
-        self, executor: Executor, journal: Journal, known: Mapping[str, Sequence[int]]
-    ) -> None:
+    def __init__(self, executor: Executor, log: Log, known: Mapping[str, Sequence[int]]) -> None:
         self._executor = executor
-        self._journal = journal
+        self._log = log
+        self._lock = RLock()
         self._known = {path: list(identity) for path, identity in known.items()}
 
     def owns(self, path: str) -> bool:
@@ -39,13 +47,15 @@ class Scratch:
         """Write down files that a Run is about to make, where nothing stands yet."""
         for path in paths:
             if self._executor.stat(path) is None:
-                self._note(path, [])
+                with self._lock:
+                    self._note(path, [])
 
     def settle(self, paths: Sequence[str]) -> None:
         """Write down what a Run left at the paths it was expected to make."""
         for path in paths:
             if path in self._known and (identity := self._identity(path)):
-                self._note(path, identity)
+                with self._lock:
+                    self._note(path, identity)
 
     def remove(self) -> tuple[str, ...]:
         """Remove what volbench made, and nothing else.
@@ -59,7 +69,7 @@ class Scratch:
                 left.append(path)
                 continue
             self._executor.remove(path)
-            self._journal.write("scratch-removed", path=path)
+            self._log.write("scratch-removed", host=self._executor.host, path=path)
             del self._known[path]
         return tuple(left)
 
@@ -71,7 +81,7 @@ class Scratch:
     def _note(self, path: str, identity: list[int]) -> None:
         if self._known.get(path) == identity and identity:
             return
-        self._journal.write("scratch", path=path, identity=identity)
+        self._log.write("scratch", host=self._executor.host, path=path, identity=identity)
         self._known[path] = identity
 
     def _identity(self, path: str) -> list[int]:

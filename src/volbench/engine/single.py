@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from volbench.analyse.procfs import STARTED
 from volbench.engine.commands import Command, command_of, expected_of
+from volbench.engine.gate import WAITING, Gate
+from volbench.engine.machine import Machine
 from volbench.engine.pulse import Pulse
 from volbench.engine.sampler import sampling
 from volbench.engine.stop import Stop
 from volbench.engine.tail import follow_tail
 from volbench.engine.watch import Ending, Watched, watch
+from volbench.engine.workplace import Workplace
 from volbench.errors import OutputError
 from volbench.execute.protocol import Executor, Process
 from volbench.fio.dd import dd_problems, parse_dd, parse_dd_version
@@ -74,58 +77,60 @@ class Watcher:
 
 
 def run_single(
-    executor: Executor,
+    machine: Machine,
     run: Run,
     folder: RunFolder,
     *,
-    fio: str,
     deadline_s: float,
     watcher: Watcher,
+    gate: Gate | None = None,
 ) -> RunEnd:
     """Execute one Run in its folder and judge it.
 
     Args:
-        executor: the machine.
+        machine: where.
         run: what to do; the guard has passed it.
         folder: an existing empty folder for its raw files.
-        fio: path of the fio binary.
         deadline_s: seconds after which it is ended.
         watcher: listener, stop request and start hook.
+        gate: where it waits for the other Runs of its step; None to start at once.
 
     Returns:
         The end state. ``status.json`` is written last.
     """
-    command = command_of(run, fio=fio, version=_tool_version(executor, run, fio=fio))
+    place = Workplace(machine.executor, folder)
+    version = _tool_version(machine.executor, run, fio=machine.fio)
+    command = command_of(run, fio=machine.fio, version=version, is_gated=gate is not None)
     for name, text in command.files.items():
-        write_atomic(folder.path / name, text)
+        place.put(name, text)
+    if gate is not None:
+        gate.open_for(place)
     with sampling(
-        executor,
-        folder.samples,
-        watcher.devices,
-        interval_s=run.device_sample_s,
-        life_s=deadline_s,
+        place, watcher.devices, interval_s=run.device_sample_s, life_s=deadline_s
     ) as sampler:
         started_utc = utc_now()
         sampler.mark(STARTED)
-        process = executor.start(
-            command.argv, cwd=str(folder.path), stderr=str(folder.path / command.stderr)
-        )
+        process = place.start(command.argv, stderr=command.stderr)
         watcher.on_start(process)
         steady = _steady_watch(run)
+        pulse = Pulse(machine.executor, watcher.device)
         watched = watch(
             process,
             deadline_s=deadline_s,
             stop=watcher.stop,
-            on_output=sampler.beside(
-                _teller(run, command, watcher, Pulse(executor, watcher.device), steady)
-            ),
+            on_output=sampler.beside(_teller(run, command, watcher, pulse, steady, gate)),
             is_enough=lambda: steady is not None and steady.is_steady,
         )
         ended_utc = utc_now()
-        follow_tail(executor, run, sampler, stop=watcher.stop, listener=watcher.listener)
+        follow_tail(machine.executor, run, sampler, stop=watcher.stop, listener=watcher.listener)
+    place.bring_back()
     end = judge(run, folder, watched, version=command.version)
+    if gate is not None and gate.reason:
+        end = RunEnd(RunState.INTERRUPTED, gate.reason)
     _compress_logs(folder.path)
-    _write_status(folder, command, end, watched, span_utc=(started_utc, ended_utc), steady=steady)
+    record = {"until": steady and steady.record, "start": gate and gate.record()}
+    span_utc = started_utc, ended_utc
+    _write_status(folder, command, end, watched, span_utc=span_utc, record=record)
     return end
 
 
@@ -146,7 +151,12 @@ def _tool_version(executor: Executor, run: Run, *, fio: str) -> str:
 
 
 def _teller(
-    run: Run, command: Command, watcher: Watcher, pulse: Pulse, steady: SteadyWatch | None
+    run: Run,
+    command: Command,
+    watcher: Watcher,
+    pulse: Pulse,
+    steady: SteadyWatch | None,
+    gate: Gate | None,
 ) -> Callable[[str, float], None]:
     """Return what turns output of the process into progress events."""
     reader = ProgressReader(total_s=command.expected_s)
@@ -154,6 +164,8 @@ def _teller(
 
     def tell(text: str, elapsed_s: float) -> None:
         nonlocal last
+        if gate is not None:
+            gate.look()
         glance = reader.feed(text, elapsed_s=elapsed_s) if run.tool is Tool.FIO else None
         if glance is not None and steady is not None:
             steady.feed(glance)
@@ -163,6 +175,8 @@ def _teller(
             lat_mean_s=pulse.latency_s(elapsed_s),
             note="" if steady is None else steady.words,
         )
+        if gate is not None and gate.is_waiting:
+            last = replace(last, state=WAITING)
         watcher.listener(RunProgress(run, last))
 
     return tell
@@ -247,7 +261,7 @@ def _write_status(
     watched: Watched,
     *,
     span_utc: tuple[str, str],
-    steady: SteadyWatch | None,
+    record: Mapping[str, object],
 ) -> None:
     content = {
         "format": STATUS_FORMAT,
@@ -261,8 +275,7 @@ def _write_status(
         "argv": command.shown,
         "tool_version": command.version,
     }
-    if steady is not None:
-        content["until"] = steady.record
+    content |= {name: told for name, told in record.items() if told is not None}
     write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
 
 

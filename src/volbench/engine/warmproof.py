@@ -69,13 +69,12 @@ def is_same_pass(one: Run, other: Run) -> bool:
     """Tell whether two Runs go over the same volume in the same pass of the same job."""
     if one.extent is None or other.extent is None:
         return False
-    return (one.job, one.profile, one.volume.target, one.repeat, one.extent.direction) == (
-        other.job,
-        other.profile,
-        other.volume.target,
-        other.repeat,
-        other.extent.direction,
-    )
+    return _pass_of(one, one.extent) == _pass_of(other, other.extent)
+
+
+def _pass_of(run: Run, extent: Extent) -> tuple[object, ...]:
+    place = run.host, run.client, run.volume.target
+    return (*place, run.job, run.profile, run.repeat, extent.direction)
 
 
 @dataclass(frozen=True)

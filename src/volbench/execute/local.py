@@ -210,6 +210,30 @@ class LocalExecutor:
                 context={"path": path},
             ) from error
 
+    def workplace(self, folder: str) -> str:
+        """Return the folder itself."""
+        return folder
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a file so that a reader sees all of it or nothing.
+
+        Raises:
+            TransportError: the system refused.
+        """
+        aside = f"{path}.{os.getpid()}.tmp"
+        try:
+            Path(aside).write_text(text, encoding="utf-8")
+            Path(aside).replace(path)
+        except OSError as error:
+            raise TransportError(
+                f"{path} can't be written: {error.strerror}",
+                hint="check permissions and free space",
+                context={"path": path},
+            ) from error
+
+    def bring_back(self, place: str, folder: str) -> None:
+        """Do nothing: everything is in its folder already."""
+
     def close(self) -> None:
         """Let the machine go; running processes are left alone."""
 

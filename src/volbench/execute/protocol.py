@@ -107,5 +107,25 @@ class Executor(Protocol):
     def remove(self, path: str) -> None:
         """Remove one file; nothing happens when it is gone."""
 
+    def workplace(self, folder: str) -> str:
+        """Return the folder on the machine that stands for one of the controller's.
+
+        It exists when this returns. On the controller's own machine it is the same.
+        """
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a file so that a reader sees all of it or nothing.
+
+        Raises:
+            TransportError: the machine refused.
+        """
+
+    def bring_back(self, place: str, folder: str) -> None:
+        """Copy every file of a workplace into its folder, whole or not at all.
+
+        Raises:
+            TransportError: a file did not arrive as it is there.
+        """
+
     def close(self) -> None:
         """Let the machine go; running processes are left alone."""

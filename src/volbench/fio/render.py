@@ -25,13 +25,14 @@ _NO_FILES = frozenset({"null", "cpuio", "net", "netsplice"})
 _SEEDS = ("randrepeat", "allrandrepeat", "randseed")
 
 
-def render(run: Run, *, measuring: bool = True) -> str:
+def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
     """Return the job file of a Run.
 
     Args:
         run: options are canonical already.
         measuring: add what volbench needs to report: logs, percentiles, seeds. Without, the file
             holds the profile's own options only, and ``thread``.
+        prerun: a command that each job waits for when it is set up; before the profile's own.
 
     Raises:
         InputError: a value can't stand in a job file.
@@ -42,10 +43,11 @@ def render(run: Run, *, measuring: bool = True) -> str:
         "# always threads: workers that are processes outlive a killed fio",
         "thread=1",
         *(_line(name, value) for name, value in run.options.items() if _shared(run, name)),
+        *(_held(run, prerun) if prerun else ()),
         *(_measuring(run) if measuring else ()),
     ]
     for section in run.sections:
-        lines += ["", f"[{_header(section.name)}]", *_section(run, section)]
+        lines += ["", f"[{_header(section.name)}]", *_section(run, section, prerun)]
     return "\n".join(lines) + "\n"
 
 
@@ -99,10 +101,20 @@ def _measuring(run: Run) -> Iterator[str]:
         yield f"randseed={run.seed or 1}"
 
 
-def _section(run: Run, section: Section) -> Iterator[str]:
+def _held(run: Run, prerun: str) -> Iterator[str]:
+    """Yield the line that lets every job wait for its start."""
+    yield "# added by volbench: all clients start at one instant"
+    own = run.options.get("exec_prerun")
+    # The later of two lines holds.
+    yield _line("exec_prerun", f"{prerun} && {own}" if own else prerun)
+
+
+def _section(run: Run, section: Section, prerun: str) -> Iterator[str]:
     exported = run.volume.kind is VolumeKind.NBD and not _is_without_files(run, section)
     for name, value in {**_inherited(run, section), **section.options}.items():
-        if name not in {"filename", "thread"} and not (exported and name == "ioengine"):
+        if name == "exec_prerun" and prerun:
+            yield _line(name, f"{prerun} && {value}")
+        elif name not in {"filename", "thread"} and not (exported and name == "ioengine"):
             yield _line(name, value)
     if "verify" in section.options and run.extent is not None:
         yield "# a warm-up that is stopped leaves no state behind"

@@ -145,3 +145,7 @@ class Campaign(Frozen):
     hosts: tuple[Host, ...] = ()
     policy: Policy = Policy.ALL
     quorum: int = 0
+
+    def ends_with(self, run: Run) -> bool:
+        """Tell whether a failure of a Run ends everything, as that of a preparation does."""
+        return run.phase is not Phase.MEASURED or self.on_error is OnError.STOP

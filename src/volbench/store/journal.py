@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from volbench.errors import ArchiveError
+from volbench.model.fleet import LOCAL
 from volbench.model.run import RunState
 
 
@@ -28,13 +29,17 @@ class History:
         states: Run id to its last state; Runs never started are absent.
         reasons: Run id to the reason of its last state.
         processes: Run id to what identifies the process it was last started as.
-        scratch: path to identity of files that volbench made and has not removed.
+        scratch: host and path to identity of files that volbench made and has not removed.
     """
 
     states: dict[str, RunState] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     processes: dict[str, dict[str, object]] = field(default_factory=dict)
-    scratch: dict[str, list[int]] = field(default_factory=dict)
+    scratch: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    def scratch_of(self, host: str) -> dict[str, list[int]]:
+        """Return path to identity of what was made on one host."""
+        return {path: identity for (at, path), identity in self.scratch.items() if at == host}
 
 
 class Journal:
@@ -125,9 +130,10 @@ def read_history(path: Path) -> History:
                 if isinstance(process := entry.get("process"), dict):
                     history.processes[run] = process
             case {"kind": "scratch", "path": str(name), "identity": list(identity)}:
-                history.scratch[name] = [int(number) for number in identity]
+                place = str(entry.get("host", LOCAL)), name
+                history.scratch[place] = [int(number) for number in identity]
             case {"kind": "scratch-removed", "path": str(name)}:
-                history.scratch.pop(name, None)
+                history.scratch.pop((str(entry.get("host", LOCAL)), name), None)
             case _:
                 pass  # an entry of a later volbench: it can't change what these mean
     return history

@@ -1,0 +1,25 @@
+# Hold a benchmark until its common start: sh gate.sh [PROGRAM ARGUMENT...]
+# Says "ready", waits for "go" with the start in this machine's clock, sleeps until then and notes
+# when it woke. fio runs it when everything is set up; another program is started by it.
+now() {
+    found=$(date +%s.%N)
+    case $found in *[!0-9.]* | *.) found=$(date +%s) ;; esac # a date without nanoseconds
+    echo "$found"
+}
+if mkdir waiting 2>/dev/null; then
+    now >ready.new && mv ready.new ready
+fi
+patience=$((GATE_PATIENCE_S * 5))
+while [ ! -s go ]; do
+    patience=$((patience - 1))
+    [ "$patience" -gt 0 ] || exit 1
+    sleep 0.2
+done
+read -r start <go
+[ "$start" = never ] && exit 1
+left=$(awk -v start="$start" -v now="$(now)" 'BEGIN { d = start - now; print (d > 0 ? d : 0) }')
+[ "$left" = 0 ] || sleep "$left"
+if mkdir started 2>/dev/null; then
+    now >woke.new && mv woke.new woke
+fi
+[ $# -eq 0 ] || exec "$@"

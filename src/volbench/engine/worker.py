@@ -1,0 +1,193 @@
+"""One client of a campaign: a machine and a plan in, one Run after another done and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from volbench.engine.coldprobe import probe_campaign
+from volbench.engine.gate import Gate
+from volbench.engine.ledger import Ledger
+from volbench.engine.machine import Machine
+from volbench.engine.orphans import end_orphan, identify
+from volbench.engine.preflight import guard_run
+from volbench.engine.probe import probe_volume
+from volbench.engine.scratch import Scratch
+from volbench.engine.single import RunEnd, Watcher, read_status, run_single
+from volbench.engine.stop import Stop
+from volbench.engine.warming import make_room, with_parallelism
+from volbench.engine.warmproof import Outcomes, progress_words
+from volbench.errors import ArchiveError, RefusedError, VolbenchError
+from volbench.execute.protocol import Process
+from volbench.fio.files import planned_files
+from volbench.model.event import RunEnded, RunStarted
+from volbench.model.profile import Phase
+from volbench.model.provenance import VolumeFacts
+from volbench.model.run import Campaign, Run, RunState
+from volbench.plan.estimate import deadline_s, expected_s
+from volbench.store.archive import fresh_run_folder, write_atomic
+from volbench.store.layout import Layout, RunFolder
+
+GRACE_S = 600.0
+"""Seconds a Run may be late. A provider's cache that is full can hang a volume for 8 minutes
+("Disk performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019)."""
+
+GateOf = Callable[[Run], Gate | None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to execute a campaign.
+
+    Attributes:
+        grace_s: seconds a Run may be late before it is ended.
+        keep_files: leave scratch files on the volumes.
+        retry_failed: when resuming, do failed Runs again too.
+    """
+
+    grace_s: float = GRACE_S
+    keep_files: bool = False
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What does the Runs of one client.
+
+    Attributes:
+        machine: where.
+        layout: the campaign folder.
+        campaign: the whole plan.
+        runs: those of this client, in order.
+        settings: how.
+        stop: the user's wish.
+        ledger: what is known of every Run.
+        scratch: files made on the machine.
+        outcomes: what finished Runs moved.
+    """
+
+    machine: Machine
+    layout: Layout
+    campaign: Campaign
+    runs: tuple[Run, ...]
+    settings: Settings
+    stop: Stop
+    ledger: Ledger
+    scratch: Scratch
+    outcomes: Outcomes
+
+    @property
+    def name(self) -> str:
+        """The client, for people."""
+        run = self.runs[0]
+        return f"{run.host} client {run.client}" if run.client else run.host
+
+    def recover(self) -> None:
+        """Settle what an earlier controller left: processes it started, Runs it did not note."""
+        for run in self.runs:
+            if self.ledger.state(run) is not RunState.RUNNING:
+                continue
+            if end_orphan(self.machine.executor, self.ledger.process(run)):
+                self.ledger.tell(f"{run.id}: ended the process that an earlier controller left")
+            status = read_status(self.layout.run(run.id))
+            state = RunState(str(status.get("state", RunState.INTERRUPTED)))
+            reason = str(status.get("reason", "the controller ended while it ran"))
+            self.ledger.note(run, state, reason=reason)
+            self.scratch.settle(planned_files(run))
+
+    def pending(self) -> tuple[Run, ...]:
+        """Return what is still to do, with preparations whose files are gone."""
+        done = {RunState.FINISHED} | (set() if self.settings.retry_failed else {RunState.FAILED})
+        pending = {run.id for run in self.runs if self.ledger.state(run) not in done}
+        roles = {run.volume.role for run in self.runs if run.id in pending}
+        for run in self.runs:
+            if run.phase is not Phase.MEASURED and run.volume.role in roles and self._gone(run):
+                pending.add(run.id)
+        return tuple(run for run in self.runs if run.id in pending)
+
+    def _gone(self, run: Run) -> bool:
+        return any(self.machine.executor.stat(path) is None for path in planned_files(run))
+
+    def probe(self) -> None:
+        """Tell cold from warm while nothing has touched the volumes yet."""
+        probe_campaign(
+            self.layout,
+            self.campaign,
+            fio=self.machine.fio,
+            executor=self.machine.executor,
+            listener=self.ledger.listener,
+            stop=self.stop,
+        )
+
+    def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> None:
+        """Run what is pending until the end, a stop, or a failure that ends the campaign."""
+        for run in pending:
+            if self.stop.requested:
+                return
+            gate = gate_of(run)
+            try:
+                end = self._run(run, gate)
+            finally:
+                if gate is not None:
+                    gate.leave()
+            if end.state is RunState.FAILED and self.campaign.ends_with(run):
+                return
+
+    def _run(self, run: Run, gate: Gate | None) -> RunEnd:
+        files = planned_files(run)
+        folder = fresh_run_folder(self.layout, run.id)
+        self.outcomes.forget(run)
+        self.ledger.listener(RunStarted(run, expected_s(run)))
+        try:
+            guard_run(
+                self.machine.executor,
+                run,
+                campaign=self.campaign,
+                campaign_dir=str(self.layout.root.resolve()),
+                ours=self.scratch.owns,
+            )
+            facts = probe_volume(self.machine.executor, run.volume)
+            write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
+            self.scratch.expect(files)
+            make_room(self.machine.executor, run)
+            run = with_parallelism(
+                self.outcomes, self.campaign, run, is_done=self.ledger.is_finished
+            )
+            end = self._execute(run, folder, facts, gate)
+        except (RefusedError, ArchiveError) as error:
+            # The next Run would meet the same: a changed volume, or no room for results.
+            self._end(run, RunEnd(RunState.FAILED, error.message))
+            raise
+        except VolbenchError as error:
+            end = RunEnd(RunState.FAILED, error.message)
+        self.scratch.settle(files)
+        self._end(run, end)
+        return end
+
+    def _execute(
+        self, run: Run, folder: RunFolder, facts: VolumeFacts, gate: Gate | None
+    ) -> RunEnd:
+        def note_start(process: Process) -> None:
+            identity = identify(self.machine.executor, process.pid)
+            self.ledger.started(run, identity)
+
+        major, minor = facts.major, facts.minor
+        device = None if major is None or minor is None else (major, minor)
+        devices = (facts.device, *facts.beneath) if facts.device else ()
+        waits_s = 0.0 if gate is None else gate.patience_s
+        return run_single(
+            self.machine,
+            run,
+            folder,
+            deadline_s=deadline_s(run, grace_s=self.settings.grace_s) + waits_s,
+            watcher=Watcher(self.ledger.listener, self.stop, device, devices, note_start),
+            gate=gate,
+        )
+
+    def _end(self, run: Run, end: RunEnd) -> None:
+        self.ledger.note(run, end.state, reason=end.reason)
+        self.ledger.listener(RunEnded(run, end.state, end.reason))
+        if run.extent is not None and (
+            words := progress_words(self.outcomes, self.campaign, run, states=self.ledger.states)
+        ):
+            self.ledger.tell(words)
