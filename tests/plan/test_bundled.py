@@ -21,6 +21,7 @@ def test_the_promised_profiles_are_there() -> None:
         "dd-bias",
         "multi-file",
         "warmup-curve",
+        "boot-storm",
     }
     assert promised <= set(profile_names())
 

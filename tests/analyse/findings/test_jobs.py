@@ -177,6 +177,18 @@ def test_sections_on_one_device(offset: str, count: int) -> None:
     assert len(found(a_view(run, summary=rows, series=[]), rule="overlapping-jobs")) == count
 
 
+@pytest.mark.parametrize(("waits_for", "count"), [({"wait_for": "boot"}, 0), ({}, 1)])
+def test_sections_that_wait_for_each_other_do_not_meet(
+    waits_for: dict[str, str], count: int
+) -> None:
+    """A phase that begins when the one before it has ended may use its blocks."""
+    boot = Section(name="boot", options={"rw": "randrw", "size": "80%"})
+    after = Section(name="after", options={"rw": "randrw", "size": "80%", **waits_for})
+    run = a_run(sections=(boot, after))
+    rows = [told(run, group="boot"), told(run, group="after")]
+    assert len(found(a_view(run, summary=rows, series=[]), rule="overlapping-jobs")) == count
+
+
 def test_a_time_based_job_that_ended_before_its_time() -> None:
     """Half of the runtime is another test."""
     run = a_run()

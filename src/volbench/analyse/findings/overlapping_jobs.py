@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -32,7 +32,9 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         if asked.clones > 1 and _shares_files(asked) and _clones_overlap(asked, _size(view)):
             yield _clones(view, asked)
     for one, other in combinations(sections, 2):
-        if (one.writes or other.writes) and _meet(one, other, _size(view)):
+        if _in_turn(one, other, sections) or not (one.writes or other.writes):
+            continue
+        if _meet(one, other, _size(view)):
             yield RULE.finding(
                 view,
                 f"Sections {one.section} and {other.section} work on the same blocks at the same"
@@ -40,6 +42,17 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
                 {"sections": f"{one.section}, {other.section}"},
                 severity=_severity(one, other),
             )
+
+
+def _in_turn(one: Asked, other: Asked, sections: Sequence[Asked]) -> bool:
+    """Tell whether the later section begins when the earlier one has ended (fio: wait_for)."""
+    by_name = {asked.section: asked for asked in sections}
+    seen: set[str] = set()
+    before: Asked | None = other
+    while before is not None and before.section not in seen:
+        seen.add(before.section)
+        before = by_name.get(before.options.get("wait_for", ""))
+    return one.section in seen
 
 
 def _clones(view: RunView, asked: Asked) -> Finding:
