@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "resume": "Go on with a campaign that was interrupted.",
     "probe": "Show what this machine and its volumes are.",
     "profile": "List, show, check, render and import profiles.",
+    "inventory": "Show and check lists of hosts.",
     "show": "Show the results of a campaign as a table.",
     "check": "Tell what puts the numbers of campaigns in doubt.",
     "export": "Write a frame of a campaign as csv, json, parquet or xlsx.",

@@ -50,6 +50,28 @@ GRACE = click.option(
     help="How late a Run may be before it is ended: a full cache can hang a volume for minutes.",
 )
 
+INVENTORY = click.option(
+    "--inventory",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="List of hosts: volbench's YAML, an Ansible inventory, or terraform output -json.",
+)
+
+LIMIT = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="GROUP|HOST",
+    help="Only these hosts of the inventory: a group, a host, a range or a pattern such as vm*.",
+)
+
+MAPPING = click.option(
+    "--mapping",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Says which of Terraform's outputs tells the hosts.",
+)
+
 _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 

@@ -1,0 +1,179 @@
+"""One written value in, a value of a `Host` out: addresses, users, targets, labels, leave."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+
+from volbench.errors import InputError
+from volbench.model.fleet import LOCAL
+
+BY_ID = "/dev/disk/by-id/"
+NBD_SCHEMES = ("nbd://", "nbds://", "nbd+unix://", "nbds+unix://")
+
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,63}\$?")
+_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_WORKDIR = re.compile(r"(/[A-Za-z0-9._@+-]+)+")
+_HOP = re.compile(
+    r"(?:(?P<user>[^@]+)@)?(?P<host>\[[^\]]+\]|[^:\[\]]+|[^\[\]]*:[^\[\]]*:[^\[\]]*)(?::(?P<port>[0-9]+))?"
+)
+_ANSWERS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+
+def address(text: str) -> str:
+    """Return a name or an IP address to connect to; "" for the controller's own machine."""
+    if text == LOCAL:
+        return ""
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if "@" in text:
+        raise InputError(f"{text!r} names a user too", hint="write user: apart")
+    if ":" in bare or re.fullmatch(r"[0-9.]+", bare):
+        return _ip(bare)
+    if not _HOST_NAME.fullmatch(bare) or bare != text:
+        raise InputError(f"{text!r} is no name or IP address", hint="write it like 10.0.0.4")
+    return text
+
+
+def _ip(text: str) -> str:
+    try:
+        ip_address(text)
+    except ValueError:
+        host, colon, port = text.partition(":")
+        if colon and port.isdecimal():
+            raise InputError(
+                f"{text!r} names a port too", hint=f"write address: {host} and port: {port}"
+            ) from None
+        raise InputError(f"{text!r} is no IP address", hint="write it like 10.0.0.4") from None
+    return text
+
+
+def port(text: str) -> int:
+    """Return a TCP port."""
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
+        raise InputError(f"{text!r} is no port", hint="ports go from 1 to 65535; sshd's is 22")
+    return int(text)
+
+
+def user(text: str) -> str:
+    """Return a user's name."""
+    if not _USER.fullmatch(text):
+        raise InputError(f"{text!r} is no user's name", hint="write it like root")
+    return text
+
+
+def key(text: str) -> str:
+    """Return the path of a private key, never the key itself."""
+    if "PRIVATE KEY" in text:
+        raise InputError(
+            "this is a key, not the path of one",
+            hint="keep it in a file only you can read, and write the path of that file",
+        )
+    return _printable(text)
+
+
+def hop(text: str) -> tuple[str | None, str, int | None]:
+    """Return user, host and port of one hop such as ``user@host:port``."""
+    match = _HOP.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text!r} is no hop", hint="write a host's name, or user@host:port")
+    host = match["host"].strip("[]")
+    if not address(host):
+        raise InputError("the controller's own machine is no hop", hint="leave jump out")
+    return (
+        None if match["user"] is None else user(match["user"]),
+        host,
+        None if match["port"] is None else port(match["port"]),
+    )
+
+
+def hop_text(user_name: str | None, host: str, port_number: int | None) -> str:
+    """Return a hop as one text; an IPv6 address stands between brackets where a port follows."""
+    before = "" if user_name is None else f"{user_name}@"
+    if port_number is None:
+        return before + host
+    return f"{before}[{host}]:{port_number}" if ":" in host else f"{before}{host}:{port_number}"
+
+
+def yes_or_no(text: str) -> bool:
+    """Return what was answered."""
+    if text.lower() not in _ANSWERS:
+        raise InputError(f"{text!r} is neither yes nor no")
+    return _ANSWERS[text.lower()]
+
+
+def role(text: str) -> str:
+    """Return the name of a role, as profiles have them."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", text) or text.startswith("global"):
+        raise InputError(
+            f"{text!r} can't be the name of a role", hint="use letters, digits, - and _"
+        )
+    return text
+
+
+def target(text: str) -> str:
+    """Return a device, a file, a directory or an NBD uri."""
+    if text.startswith(NBD_SCHEMES):
+        return _printable(text)
+    if not text.startswith("/"):
+        raise InputError(
+            f"{text!r} is no absolute path", hint="write it like /dev/vdb, /data or nbd://host/name"
+        )
+    return _printable(text)
+
+
+def label_name(text: str) -> str:
+    """Return the name of a label; it becomes a part of a column's name."""
+    if not _LABEL.fullmatch(text):
+        raise InputError(
+            f"{text!r} can't be the name of a label",
+            hint="use letters, digits, _ and -, beginning with a letter",
+        )
+    return text
+
+
+def label(text: str) -> str:
+    """Return what a label says: one short line."""
+    if len(text) > 200:
+        raise InputError("a label has at most 200 characters", hint="shorten it")
+    return _printable(text)
+
+
+def leave(text: str) -> str:
+    """Return a device that may be overwritten, by a name that stays with it."""
+    if text.startswith("serial:"):
+        if not text.removeprefix("serial:").strip():
+            raise InputError(
+                f"{text!r} tells no serial number", hint="lsblk -o NAME,SERIAL shows it"
+            )
+        return _printable(text)
+    name = text.removeprefix(BY_ID)
+    if name == text:
+        moving = text.startswith("/dev/")
+        reason = "names a disk by its place, and another disk can take that at the next boot"
+        raise InputError(
+            f"{text!r} {reason}" if moving else f"{text!r} names no disk for good",
+            hint=f"write serial:TEXT or {BY_ID}NAME; ls -l {BY_ID} shows them",
+        )
+    if "/" in name or name in {"", ".", ".."}:
+        raise InputError(f"{text!r} is no name in {BY_ID}", hint=f"ls {BY_ID} shows them")
+    return _printable(text)
+
+
+def workdir(text: str) -> str:
+    """Return a folder on the host whose name needs no care anywhere."""
+    if not _WORKDIR.fullmatch(text) or any(part in {".", ".."} for part in text.split("/")):
+        raise InputError(
+            f"{text!r} can't be a workdir",
+            hint="write an absolute path of letters, digits and . _ @ + -, such as /srv/volbench",
+        )
+    return text
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable() or text != text.strip():
+        raise InputError(f"{text!r} holds a blank at an end, or a control character")
+    return text

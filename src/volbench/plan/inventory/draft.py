@@ -1,0 +1,120 @@
+"""What every kind of inventory is read into before hosts are made of it: drafts with places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from volbench.errors import InputError
+from volbench.plan.document import Entry, Node
+from volbench.plan.fields import FieldReader
+from volbench.plan.inventory.names import MOST_HOSTS, NAME, Expansion, Style, expand
+
+ALL = "all"
+"""The group every host is in; it is never listed."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A host as it was written.
+
+    Attributes:
+        name: without ranges.
+        place: where its name stands.
+        own: what was said of this host, by the names of our own inventories.
+        inherited: what was said of many; its own goes before.
+    """
+
+    name: str
+    place: Node
+    own: Mapping[str, Node]
+    inherited: Mapping[str, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GroupDraft:
+    """A group as it was written.
+
+    Attributes:
+        name: unique.
+        place: where its name stands.
+        hosts: names of hosts, with their places.
+        children: names of groups, with their places.
+    """
+
+    name: str
+    place: Node
+    hosts: Mapping[str, Node] = field(default_factory=dict)
+    children: Mapping[str, Node] = field(default_factory=dict)
+
+
+@dataclass
+class Sheet:
+    """Everything that one inventory says.
+
+    Attributes:
+        drafts: name to host, in the order of the file.
+        groups: name to group, in the order of the file.
+    """
+
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    groups: dict[str, GroupDraft] = field(default_factory=dict)
+
+    def add(self, reader: HostReader, draft: Draft) -> None:
+        """Take a host in, noting a problem for a name that is no name or was there before."""
+        if not reader.is_name(draft.place, draft.name, "a host"):
+            return
+        if draft.name == ALL:
+            reader.complain(
+                draft.place, "all is the group of all hosts", hint="give this host another name"
+            )
+        elif draft.name in self.drafts:
+            line = self.drafts[draft.name].place.line
+            reader.complain(
+                draft.place,
+                f"a host called {draft.name} stands in line {line} already",
+                hint="keep one of them, or rename one",
+            )
+        elif len(self.drafts) == MOST_HOSTS:
+            reader.complain(draft.place, f"an inventory has at most {MOST_HOSTS} hosts")
+        self.drafts.setdefault(draft.name, draft)
+
+
+@dataclass
+class HostReader(FieldReader):
+    """Everything needed to read one inventory.
+
+    Attributes:
+        notes: what was left aside, for the user to know.
+    """
+
+    notes: list[str] = field(default_factory=list)
+
+    def is_name(self, node: Node, name: str, what: str) -> bool:
+        """Check the name of a host or a group."""
+        if NAME.fullmatch(name):
+            return True
+        self.complain(
+            node,
+            f"{name!r} can't be the name of {what}",
+            hint="use letters, digits, ., _ and -, beginning with a letter, a digit or _",
+        )
+        return False
+
+    def expanded(self, node: Node, text: str, style: Style = Style.OWN) -> Expansion:
+        """Return what a name with ranges stands for; nothing, with a problem noted."""
+        try:
+            return expand(text, style)
+        except InputError as error:
+            self.complain(node, error.message, hint=error.hint)
+            return Expansion(())
+
+
+def at(entry: Entry) -> Node:
+    """Return the place of a key, as a node."""
+    return Node(entry.line, entry.column, entry.value.key)
+
+
+def with_text(node: Node, text: str) -> Node:
+    """Return a node that says something else at the same place."""
+    return replace(node, raw=text)
