@@ -23,6 +23,7 @@ from volbench.engine.ingest import Rows, ingest
 from volbench.engine.single import read_facts
 from volbench.errors import ArchiveError, InputError, OutputError
 from volbench.model.columns import DERIVED, FRAMES
+from volbench.model.fleet import label_names
 from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Campaign, RunState
 from volbench.store.archive import Archive, Provenance, read_campaign, write_atomic
@@ -33,7 +34,7 @@ from volbench.store.tables import frame_of, read_table, table_of, write_table
 if TYPE_CHECKING:
     from volbench.analyse.context import Context
 
-TABLES_VERSION = "4"
+TABLES_VERSION = "5"
 """Raised whenever rows are made differently, so that older tables are rebuilt."""
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -200,7 +201,10 @@ def _load_frames(layout: Layout, campaign: Campaign, history: History) -> dict[s
     if stamp_file.exists() and stamp_file.read_text(encoding="utf-8") == stamp:
         return {name: frame_of(read_table(layout.tables / f"{name}.parquet")) for name in _READ}
     rows: Rows = ingest(layout, campaign, history)
-    tables = {name: table_of(name, getattr(rows, name)) for name in _READ}
+    labels = {"summary": label_names(campaign.hosts)}
+    tables = {
+        name: table_of(name, getattr(rows, name), labels=labels.get(name, ())) for name in _READ
+    }
     if os.access(layout.root, os.W_OK):
         # Tables only save time: on a full disk the frames are complete without them.
         with suppress(ArchiveError):

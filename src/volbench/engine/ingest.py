@@ -13,7 +13,7 @@ from volbench.engine.single import read_facts, read_run_output, read_status
 from volbench.errors import ArchiveError, OutputError
 from volbench.fio.histogram import bin_edges_ns
 from volbench.fio.merge import merge_clones
-from volbench.model.columns import DAMAGED, PERCENTILES
+from volbench.model.columns import DAMAGED, LABEL_PREFIX, PERCENTILES
 from volbench.model.profile import Tool
 from volbench.model.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 from volbench.model.run import Campaign, Run, RunState, Section
@@ -204,7 +204,15 @@ def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
         "limit_iops": run.limits.iops,
         "limit_bw_bytes_per_s": run.limits.bandwidth_bytes_per_s,
         "note": run.note or None,
+        "client": run.client or None,
+        **_labels(campaign, run.host),
     }
+
+
+def _labels(campaign: Campaign, name: str) -> Row:
+    """Return the labels of a host by their columns."""
+    labels = next((host.labels for host in campaign.hosts if host.name == name), {})
+    return {f"{LABEL_PREFIX}{label}": told for label, told in labels.items()}
 
 
 def _is_direct(options: Mapping[str, str]) -> bool:

@@ -130,7 +130,18 @@ SUMMARY: tuple[Column, ...] = (
     _whole(
         "bad_log_rows", "", "Lines of fio's logs that the series leaves out; missing without logs."
     ),
+    _whole("client", "", "Which of several clients on its host it was, from 1; missing for one."),
 )
+
+LABEL_PREFIX = "label_"
+"""Beginning of the columns that hold labels of hosts."""
+
+
+def label_column(name: str) -> Column:
+    """Return the column of a label; the summary has one for each label of the campaign's hosts."""
+    meaning = f"Label `{name}` of the host, as the inventory told it; missing where it has none."
+    return _text(f"{LABEL_PREFIX}{name}", meaning)
+
 
 SERIES: tuple[Column, ...] = (
     *_IDENTITY,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from pydantic import Field
@@ -60,6 +61,11 @@ class Host(Frozen):
     def is_local(self) -> bool:
         """Tell whether it is the controller's own machine."""
         return not self.address
+
+
+def label_names(hosts: Iterable[Host]) -> tuple[str, ...]:
+    """Return the name of every label that a host has, in the order they are met."""
+    return tuple(dict.fromkeys(name for host in hosts for name in host.labels))
 
 
 class Inventory(Frozen):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from volbench.errors import InputError
-from volbench.model.columns import FRAMES, Column
+from volbench.model.columns import FRAMES, LABEL_PREFIX, Column, label_column
 from volbench.present.cells import records
 
 if TYPE_CHECKING:
@@ -130,12 +130,9 @@ def _render_json(frame: pd.DataFrame) -> bytes:
 def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
     """Return Parquet whose fields carry unit and meaning in their metadata."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    known = _known(frame_name)
     fields = [
-        field.with_metadata({"unit": known[field.name].unit, "meaning": known[field.name].meaning})
-        if field.name in known
-        else field
-        for field in table.schema
+        field.with_metadata({"unit": column.unit, "meaning": column.meaning})
+        for field, column in zip(table.schema, _columns(frame, frame_name=frame_name), strict=True)
     ]
     stream = io.BytesIO()
     pq.write_table(table.cast(pa.schema(fields, metadata=table.schema.metadata)), stream)
@@ -221,10 +218,17 @@ def _known(frame_name: str) -> dict[str, Column]:
     return {column.name: column for column in FRAMES.get(frame_name, ())}
 
 
+def _described(name: str) -> Column:
+    """Return the description of a column that the contract does not list."""
+    if name.startswith(LABEL_PREFIX):
+        return label_column(name.removeprefix(LABEL_PREFIX))
+    return Column(name, "string", "", "")
+
+
 def _columns(frame: pd.DataFrame, *, frame_name: str) -> list[Column]:
     """Return the description of each column, an empty one for labels."""
     known = _known(frame_name)
-    return [known.get(name, Column(name, "string", "", "")) for name in map(str, frame.columns)]
+    return [known.get(name, _described(name)) for name in map(str, frame.columns)]
 
 
 def _write_file(file: Path, content: bytes) -> None:

@@ -17,6 +17,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from volbench.model.columns import LABEL_PREFIX
 from volbench.model.profile import Phase, Profile
 from volbench.model.run import Campaign, Run, RunState
 from volbench.present.cells import (
@@ -86,7 +87,9 @@ def summary_table(
     """
     rows, states, doubts = records(summary), dict(states or {}), dict(doubts or {})
     extra = _distinguishing(rows)
-    table = _table(*extra, "job", "rw", "bs", "depth", "direct")
+    table = _table(
+        *(name.removeprefix(LABEL_PREFIX) for name in extra), "job", "rw", "bs", "depth", "direct"
+    )
     for column in table.columns[len(extra) + 1 :]:
         column.no_wrap = True
     for column in table.columns[-3:-1]:
@@ -250,7 +253,8 @@ def _add(table: Table, *cells: str | Text) -> None:
 
 def _distinguishing(rows: Sequence[Row]) -> list[str]:
     """Return the identity columns that tell rows apart beyond the job."""
-    columns = ("host", "profile", "role", "repeat")
+    labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
+    columns = ("host", *labels, "client", "profile", "role", "repeat")
     return [name for name in columns if len({str(row.get(name)) for row in rows}) > 1]
 
 

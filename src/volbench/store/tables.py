@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError
-from volbench.model.columns import FRAMES, Column
+from volbench.model.columns import FRAMES, Column, label_column
 
 Rows = Sequence[Mapping[str, object]]
 
@@ -33,13 +33,18 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
     )
 
 
-def table_of(frame_name: str, rows: Rows) -> pa.Table:
+def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.Table:
     """Return rows as an Arrow table in the order and types of the contract.
+
+    Args:
+        frame_name: such as ``summary``.
+        rows: column to value; a column that is left out is missing.
+        labels: names of labels, whose columns follow those of the contract.
 
     Raises:
         ArchiveError: a row has a column the contract does not know.
     """
-    columns = FRAMES[frame_name]
+    columns = (*FRAMES[frame_name], *map(label_column, labels))
     known = {column.name for column in columns}
     unknown = {name for row in rows for name in row} - known
     if unknown:

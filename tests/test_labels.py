@@ -1,0 +1,134 @@
+"""Labels of hosts reach the summary, the terminal and every exported file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import volbench
+from volbench.cli.main import cli
+from volbench.model.columns import SUMMARY
+from volbench.model.fleet import Host
+from volbench.model.run import Campaign, Run, RunState, Section
+from volbench.model.target import Volume, VolumeKind
+from volbench.store.archive import Archive, Provenance, create_campaign
+from volbench.store.journal import Journal
+from volbench.store.layout import Layout
+
+CASES = Path(__file__).parent / "cases"
+HOSTS = (
+    Host(name="vm1", labels={"provider": "azure", "volume_type": "P15"}),
+    Host(name="vm2", labels={"provider": "azure", "zone": "1"}),
+    Host(name="vm3"),
+)
+LABELS = ["label_provider", "label_volume_type", "label_zone"]
+
+
+def make(root: Path, hosts: tuple[Host, ...], *, finished: bool = True) -> Layout:
+    """Return a campaign with a Run on each host, two clients on the first."""
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+    places = [(hosts[0].name, 1), (hosts[0].name, 2), *((host.name, 0) for host in hosts[1:])]
+    runs = tuple(
+        Run(
+            id=f"{number:03}-mix-r1",
+            profile="p",
+            job="mix",
+            volume=volume,
+            host=name,
+            client=client,
+            sample_s=0,
+            sections=(Section(name="mix", options={"rw": "randrw"}),),
+        )
+        for number, (name, client) in enumerate(places, start=1)
+    )
+    campaign = Campaign(
+        name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=1, hosts=hosts
+    )
+    provenance = Provenance(volbench_version="0", python_version="3")
+    layout = create_campaign(root / "c", Archive(campaign=campaign, provenance=provenance))
+    output = (CASES / "fio-3.33/randrw-jsonplus/stdout").read_bytes()
+    with Journal(layout.journal) as journal:
+        for run in runs if finished else ():
+            folder = layout.run(run.id)
+            folder.path.mkdir()
+            folder.fio_output.write_bytes(output)
+            folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
+            journal.write("run", run=run.id, state=RunState.FINISHED, reason="")
+    return layout
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """Return a campaign on three hosts with different labels."""
+    return make(tmp_path, HOSTS)
+
+
+def test_the_summary_has_a_column_for_each_label(layout: Layout) -> None:
+    """Labels follow the contract's columns; a host without one has a gap there."""
+    frame = volbench.open_campaign(layout.root).summary()
+    assert list(frame.columns) == [*(column.name for column in SUMMARY), *LABELS]
+    reads = frame[frame["direction"] == "read"].set_index("run")
+    assert reads["label_provider"].tolist()[:3] == ["azure"] * 3
+    assert reads.loc["001-mix-r1", "label_volume_type"] == "P15"
+    assert reads.loc["003-mix-r1", ["label_volume_type"]].isna().all()
+    assert reads.loc["004-mix-r1", LABELS].isna().all()
+
+
+def test_clients_are_numbered_where_there_are_several(layout: Layout) -> None:
+    """A host with one process has no number, never a zero."""
+    frame = volbench.open_campaign(layout.root).summary()
+    reads = frame[frame["direction"] == "read"]
+    assert reads["client"].tolist()[:2] == [1, 2]
+    assert reads["client"].isna().tolist() == [False, False, True, True]
+
+
+def test_labels_survive_the_kept_tables(layout: Layout) -> None:
+    """The summary that is read back from Parquet is the one that was made."""
+    first = volbench.open_campaign(layout.root).summary()
+    assert (layout.tables / "summary.parquet").exists()
+    assert volbench.open_campaign(layout.root).summary().equals(first)
+
+
+def test_a_campaign_without_results_has_its_label_columns(tmp_path: Path) -> None:
+    """A program can rely on the columns before the first Run has ended."""
+    frame = volbench.open_campaign(make(tmp_path, HOSTS, finished=False).root).summary()
+    assert list(frame.columns)[-3:] == LABELS
+    assert frame.empty
+
+
+def test_other_frames_have_no_labels(layout: Layout) -> None:
+    """They are joined to the summary by their Run."""
+    frame = volbench.open_campaign(layout.root).percentiles()
+    assert len(frame) > 0
+    assert not [name for name in frame.columns if name.startswith("label_")]
+
+
+def test_show_has_a_column_for_labels_that_differ(tmp_path: Path) -> None:
+    """What every host has in common tells no rows apart."""
+    alike = tuple(host.model_copy(update={"labels": dict(host.labels)}) for host in HOSTS[:2])
+    told = CliRunner().invoke(
+        cli, ["show", str(make(tmp_path, alike).root)], env={"COLUMNS": "200"}
+    )
+    heading = next(line for line in told.output.splitlines() if "IOPS" in line).split()
+    assert heading[:5] == ["host", "volume_type", "zone", "client", "job"]
+    assert "P15" in told.output
+    assert "azure" not in told.output
+
+
+def test_export_carries_labels(layout: Layout, tmp_path: Path) -> None:
+    """CSV has the columns, Parquet says what they mean as well."""
+    told = CliRunner().invoke(cli, ["export", str(layout.root)])
+    rows = list(csv.DictReader(io.StringIO(told.output)))
+    assert rows[0]["label_volume_type"] == "P15"
+    assert rows[-1]["label_volume_type"] == ""
+    file = tmp_path / "summary.parquet"
+    arguments = ["export", str(layout.root), "--format", "parquet", "--into", str(file)]
+    CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    field = pq.read_schema(file).field("label_zone")
+    assert b"zone" in field.metadata[b"meaning"]
