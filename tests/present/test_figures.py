@@ -20,6 +20,7 @@ from tests.present.frames_for_figures import (
     samples,
     sweep,
 )
+from tests.present.storm_frames import both, storm
 from volbench.errors import InputError, VolbenchError
 from volbench.present.figures import KINDS, applicable, describe, draw_chart
 from volbench.present.figures.save import FORMATS, save, svg_text
@@ -33,12 +34,13 @@ CLIMB = [10.0, 50.0, 80.0, 0.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]
 def _everything() -> Frames:
     """Return frames that have something for every kind."""
     rows = sweep(depths=(1, 4), blocks=(4096, 65536))
-    return frames(
+    alone = frames(
         [row | {"limit_iops": 300.0} for row in rows],
         series=[point for row in rows for point in intervals(row, CLIMB)],
         histogram=[told for row in rows for told in bins(row, {0.001: 90, 0.01: 10})],
         device=[told for row in rows for told in samples(row, CLIMB, ended_s=9)],
     )
+    return both(alone, storm(clients=2, stagger_s=5, campaign="trial"))
 
 
 def texts_outside(figure: Figure) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
+import pandas as pd
 
-from volbench.api import open_campaign
-from volbench.cli.options import CAMPAIGN
+from volbench.api import CampaignData, open_campaign
 from volbench.cli.outputs import binary_output
 from volbench.model.columns import FRAMES
 from volbench.present.figures import KINDS, applicable, draw_chart, warmup_chart
@@ -17,7 +18,13 @@ from volbench.units import parse_price, parse_size
 
 @click.command("plot")
 @click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
-@CAMPAIGN
+@click.argument(
+    "campaigns",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR...",
+)
 @click.option(
     "--format",
     "image",
@@ -47,7 +54,7 @@ from volbench.units import parse_price, parse_size
 )
 def command(
     kind: str,
-    campaign: Path,
+    campaigns: tuple[Path, ...],
     image: str,
     into: str | None,
     title: str | None,
@@ -56,17 +63,44 @@ def command(
 ) -> None:
     """Draw the chart KIND of the campaign in DIR; `all` draws every chart that applies.
 
-    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series, device, warmup.
+    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series, device, warmup, storm.
+    Only storm takes several campaigns; they stand side by side.
     """
     amount, currency = parse_price(price)
     warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
-    opened = open_campaign(campaign)
-    wanted = FRAMES if kind == "all" else KINDS[kind].frame_names
-    frames = {name: opened.frame(name) for name in wanted}
+    if len(campaigns) > 1 and kind not in _SIDE_BY_SIDE:
+        raise click.UsageError(f"{kind} draws one campaign; only storm takes several")
+    opened = [open_campaign(path) for path in campaigns]
+    frames = _joined(opened, FRAMES if kind == "all" else KINDS[kind].frame_names)
     if into is None:
-        opened.report_folder.mkdir(exist_ok=True)
-        into = str(opened.report_folder)
+        opened[0].report_folder.mkdir(exist_ok=True)
+        into = str(opened[0].report_folder)
     for name in applicable(frames) if kind == "all" else (kind,):
         figure = draw_chart(warmup if name == "warmup" else name, frames, title=title)
         with binary_output(into, default_name=f"{name}.{image}") as sink:
             save(figure, sink, format=image)
+
+
+_SIDE_BY_SIDE = ("storm",)
+"""Charts of several campaigns."""
+
+
+def _joined(opened: Sequence[CampaignData], names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """Return the frames of campaigns as one; those of one name are numbered apart."""
+    if len(opened) == 1:
+        return {name: opened[0].frame(name) for name in names}
+    called = [data.campaign.name for data in opened]
+    apart = [
+        f"{name} ({place})" if called.count(name) > 1 else name
+        for place, name in enumerate(called, start=1)
+    ]
+    return {
+        name: pd.concat(
+            [
+                data.frame(name).assign(campaign=own)
+                for data, own in zip(opened, apart, strict=True)
+            ],
+            ignore_index=True,
+        )
+        for name in names
+    }

@@ -18,6 +18,7 @@ from volbench.present.figures.distribution import DISTRIBUTION
 from volbench.present.figures.heatmap import HEATMAP
 from volbench.present.figures.latency import LATENCY
 from volbench.present.figures.series import SERIES
+from volbench.present.figures.storm import STORM
 from volbench.present.figures.sweep import SWEEP
 from volbench.present.figures.warmup import WARMUP, warmup_chart
 from volbench.present.style import styled
@@ -37,6 +38,7 @@ KINDS: Mapping[str, Chart] = MappingProxyType(
             SERIES,
             DEVICE,
             WARMUP,
+            STORM,
         )
     }
 )
