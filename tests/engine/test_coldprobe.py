@@ -17,9 +17,9 @@ from volbench.analyse.coldprobe import ColdProbe
 from volbench.engine.campaign import Surroundings, run_campaign
 from volbench.engine.coldprobe import Probed, probe_cold, read_probe
 from volbench.engine.coldreads import read_offset_log, spread_bytes
-from volbench.engine.machine import Machine
 from volbench.engine.prepare import Prepared, Request, prepare
 from volbench.engine.probe import find_volume, require_fio
+from volbench.engine.station import this_machine
 from volbench.engine.stop import Stop
 from volbench.engine.worker import Settings
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
@@ -256,7 +256,7 @@ class Case:
 
     def run(self, *, stop: Stop | None = None) -> None:
         """Run what is left of it."""
-        machine = Machine(LocalExecutor(), self.prepared.fio)
+        machine = self.prepared.machines[0]
         around = Surroundings({"local": machine}, self.events.append, stop or Stop())
         settings = Settings()
         run_campaign(self.layout, self.prepared.campaign, settings=settings, around=around)
@@ -275,7 +275,7 @@ def a_campaign(target: str | Path, tmp_path: Path) -> Case:
         into=tmp_path / "out",
         allow_destroy=(str(target),),
     )
-    prepared = prepare(LocalExecutor(), request)
+    prepared = prepare([this_machine()], request)
     return Case(prepared, create_campaign(tmp_path / "out", prepared.archive))
 
 
@@ -330,7 +330,7 @@ def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path)
         targets={"data": str(folder)},
         into=tmp_path / "out",
     )
-    prepared = prepare(LocalExecutor(), request)
+    prepared = prepare([this_machine()], request)
     case = Case(prepared, create_campaign(tmp_path / "out", prepared.archive))
     case.run()
     kept = read_probe(case.layout.probe("data"))

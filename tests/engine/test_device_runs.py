@@ -27,6 +27,7 @@ from volbench.engine.single import (
     run_single,
 )
 from volbench.engine.stop import Stop
+from volbench.engine.workplace import Workplace
 from volbench.execute.local import LocalExecutor
 from volbench.model.event import Event, Notice, RunProgress
 from volbench.model.profile import Tool
@@ -87,7 +88,9 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
     devices = (facts.device, *facts.beneath) if facts.device else ()
     watcher = Watcher(listener, stop or Stop(), devices=devices)
     fio = shutil.which("fio") or ""
-    end = run_single(Machine(executor, fio), run, kept, deadline_s=60, watcher=watcher)
+    end = run_single(
+        Machine(executor, fio), run, Workplace(executor, kept), deadline_s=60, watcher=watcher
+    )
     output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
     started = str(read_status(kept)["started_utc"])
     samples = read_samples(kept)

@@ -15,6 +15,7 @@ from volbench.engine.machine import Machine
 from volbench.engine.series import SectionSeries, read_section_series
 from volbench.engine.single import Watcher, read_run_output, run_single
 from volbench.engine.stop import Stop
+from volbench.engine.workplace import Workplace
 from volbench.errors import ArchiveError, OutputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.output import parse_output
@@ -41,7 +42,13 @@ def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
     assert fio is not None
     folder.path.mkdir()
     watcher = Watcher(listener=lambda _event: None, stop=Stop())
-    end = run_single(Machine(LocalExecutor(), fio), run, folder, deadline_s=60, watcher=watcher)
+    end = run_single(
+        Machine(LocalExecutor(), fio),
+        run,
+        Workplace(LocalExecutor(), folder),
+        deadline_s=60,
+        watcher=watcher,
+    )
     assert end.state is RunState.FINISHED, end.reason
     return list(read_section_series(run, folder, read_run_output(run, folder)))
 

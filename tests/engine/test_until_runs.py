@@ -12,6 +12,7 @@ from volbench.engine.machine import Machine
 from volbench.engine.probe import find_volume
 from volbench.engine.single import RunEnd, Watcher, read_run_output, read_status, run_single
 from volbench.engine.stop import Stop
+from volbench.engine.workplace import Workplace
 from volbench.execute.local import LocalExecutor
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
@@ -87,7 +88,7 @@ def run_until(
         end = run_single(
             Machine(executor, shutil.which("fio") or ""),
             run,
-            folder,
+            Workplace(executor, folder),
             deadline_s=runtime_s + 60,
             watcher=Watcher(listen, stop),
         )

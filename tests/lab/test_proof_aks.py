@@ -31,7 +31,7 @@ def little_memory(device: str) -> None:
     """Let the kernel keep few dirty pages of one device, as a machine with little memory does."""
     bdi = Path("/sys/block", Path(device).name, "bdi")
     (bdi / "strict_limit").write_text("1")
-    (bdi / "max_ratio").write_text("4")
+    (bdi / "max_ratio").write_text("8")
 
 
 @pytest.fixture(name="disk")
@@ -69,7 +69,7 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
         f"os={scratch}",
     ]
     command += [part for setting in settings for part in ("--set", setting)]
-    command += ["--set", "test1.size=64m", "--into", str(folder)]
+    command += ["--set", "test1.size=64m", "--set", "device_sample=500ms", "--into", str(folder)]
     call(*command)
     campaign = volbench.open_campaign(folder)
     summary = campaign.summary().set_index("job")

@@ -10,12 +10,12 @@ from volbench.engine.guard import describe_device
 from volbench.engine.prepare import Prepared
 from volbench.engine.probe import probe_volume
 from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor
 from volbench.fio.files import writes
+from volbench.model.fleet import LOCAL
 from volbench.model.target import Volume, VolumeKind
 
 
-def confirm_destruction(executor: Executor, prepared: Prepared) -> None:
+def confirm_destruction(prepared: Prepared) -> None:
     """Ask for each device that a Run may write; scripts have said so with --allow-destroy.
 
     Raises:
@@ -23,22 +23,24 @@ def confirm_destruction(executor: Executor, prepared: Prepared) -> None:
     """
     if not sys.stdin.isatty():
         return
-    for volume in _written_devices(prepared):
-        click.echo(describe_device(probe_volume(executor, volume)), err=True)
+    executors = {machine.host: machine.executor for machine in prepared.machines}
+    for (host, target), volume in _written_devices(prepared).items():
+        name = target if host == LOCAL else f"{host}:{target}"
+        click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
         typed = click.prompt(
-            f"All of it will be overwritten. Type {volume.target} to go on", err=True, default=""
+            f"All of it will be overwritten. Type {name} to go on", err=True, default=""
         )
-        if typed.strip() != volume.target:
+        if typed.strip() != name:
             raise RefusedError(
-                f"{volume.target} was not confirmed; nothing was done",
-                hint=f"type exactly {volume.target} when asked",
+                f"{name} was not confirmed; nothing was done",
+                hint=f"type exactly {name} when asked",
             )
 
 
-def _written_devices(prepared: Prepared) -> list[Volume]:
-    found = {
-        run.volume.target: run.volume
+def _written_devices(prepared: Prepared) -> dict[tuple[str, str], Volume]:
+    """Return the devices that will be written, by host and path."""
+    return {
+        (run.host, run.volume.target): run.volume
         for run in prepared.campaign.runs
         if run.volume.kind is VolumeKind.DEVICE and writes(run)
     }
-    return list(found.values())

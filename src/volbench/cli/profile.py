@@ -11,6 +11,7 @@ from volbench.cli.options import ALLOW_EXEC, SETTINGS
 from volbench.cli.profiles import load_profiles
 from volbench.cli.rendering import plan_anywhere, render_profile
 from volbench.engine.fio_options import options_on
+from volbench.engine.machine import Machine
 from volbench.engine.preflight import check_job_files
 from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
@@ -57,7 +58,8 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     for name in files:
         (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
         if fio:
-            check_job_files(executor, plan_anywhere(profile).runs, fio=fio)
+            plan = plan_anywhere(profile)
+            check_job_files(Machine(executor, fio), plan.runs, name=plan.key)
         click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
 
 

@@ -20,8 +20,8 @@ from volbench.cli.options import (
     parse_targets,
 )
 from volbench.cli.profiles import load_profiles
-from volbench.engine.machine import Machine
 from volbench.engine.prepare import Request, prepare
+from volbench.engine.station import this_machine
 from volbench.engine.worker import Settings
 from volbench.execute.local import LocalExecutor
 from volbench.model.run import OnError
@@ -97,14 +97,14 @@ def command(
         command=_shown_command(profiles, into),
     )
     grace_s = parse_duration(grace)
-    prepared = prepare(executor, request)
+    prepared = prepare([this_machine()], request)
     if dry_run:
         show_plan(prepared)
         return
-    confirm_destruction(executor, prepared)
+    confirm_destruction(prepared)
     layout = create_campaign(request.into, prepared.archive)
     how = Settings(grace_s=grace_s, keep_files=keep_files)
-    execute([Machine(executor, prepared.fio)], layout, prepared.campaign, settings=how)
+    execute(prepared.machines, layout, prepared.campaign, settings=how)
 
 
 def _default_folder(names: list[str]) -> Path:

@@ -11,9 +11,9 @@ import click
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
 from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE
-from volbench.engine.machine import Machine
 from volbench.engine.prepare import Request, prepare
 from volbench.engine.probe import find_volume
+from volbench.engine.station import this_machine
 from volbench.engine.worker import Settings
 from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
@@ -135,14 +135,14 @@ def _run(
         command=("volbench", *(short.get(argument, argument) for argument in sys.argv[1:])),
     )
     grace_s = parse_duration(grace)
-    prepared = prepare(executor, request)
+    prepared = prepare([this_machine()], request)
     if dry_run:
         show_plan(prepared)
         return
-    confirm_destruction(executor, prepared)
+    confirm_destruction(prepared)
     layout = create_campaign(request.into, prepared.archive)
-    machine = Machine(executor, prepared.fio)
-    execute([machine], layout, prepared.campaign, settings=Settings(grace_s=grace_s))
+    how = Settings(grace_s=grace_s)
+    execute(prepared.machines, layout, prepared.campaign, settings=how)
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from volbench.engine.guard import check_run, check_space
+from volbench.engine.machine import Machine
 from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
 from volbench.fio.files import lays_out, planned_files, writes
@@ -17,20 +17,20 @@ from volbench.model.provenance import HostFacts
 from volbench.model.run import Campaign, Run
 from volbench.model.target import VolumeKind
 from volbench.plan.estimate import layout_bytes
+from volbench.store.layout import JOB_FILE
 
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
 def check_campaign(
-    executor: Executor, campaign: Campaign, *, host: HostFacts, fio: str, campaign_dir: str
+    machine: Machine, campaign: Campaign, *, host: HostFacts, campaign_dir: str
 ) -> None:
-    """Check every Run of a campaign against this machine before the first one.
+    """Check every Run of a campaign that a machine will do before the first one.
 
     Args:
-        executor: the machine.
+        machine: where.
         campaign: the plan.
         host: what the machine is.
-        fio: path of the binary; empty when no Run needs it.
         campaign_dir: absolute path of the campaign folder.
 
     Raises:
@@ -39,14 +39,16 @@ def check_campaign(
         RefusedError: a Run would destroy data without leave, or a volume is not fit.
     """
     made: set[str] = set()
-    for run in campaign.runs:
+    executor = machine.executor
+    runs = [run for run in campaign.runs if run.host == machine.host]
+    for run in runs:
         check_cpus(run, cpus=host.cpus)
         guard_run(
             executor, run, campaign=campaign, campaign_dir=campaign_dir, ours=made.__contains__
         )
         made.update(path for path in planned_files(run) if executor.stat(path) is None)
-    if fio:
-        check_job_files(executor, campaign.runs, fio=fio)
+    if machine.fio:
+        check_job_files(machine, runs, name=campaign.key)
 
 
 def guard_run(
@@ -103,25 +105,33 @@ def check_cpus(run: Run, *, cpus: int) -> None:
             )
 
 
-def check_job_files(executor: Executor, runs: Sequence[Run], *, fio: str) -> None:
+def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None:
     """Let the installed fio parse every job file without running it.
+
+    Args:
+        machine: where.
+        runs: what it will do.
+        name: of the campaign's own folder there.
 
     Raises:
         FioError: it rejects one; its own words are quoted.
     """
+    executor = machine.executor
     with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
-        path = Path(folder) / "job.fio"
+        place = executor.workplace(folder, name=f"{name}/check")
+        path = f"{place}/{JOB_FILE}"
         seen = set()
         for run in runs:
             if run.tool is not Tool.FIO or (text := render(run)) in seen:
                 continue
             seen.add(text)
-            path.write_text(text, encoding="utf-8")
-            done = executor.run([fio, "--parse-only", str(path)])
+            executor.write_text(path, text)
+            done = executor.run([machine.fio, "--parse-only", path])
             if done.exit_status:
-                words = (done.stderr.strip() or done.stdout.strip()).replace(f"{path}", "job file")
+                words = (done.stderr.strip() or done.stdout.strip()).replace(path, "job file")
                 raise FioError(
                     f"fio rejects job {run.job}: {words}",
                     hint=f"see what it would get: volbench profile render {run.profile} --into DIR",
                     context={"job": run.job},
                 )
+        executor.discard(place)

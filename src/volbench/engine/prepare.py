@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from volbench import __version__
+from volbench.engine.clock import Clock, read_clock
+from volbench.engine.machine import Machine
 from volbench.engine.preflight import check_campaign
 from volbench.engine.probe import find_volume, probe_host, probe_volume, require_fio
+from volbench.engine.station import Station, of_each
 from volbench.engine.warming import sizes_of
-from volbench.execute.protocol import Executor
+from volbench.model.fleet import Host, Policy
 from volbench.model.profile import Profile, Tool
+from volbench.model.provenance import HostFacts, VolumeFacts
 from volbench.model.run import Campaign, OnError
+from volbench.model.target import Volume
 from volbench.plan.dump import dump_profile
 from volbench.plan.estimate import Estimate, estimate
-from volbench.plan.expand import Terms, expand
+from volbench.plan.expand import Terms
+from volbench.plan.fleet import Client, expand_clients
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
 
@@ -27,13 +33,15 @@ class Request:
 
     Attributes:
         profiles: in the order they run, overrides applied.
-        targets: role to device, file, directory or NBD uri.
+        targets: role to device, file, directory or NBD uri; before those of a host.
         into: the campaign folder to make.
         repeat: None to take each profile's own.
         seed: None to take the profile's, or to draw one.
         on_error: go on or stop after a failed Run.
         allow_destroy: devices and files that may be overwritten.
         command: the command line, for the record.
+        policy: how many hosts must do a Run for its totals to count.
+        quorum: that number when the policy is ``quorum``.
     """
 
     profiles: tuple[Profile, ...]
@@ -44,6 +52,21 @@ class Request:
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
     command: tuple[str, ...] = field(default=())
+    policy: Policy = Policy.ALL
+    quorum: int = 0
+
+    @property
+    def needs_fio(self) -> bool:
+        """Whether any Run, or a probe before them, is made with fio."""
+        return any(
+            profile.cold_probe or any(job.tool is Tool.FIO for job in profile.jobs)
+            for profile in self.profiles
+        )
+
+    @property
+    def clients(self) -> int:
+        """How many processes work side by side on each host."""
+        return max(profile.clients for profile in self.profiles)
 
 
 @dataclass(frozen=True)
@@ -52,12 +75,12 @@ class Prepared:
 
     Attributes:
         archive: what campaign.json will hold.
-        fio: path of the binary; empty when no Run needs it.
+        machines: that it runs on, ready.
         estimate: time and bytes.
     """
 
     archive: Archive
-    fio: str
+    machines: tuple[Machine, ...]
     estimate: Estimate
 
     @property
@@ -66,23 +89,36 @@ class Prepared:
         return self.archive.campaign
 
 
-def prepare(executor: Executor, request: Request) -> Prepared:
+@dataclass(frozen=True)
+class _Found:
+    """What a look at one host gave."""
+
+    machine: Machine
+    host: HostFacts
+    volumes: Mapping[str, Volume]
+    facts: tuple[VolumeFacts, ...]
+    sizes_bytes: Mapping[str, int]
+
+
+def prepare(stations: Sequence[Station], request: Request) -> Prepared:
     """Plan a campaign and check that it can run, without touching anything.
+
+    Args:
+        stations: the hosts, connected; `station.this_machine` alone for none but this one.
+        request: what the user asked for.
 
     Raises:
         InputError: a volume is missing, or a job can't run here.
         FioError: fio is missing, too old, or rejects a job.
         RefusedError: a Run would destroy data without leave.
+        TransportError: a host does not answer.
     """
-    needs_fio = any(
-        profile.cold_probe or any(job.tool is Tool.FIO for job in profile.jobs)
-        for profile in request.profiles
-    )
-    fio = require_fio(executor) if needs_fio else ""
-    targets = _targets(request)
-    volumes = {
-        role: find_volume(executor, role=role, target=target) for role, target in targets.items()
-    }
+    found = of_each(stations, _looker(request))
+    clients = [
+        Client(station.host, number, one.volumes, one.sizes_bytes)
+        for station, one in zip(stations, found, strict=True)
+        for number in (range(1, request.clients + 1) if request.clients > 1 else (0,))
+    ]
     terms = Terms(
         name=request.into.absolute().name,
         created_utc=utc_now(),
@@ -91,26 +127,66 @@ def prepare(executor: Executor, request: Request) -> Prepared:
         on_error=request.on_error,
         allow_destroy=request.allow_destroy,
         command=request.command,
-        sizes_bytes=sizes_of(executor, request.profiles, volumes),
     )
-    campaign = expand(request.profiles, volumes, terms)
-    host = probe_host(executor)
-    check_campaign(
-        executor, campaign, host=host, fio=fio, campaign_dir=str(request.into.absolute())
+    campaign = expand_clients(
+        request.profiles, clients, terms, policy=request.policy, quorum=request.quorum
     )
+    known = {one.machine.host: one for one in found}
+
+    def check(station: Station) -> None:
+        one = known[station.host.name]
+        folder = str(request.into.absolute())
+        check_campaign(one.machine, campaign, host=one.host, campaign_dir=folder)
+
+    of_each(stations, check)
     provenance = Provenance(
         volbench_version=__version__,
         python_version=platform.python_version(),
-        hosts=(host,),
-        volumes=tuple(probe_volume(executor, volume) for volume in volumes.values()),
+        hosts=tuple(one.host for one in found),
+        volumes=tuple(facts for one in found for facts in one.facts),
     )
     profiles = {profile.name: dump_profile(profile) for profile in request.profiles}
     archive = Archive(campaign=campaign, provenance=provenance, profiles=profiles)
-    return Prepared(archive, fio, estimate(campaign))
+    return Prepared(archive, tuple(one.machine for one in found), estimate(campaign))
 
 
-def _targets(request: Request) -> dict[str, str]:
-    """Return the target of each role that a job uses, the command line's before the profile's."""
+def _looker(request: Request) -> Callable[[Station], _Found]:
+    """Return what finds out about a host what the plan needs."""
+
+    def look(station: Station) -> _Found:
+        executor = station.executor
+        fio = require_fio(executor) if request.needs_fio else ""
+        volumes = {
+            role: find_volume(executor, role=role, target=target)
+            for role, target in _targets(request, station.host).items()
+        }
+        return _Found(
+            machine=machine_of(station, fio=fio),
+            host=probe_host(executor),
+            volumes=volumes,
+            facts=tuple(probe_volume(executor, volume) for volume in volumes.values()),
+            sizes_bytes=sizes_of(executor, request.profiles, volumes),
+        )
+
+    return look
+
+
+def machine_of(station: Station, *, fio: str) -> Machine:
+    """Return a machine that is ready to run, its clock compared with the controller's.
+
+    Raises:
+        TransportError: it does not answer.
+    """
+    clock = Clock() if station.host.is_local else read_clock(station.executor)
+    return Machine(station.executor, fio, clock or Clock(bound_s=float("inf")))
+
+
+def _targets(request: Request, host: Host) -> dict[str, str]:
+    """Return the target of each role that a job uses.
+
+    The command line's holds before the host's, and that before the profile's.
+    """
     used = {job.role for profile in request.profiles for job in profile.jobs}
     own = {role: target for profile in request.profiles for role, target in profile.volumes.items()}
-    return {role: target for role, target in {**own, **request.targets}.items() if role in used}
+    named = {**own, **host.volumes, **request.targets}
+    return {role: target for role, target in named.items() if role in used}

@@ -79,7 +79,7 @@ class Watcher:
 def run_single(
     machine: Machine,
     run: Run,
-    folder: RunFolder,
+    place: Workplace,
     *,
     deadline_s: float,
     watcher: Watcher,
@@ -90,7 +90,7 @@ def run_single(
     Args:
         machine: where.
         run: what to do; the guard has passed it.
-        folder: an existing empty folder for its raw files.
+        place: an empty folder for its raw files, here and there.
         deadline_s: seconds after which it is ended.
         watcher: listener, stop request and start hook.
         gate: where it waits for the other Runs of its step; None to start at once.
@@ -98,7 +98,7 @@ def run_single(
     Returns:
         The end state. ``status.json`` is written last.
     """
-    place = Workplace(machine.executor, folder)
+    folder = place.folder
     version = _tool_version(machine.executor, run, fio=machine.fio)
     command = command_of(run, fio=machine.fio, version=version, is_gated=gate is not None)
     for name, text in command.files.items():

@@ -17,6 +17,7 @@ from volbench.engine.single import RunEnd, Watcher, read_status, run_single
 from volbench.engine.stop import Stop
 from volbench.engine.warming import make_room, with_parallelism
 from volbench.engine.warmproof import Outcomes, progress_words
+from volbench.engine.workplace import Workplace
 from volbench.errors import ArchiveError, RefusedError, VolbenchError
 from volbench.execute.protocol import Process
 from volbench.fio.files import planned_files
@@ -25,7 +26,7 @@ from volbench.model.profile import Phase
 from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Campaign, Run, RunState
 from volbench.plan.estimate import deadline_s, expected_s
-from volbench.store.archive import fresh_run_folder, write_atomic
+from volbench.store.archive import attempts_before, fresh_run_folder, write_atomic
 from volbench.store.layout import Layout, RunFolder
 
 GRACE_S = 600.0
@@ -178,7 +179,11 @@ class Worker:
         return run_single(
             self.machine,
             run,
-            folder,
+            Workplace(
+                self.machine.executor,
+                folder,
+                name=f"{self.campaign.key}/{run.id}-{attempts_before(folder)}",
+            ),
             deadline_s=deadline_s(run, grace_s=self.settings.grace_s) + waits_s,
             watcher=Watcher(self.ledger.listener, self.stop, device, devices, note_start),
             gate=gate,

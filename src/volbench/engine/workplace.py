@@ -19,12 +19,13 @@ class Workplace:
     Args:
         executor: its machine.
         folder: an existing folder of the campaign.
+        name: what tells it from others on the machine.
     """
 
-    def __init__(self, executor: Executor, folder: RunFolder) -> None:
+    def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
         self.executor = executor
         self.folder = folder
-        self.path = executor.workplace(str(folder.path))
+        self.path = executor.workplace(str(folder.path), name=name)
 
     @property
     def is_here(self) -> bool:
@@ -59,3 +60,4 @@ class Workplace:
         """
         if not self.is_here:
             self.executor.bring_back(self.path, str(self.folder.path))
+            self.executor.discard(self.path)

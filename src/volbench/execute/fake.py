@@ -183,13 +183,17 @@ class FakeExecutor:
         """Forget one file; nothing happens when it is gone."""
         self.files.pop(path, None)
 
-    def workplace(self, folder: str) -> str:
+    def workplace(self, folder: str, *, name: str) -> str:
         """Return the folder itself."""
+        del name
         return folder
 
     def write_text(self, path: str, text: str) -> None:
         """Keep a text under its path."""
         self.files[path] = text
+
+    def discard(self, place: str) -> None:
+        """Do nothing: what is scripted stays where it is."""
 
     def bring_back(self, place: str, folder: str) -> None:
         """Do nothing: what is scripted stays where it is."""

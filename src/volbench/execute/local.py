@@ -78,9 +78,14 @@ class LocalProcess:
 
 
 class LocalExecutor:
-    """The machine that the controller runs on."""
+    """The machine that the controller runs on.
 
-    host = "local"
+    Args:
+        host: its name in the plan.
+    """
+
+    def __init__(self, host: str = "local") -> None:
+        self.host = host
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Run a program to its end with LC_ALL=C and no input.
@@ -210,8 +215,9 @@ class LocalExecutor:
                 context={"path": path},
             ) from error
 
-    def workplace(self, folder: str) -> str:
+    def workplace(self, folder: str, *, name: str) -> str:
         """Return the folder itself."""
+        del name
         return folder
 
     def write_text(self, path: str, text: str) -> None:
@@ -233,6 +239,9 @@ class LocalExecutor:
 
     def bring_back(self, place: str, folder: str) -> None:
         """Do nothing: everything is in its folder already."""
+
+    def discard(self, place: str) -> None:
+        """Do nothing: the workplace is the controller's own folder."""
 
     def close(self) -> None:
         """Let the machine go; running processes are left alone."""

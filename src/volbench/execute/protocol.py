@@ -107,10 +107,14 @@ class Executor(Protocol):
     def remove(self, path: str) -> None:
         """Remove one file; nothing happens when it is gone."""
 
-    def workplace(self, folder: str) -> str:
+    def workplace(self, folder: str, *, name: str) -> str:
         """Return the folder on the machine that stands for one of the controller's.
 
         It exists when this returns. On the controller's own machine it is the same.
+
+        Args:
+            folder: the controller's; it exists.
+            name: what tells it from others on the machine: names joined by ``/``.
         """
 
     def write_text(self, path: str, text: str) -> None:
@@ -126,6 +130,9 @@ class Executor(Protocol):
         Raises:
             TransportError: a file did not arrive as it is there.
         """
+
+    def discard(self, place: str) -> None:
+        """Remove a workplace with all that is in it; never the controller's own folder."""
 
     def close(self) -> None:
         """Let the machine go; running processes are left alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 from pydantic import Field
@@ -145,6 +146,11 @@ class Campaign(Frozen):
     hosts: tuple[Host, ...] = ()
     policy: Policy = Policy.ALL
     quorum: int = 0
+
+    @property
+    def key(self) -> str:
+        """What tells it from other campaigns wherever it leaves something: a folder name."""
+        return f"{re.sub('[^0-9]', '', self.created_utc)}-{self.seed:08x}"
 
     def ends_with(self, run: Run) -> bool:
         """Tell whether a failure of a Run ends everything, as that of a preparation does."""

@@ -155,7 +155,7 @@ def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
         folder.path.mkdir(exist_ok=True)
         earlier = [path for path in folder.path.iterdir() if path != folder.attempts]
         if earlier:
-            aside = folder.attempts / str(1 + sum(1 for _ in folder.attempts.glob("*")))
+            aside = folder.attempts / str(1 + attempts_before(folder))
             aside.mkdir(parents=True)
             for path in earlier:
                 path.rename(aside / path.name)
@@ -163,6 +163,11 @@ def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
     except OSError as error:
         raise _unwritable(folder.path, error) from error
     return folder
+
+
+def attempts_before(folder: RunFolder) -> int:
+    """Return how many attempts at a Run were moved aside."""
+    return sum(1 for _ in folder.attempts.glob("*"))
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""A host of the plan and what reaches it: many at once looked at, what each is told together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from volbench.errors import CampaignError, VolbenchError
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
+from volbench.model.fleet import LOCAL, Host
+
+MOST_THREADS = 64
+"""Threads cost little; few of them behind hosts that do not answer cost seconds."""
+
+_MOST_TOLD = 5
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Station:
+    """A host that was connected to.
+
+    Attributes:
+        host: as the inventory has it.
+        executor: reaches it; has the host's name.
+    """
+
+    host: Host
+    executor: Executor
+
+
+def this_machine() -> Station:
+    """Return the controller's own machine, without any inventory."""
+    return Station(Host(name=LOCAL), LocalExecutor())
+
+
+def of_each(stations: Sequence[Station], look: Callable[[Station], Found]) -> list[Found]:
+    """Return what a look at each of them gives, in their order; they are looked at side by side.
+
+    Raises:
+        VolbenchError: of the only one, its own; of several, all that went wrong, in one.
+    """
+    if len(stations) == 1:
+        return [look(stations[0])]
+    found: list[Found] = []
+    problems: list[tuple[str, VolbenchError]] = []
+    with ThreadPoolExecutor(min(len(stations), MOST_THREADS)) as pool:
+        futures = [pool.submit(look, station) for station in stations]
+        for station, future in zip(stations, futures, strict=True):
+            try:
+                found.append(future.result())
+            except VolbenchError as error:
+                problems.append((station.host.name, error))
+    if problems:
+        raise _together(problems, of=len(stations))
+    return found
+
+
+def _together(problems: Sequence[tuple[str, VolbenchError]], *, of: int) -> VolbenchError:
+    """Return one error for several hosts, of the class of the first, with all their names."""
+    first = problems[0][1]
+    told = [f"{name}: {error.message}" for name, error in problems[:_MOST_TOLD]]
+    if len(problems) > _MOST_TOLD:
+        told.append(f"and {len(problems) - _MOST_TOLD} more")
+    names = ", ".join(name for name, _ in problems)
+    kinds = {type(error) for _, error in problems}
+    kind = type(first) if len(kinds) == 1 else CampaignError
+    return kind(
+        f"{len(problems)} of {of} hosts can't take part: {'; '.join(told)}",
+        hint=first.hint,
+        context={"hosts": names},
+    )
