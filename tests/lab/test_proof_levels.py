@@ -62,7 +62,7 @@ def test_large_writes_are_capped_in_bandwidth(p15: Proof) -> None:
 
 def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
     """On an even volume nothing but notes is found, and it is steady."""
-    proof = measure("clean", tmp_path, Workload("randwrite", runtime_s=20))
+    proof = measure("clean", tmp_path, Workload("randwrite", iodepth=4, runtime_s=20))
     assert proof.verdict()["verdict"] == "steady"
     assert proof.verdict()["bound_by"] == "latency"
     assert proof.iops() == pytest.approx(proof.truth().iops, rel=0.03)
