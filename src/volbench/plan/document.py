@@ -65,7 +65,12 @@ class Entry:
 
 
 def parse_document(
-    text: str, problems: Problems, *, what: str = "a profile", needs: str = "a name and jobs"
+    text: str,
+    problems: Problems,
+    *,
+    what: str = "a profile",
+    needs: str = "a name and jobs",
+    most_values: int = _NODE_LIMIT,
 ) -> Node | None:
     """Return the top mapping of a YAML 1.2 text, or None when problems forbid one.
 
@@ -74,10 +79,11 @@ def parse_document(
         problems: collects what is wrong.
         what: it should be, for messages.
         needs: what must stand in it, for messages.
+        most_values: it may have with aliases written out.
     """
     text = text.removeprefix("\ufeff")
     try:
-        node = _compose(text, problems)
+        node = _compose(text, _Builder(problems, most_values))
     except MarkedYAMLError as error:
         _note_syntax(error, problems)
         return None
@@ -112,12 +118,12 @@ def parse_document(
     return node
 
 
-def _compose(text: str, problems: Problems) -> Node | None:
+def _compose(text: str, builder: _Builder) -> Node | None:
     with warnings.catch_warnings():
         # YAML 1.2 (chapter 7.1) lets an anchor be used again; the newest counts.
         warnings.simplefilter("ignore", YAMLWarning)
         root = YAML(typ="safe", pure=True).compose(text)
-    return None if root is None else _Builder(problems).build(root, "")
+    return None if root is None else builder.build(root, "")
 
 
 def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
@@ -146,8 +152,9 @@ _SYNTAX_HINTS = {
 class _Builder:
     """Turns composed nodes into ours; merges ``<<``, refuses repeats and bombs."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: Problems, most_values: int) -> None:
         self._problems = problems
+        self._most_values = most_values
         self._count = 0
 
     def build(self, node: object, key: str) -> Node:
@@ -169,8 +176,8 @@ class _Builder:
 
     def _note_node(self) -> None:
         self._count += 1
-        if self._count > _NODE_LIMIT:
-            raise YAMLError(f"more than {_NODE_LIMIT} values once aliases are written out")
+        if self._count > self._most_values:
+            raise YAMLError(f"more than {self._most_values} values once aliases are written out")
 
     def _entries(self, node: MappingNode, key: str) -> tuple[Entry, ...]:
         own: dict[str, Entry] = {}

@@ -42,11 +42,12 @@ def read_arguments(reader: HostReader, name: str, node: Node) -> dict[str, Node]
             elif option not in _WITHOUT_MEANING:
                 reader.complain(
                     node,
-                    f"{option} in {name} can't be used",
+                    f"ssh's {option} can't be used",
                     hint="write a Host block in ~/.ssh/config, and its alias as ansible_host",
                 )
+                break
     except ValueError:
-        reader.complain(node, f"{name} has a quote without its other half")
+        reader.complain(node, "a quote without its other half")
     except InputError as error:
         reader.complain(node, error.message, hint=error.hint)
     return found

@@ -76,8 +76,8 @@ class Fields:
 def fields_of(reader: HostReader, own: Variables, inherited: Variables) -> Fields:
     """Return what the variables of a host mean."""
     known = {name: node for name, node in {**inherited, **own}.items() if not is_null(node)}
-    _refuse(reader, known)
-    fields = _connection(reader, known) | _ours(reader, known)
+    good = {name: node for name, node in known.items() if _is_good(reader, name, node)}
+    fields = _connection(reader, good) | _ours(reader, good)
     unused = frozenset(name for name in known if not _is_used(name))
     ways = [name for name in (*_ARGUMENTS, f"{PREFIX}jump") if name in known]
     if "jump" in fields and not any(name in own for name in ways):
@@ -94,31 +94,31 @@ def _is_used(name: str) -> bool:
     )
 
 
-def _refuse(reader: HostReader, known: Mapping[str, Node]) -> None:
+def _is_good(reader: HostReader, name: str, node: Node) -> bool:
     """Note what can't be used: secrets, other ways to become root, templates, vaults."""
-    for name, node in known.items():
-        if name in _REFUSED:
-            reader.complain(node, f"{name} is refused", hint=_REFUSED[name])
-        elif name in _ONE_VALUE and node.raw not in _ONE_VALUE[name][0]:
-            reader.complain(node, f"{name} can't be used", hint=_ONE_VALUE[name][1])
-        elif _is_used(name):
-            _check_plain(reader, name, node)
+    if name in _REFUSED:
+        reader.complain(node, "volbench uses no such variable", hint=_REFUSED[name])
+        return False
+    if name in _ONE_VALUE and node.raw not in _ONE_VALUE[name][0]:
+        reader.complain(node, "this can't be had", hint=_ONE_VALUE[name][1])
+        return False
+    return not _is_used(name) or _is_plain(reader, node)
 
 
-def _check_plain(reader: HostReader, name: str, node: Node) -> None:
+def _is_plain(reader: HostReader, node: Node) -> bool:
     """Note a value that only Ansible could work out, however deep it is hidden."""
-    for below in (*(entry.value for entry in node.entries or ()), *(node.items or ())):
-        _check_plain(reader, name, below)
     text = node.raw if isinstance(node.raw, str) else ""
-    if "{{" in text or "{%" in text:
-        reader.complain(
-            node, f"{name} holds a template, and volbench fills in none", hint="write the value"
-        )
     vaulted = any(entry.name == "__ansible_vault" for entry in node.entries or ())
-    if text.startswith("$ANSIBLE_VAULT") or vaulted:
-        reader.complain(
-            node, f"{name} is encrypted, and volbench opens no vault", hint="write the value"
-        )
+    words = ""
+    if "{{" in text or "{%" in text:
+        words = "a template, and volbench fills in none"
+    elif text.startswith("$ANSIBLE_VAULT") or vaulted:
+        words = "it is encrypted, and volbench opens no vault"
+    if words:
+        reader.complain(node, words, hint="write the value")
+        return False
+    below = (*(entry.value for entry in node.entries or ()), *(node.items or ()))
+    return not [one for one in below if not _is_plain(reader, one)]
 
 
 def _connection(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node]:
@@ -160,9 +160,7 @@ def _ours(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node]:
             _unknown(reader, name, node)
     for key, entries in single.items():
         fields[key] = _with_entries(reader, key, fields.get(key), entries)
-    for key in _SINGLE.values():
-        _check_mapping(reader, key, fields.get(key))
-    return fields
+    return {key: node for key, node in fields.items() if _is_mapping(reader, key, node)}
 
 
 def _with_entries(
@@ -175,14 +173,17 @@ def _with_entries(
     return Node(place.line, place.column, f"{PREFIX}{key}", entries=tuple(merged.values()))
 
 
-def _check_mapping(reader: HostReader, key: str, node: Node | None) -> None:
-    if node is not None and node.is_scalar:
-        one = next(start for start, name in _SINGLE.items() if name == key)
+def _is_mapping(reader: HostReader, key: str, node: Node) -> bool:
+    """Check what must be one, with the way to write it in a line of INI."""
+    one = next((start for start, name in _SINGLE.items() if name == key), "")
+    if one and node.is_scalar:
         reader.complain(
             node,
-            f"{PREFIX}{key} is no mapping",
+            f"{key} must be a mapping, this is {node.kind}",
             hint=f"write {PREFIX}{one}NAME=VALUE, or a mapping between quotes",
         )
+        return False
+    return True
 
 
 def _unknown(reader: HostReader, name: str, node: Node) -> None:

@@ -175,5 +175,5 @@ def workdir(text: str) -> str:
 
 def _printable(text: str) -> str:
     if not text.isprintable() or text != text.strip():
-        raise InputError(f"{text!r} holds a blank at an end, or a control character")
+        raise InputError("it holds a blank at an end, or a control character")
     return text

@@ -86,14 +86,17 @@ class HostReader(FieldReader):
 
     Attributes:
         notes: what was left aside, for the user to know.
+        has_lost_names: whether a name could not be read, so that others may seem to be missing.
     """
 
     notes: list[str] = field(default_factory=list)
+    has_lost_names: bool = False
 
     def is_name(self, node: Node, name: str, what: str) -> bool:
         """Check the name of a host or a group."""
         if NAME.fullmatch(name):
             return True
+        self.has_lost_names = True
         self.complain(
             node,
             f"{name!r} can't be the name of {what}",
@@ -106,6 +109,7 @@ class HostReader(FieldReader):
         try:
             return expand(text, style)
         except InputError as error:
+            self.has_lost_names = True
             self.complain(node, error.message, hint=error.hint)
             return Expansion(())
 

@@ -27,12 +27,12 @@ def resolve_groups(reader: HostReader, sheet: Sheet) -> dict[str, tuple[str, ...
 def _check(reader: HostReader, sheet: Sheet, group: GroupDraft) -> None:
     """Check that all that stands in a group is there."""
     for kind, written, known in (
-        ("host", group.hosts, list(sheet.drafts)),
-        ("group", group.children, list(sheet.groups)),
+        ("host", group.hosts, sheet.drafts),
+        ("group", group.children, sheet.groups),
     ):
         for name, node in written.items():
-            if name not in known:
-                near = nearest(name, known)
+            if name not in known and not reader.has_lost_names:
+                near = nearest(name, list(known))
                 reader.complain(
                     node,
                     f"there is no {kind} called {name!r}",

@@ -34,7 +34,8 @@ class _Ways:
     def of(self, host: Host, before: tuple[str, ...]) -> tuple[str, ...]:
         """Return the way to a host; `before` are the hosts whose way leads over it."""
         if host.name in before:
-            self._complain(before[0], f"goes in a circle: {' -> '.join((*before, host.name))}")
+            circle = " -> ".join((*before, host.name))
+            self._complain(before[0], f"the way to {before[0]} goes in a circle: {circle}")
             return ()
         way: list[str] = []
         for text in host.jump or ():
@@ -52,11 +53,11 @@ class _Ways:
 
     def _hop(self, host: Host, hop: Host) -> str:
         if hop.is_local:
-            self._complain(host.name, f"{hop.name} is the controller's own machine")
+            self._complain(host.name, f"the hop {hop.name} is the controller's own machine")
         if hop.key and hop.key != host.key:
             self._complain(
                 host.name,
-                f"{hop.name} has another key than {host.name}",
+                f"the hop {hop.name} has another key than {host.name}",
                 hint="give the hop an alias with IdentityFile in ~/.ssh/config, and jump to that",
             )
         return checks.hop_text(hop.user, hop.address or hop.name, hop.port)
@@ -64,4 +65,4 @@ class _Ways:
     def _complain(self, name: str, message: str, *, hint: str = "") -> None:
         draft = self.drafts[name]
         node = draft.own.get("jump") or draft.inherited.get("jump") or draft.place
-        self.reader.complain(node, f"the way to {name}: {message}", hint=hint)
+        self.reader.complain(node, message, hint=hint)

@@ -120,7 +120,7 @@ def _jump(reader: HostReader, node: Node) -> tuple[str, ...]:
     """Return the hops; ``none`` and an empty list say that there are none."""
     if node.items is None:
         text = reader.given(node, "jump")
-        parts = [] if text.lower() == "none" else text.split(",")
+        parts = [] if text.lower() in {"", "none"} else text.split(",")
         nodes = [Node(node.line, node.column, node.key, raw=part.strip()) for part in parts]
     else:
         nodes = list(node.items)

@@ -24,6 +24,8 @@ _LOG = logging.getLogger(__name__)
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
 _ASK_ANSIBLE = "write what Ansible makes of it: ansible-inventory -i {path} --list > hosts.json"
 _NEEDS = "hosts"
+_MOST_VALUES = 500_000
+"""Values an inventory may have: ten thousand hosts with fifty each."""
 
 
 def load_inventory(
@@ -52,7 +54,6 @@ def load_inventory(
     reader = HostReader(Problems(str(path)))
     aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
     sheet = _sheet(reader, text, path, mapping=None if mapping is None else Path(mapping))
-    _raise_if_any(reader.problems)
     inventory = assemble(reader, sheet, aliases)
     _raise_if_any(reader.problems)
     for note in dict.fromkeys(reader.notes):
@@ -100,7 +101,9 @@ def _sheet(reader: HostReader, text: str, path: Path, *, mapping: Path | None) -
     """Find out what kind of file it is, and read it."""
     top = None
     if _is_yaml(text, path):
-        top = parse_document(text, reader.problems, what="an inventory", needs=_NEEDS)
+        top = parse_document(
+            text, reader.problems, what="an inventory", needs=_NEEDS, most_values=_MOST_VALUES
+        )
         _raise_if_any(reader.problems)
     if top is not None and is_terraform(top):
         return _from_terraform(reader, top, mapping)
@@ -114,7 +117,7 @@ def _sheet(reader: HostReader, text: str, path: Path, *, mapping: Path | None) -
         return sheet_of(reader, read_ini(reader, text), path)
     if is_ansible(top):
         return sheet_of(reader, read_groups(reader, top), path)
-    _refuse_plugin(top, path)
+    _refuse_foreign(top, path)
     return read_own(reader, top)
 
 
@@ -145,9 +148,16 @@ def _from_terraform(reader: HostReader, top: Node, mapping: Path | None) -> Shee
     return sheet
 
 
-def _refuse_plugin(top: Node, path: Path) -> None:
-    names = {entry.name for entry in top.entries or ()}
-    if "plugin" in names and not names & set(OWN_KEYS):
+def _refuse_foreign(top: Node, path: Path) -> None:
+    """Refuse files that are near to an inventory, with the way to one."""
+    names = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
+    if "terraform_version" in names:
+        raise InventoryError(
+            f"{path} is a state of Terraform's; its outputs alone are needed",
+            hint="write them: terraform output -json > outputs.json",
+            context={"path": str(path)},
+        )
+    if "plugin" in names:
         raise InventoryError(
             f"{path} configures a plugin of Ansible's; volbench runs none",
             hint=_ASK_ANSIBLE.format(path=path),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from volbench.plan.document import Entry, Node
 from volbench.plan.inventory.draft import Draft, GroupDraft, HostReader, Sheet, at
-from volbench.plan.inventory.hosts import HOST_KEYS
+from volbench.plan.inventory.hosts import HOST_KEYS, read_host
 from volbench.plan.inventory.own import read_defaults
 from volbench.plan.inventory.terraform_rows import Row, filled, rows_of
 
@@ -47,6 +47,8 @@ def read_terraform(reader: HostReader, asked: HostReader, top: Node, mapping: No
         if entry.name not in MAPPING_KEYS:
             asked.unknown(entry, MAPPING_KEYS, "a mapping")
     defaults = read_defaults(asked, entries["defaults"]) if "defaults" in entries else {}
+    if defaults:  # what is wrong in them is wrong in the mapping, not in the outputs
+        read_host(asked, Draft("defaults", entries["defaults"], {}, defaults))
     sheet = Sheet()
     if "hosts" not in entries:
         asked.complain(mapping, "a mapping needs hosts", key="hosts")
@@ -92,15 +94,25 @@ class _Source:
                 own[key] = found
         if "from" in wanted and "address" not in own and row.node.is_scalar:
             own["address"] = row.node
-        node = filled(self.asked, row, wanted["name"].value) if "name" in wanted else None
-        name = row.key if node is None else self.reader.given(node, "a name")
-        if not name and not self.asked.problems.found:
+        name = self._name(row, wanted)
+        return Draft(name, row.node, own, self.defaults) if name else None
+
+    def _name(self, row: Row, wanted: Mapping[str, Entry]) -> str:
+        """Return the name of a host; "" with a problem noted."""
+        before = len(self.asked.problems.found)
+        if "name" in wanted:
+            node = filled(self.asked, row, wanted["name"].value)
+            if node is not None:
+                return self.reader.given(node, "a name")
+            if len(self.asked.problems.found) == before:
+                self.reader.complain(row.node, "the name of this host is null")
+        elif not row.key:
             self.asked.complain(
-                wanted["from"].value,
+                wanted["from" if "from" in wanted else "address"].value,
                 "the output is a list, and nothing says what the hosts are called",
                 hint="write name: with the attribute that holds the name",
             )
-        return Draft(name, row.node, own, self.defaults) if name else None
+        return row.key if "name" not in wanted else ""
 
     def _add_group(self, sheet: Sheet, entry: Entry, hosts: Mapping[str, Node]) -> None:
         name = self.asked.given(entry.value, "group")

@@ -53,7 +53,7 @@ def filled(asked: HostReader, row: Row, node: Node) -> Node | None:
     if not holes:
         return row.find(node, path) if path else None
     told = {hole: row.find(node, hole) for hole in holes}
-    texts = {hole: one.raw for hole, one in told.items() if one and isinstance(one.raw, str)}
+    texts = {hole: asked.given(one, hole) for hole, one in told.items() if one is not None}
     if len(texts) < len(told):
         return None
     text = _HOLE.sub(lambda hole: texts[hole[1]], path)
@@ -69,7 +69,9 @@ def rows_of(
     """Yield a row for each host of one source."""
     if "from" in wanted:
         node = wanted["from"].value
-        yield from _of_elements(asked, _output(asked, outputs, node, str(node.raw)), wanted)
+        name = asked.given(node, "from")
+        found = _output(asked, outputs, node, name) if name else None
+        yield from _of_elements(asked, found, wanted)
         return
     leader = wanted.get("name") or wanted.get("address")
     if leader is None:
@@ -79,11 +81,13 @@ def rows_of(
             hint="write from: OUTPUT, or name: and address: with an output each",
         )
         return
-    path = str(leader.value.raw)
-    found = _output(asked, outputs, leader.value, path.partition(".")[0])
-    for index, (key, node) in enumerate(_elements(found)):
+    path = asked.given(leader.value, "a path into the outputs")
+    found = _output(asked, outputs, leader.value, path.partition(".")[0]) if path else None
+    elements = _elements(found)
+    for index, (key, node) in enumerate(elements):
         named = key or (node.raw if isinstance(node.raw, str) else "")
-        yield Row(named, node, _in_columns(asked, outputs, index, named))
+        columns = _Columns(asked, outputs, len(elements), index, named)
+        yield Row(named, node, columns.find)
 
 
 def _output(asked: HostReader, outputs: Mapping[str, Node], node: Node, name: str) -> Node | None:
@@ -124,21 +128,41 @@ def _in_element(asked: HostReader, element: Node) -> Callable[[Node, str], Node 
     return lambda place, path: _at(asked, place, element, path.split("."))
 
 
-def _in_columns(
-    asked: HostReader, outputs: Mapping[str, Node], index: int, key: str
-) -> Callable[[Node, str], Node | None]:
-    def find(place: Node, path: str) -> Node | None:
+@dataclass(frozen=True)
+class _Columns:
+    """What several outputs hold at one place.
+
+    Attributes:
+        asked: reader of the mapping.
+        outputs: all of them.
+        count: of the hosts; every list must have as many elements.
+        index: of this host in lists.
+        key: of this host in maps.
+    """
+
+    asked: HostReader
+    outputs: Mapping[str, Node]
+    count: int
+    index: int
+    key: str
+
+    def find(self, place: Node, path: str) -> Node | None:
+        """Return what an output holds of this host, at a path below it."""
         name, *rest = path.split(".")
-        output = _output(asked, outputs, place, name)
+        output = _output(self.asked, self.outputs, place, name)
         if output is None:
             return None
-        if output.entries is not None:
-            return _at(asked, place, output, [key, *rest])
-        if output.items is not None:
-            return _at(asked, place, output, [str(index), *rest])
-        return _at(asked, place, output, rest)
-
-    return find
+        if output.items is not None and len(output.items) != self.count:
+            self.asked.complain(
+                place,
+                f"{name} has {len(output.items)} elements, and there are {self.count} hosts",
+                hint="name outputs that have one element for each host",
+            )
+            return None
+        if output.is_scalar:
+            return _at(self.asked, place, output, rest)
+        first = self.key if output.items is None else str(self.index)
+        return _at(self.asked, place, output, [first, *rest])
 
 
 def _at(asked: HostReader, place: Node, node: Node, path: list[str]) -> Node | None:

@@ -1,0 +1,70 @@
+"""`volbench inventory`: a table, records, a check, a schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Volbench
+
+FLEET = """\
+defaults: {user: root, volumes: {data: /data}}
+hosts:
+  vm01: {address: 10.0.0.4, port: 2222, labels: {provider: azure}}
+  "vm[02-03]": {address: "10.0.0.[5-6]", jump: gate}
+  local: {}
+groups: {fast: [vm01]}
+"""
+
+
+def test_show_lists_the_hosts(volbench: Volbench, tmp_path: Path) -> None:
+    """A row each, with what defaults and ranges make of it."""
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    done = volbench("inventory", "show", "fleet.yaml")
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "vm01 10.0.0.4:2222 root data=/data provider=azure fast" in lines
+    assert "vm03 10.0.0.6 via gate root data=/data" in lines
+    assert "local this machine data=/data" in lines
+
+
+def test_show_narrows_and_prints_records(volbench: Volbench, tmp_path: Path) -> None:
+    """Limits may be given several times; JSON holds every field."""
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    done = volbench("inventory", "show", "fleet.yaml", "--limit", "fast", "--limit", "*3", "--json")
+    first, second = json.loads(done.stdout)
+    assert (first["name"], first["groups"], first["port"]) == ("vm01", ["fast"], 2222)
+    assert second["name"] == "vm03"
+
+
+def test_check_tells_every_problem(volbench: Volbench, tmp_path: Path) -> None:
+    """Exit code 2, a line for each problem, nothing on standard output."""
+    (tmp_path / "fleet.yaml").write_text("hosts:\n  a: {port: x}\n  b: {user: 'x y'}\n")
+    done = volbench("inventory", "check", "fleet.yaml")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "fleet.yaml:2:13: hosts.a.port" in done.stderr
+    assert "fleet.yaml:3:13: hosts.b.user" in done.stderr
+
+
+def test_check_counts_what_is_good(volbench: Volbench, tmp_path: Path) -> None:
+    """And says on standard error what was left aside."""
+    (tmp_path / "hosts").write_text("[web]\nvm1 http_port=80\n")
+    done = volbench("inventory", "check", "hosts")
+    assert done.returncode == 0
+    assert done.stdout == "hosts: inventory is good, hosts: 1, groups: 1\n"
+    assert "http_port" in done.stderr
+
+
+def test_a_limit_that_means_nothing(volbench: Volbench, tmp_path: Path) -> None:
+    """Exit code 2 and the nearest name."""
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    done = volbench("inventory", "show", "fleet.yaml", "--limit", "fats")
+    assert done.returncode == 2
+    assert "fast" in done.stderr
+
+
+def test_schema_is_json(volbench: Volbench) -> None:
+    """An editor can read it."""
+    done = volbench("inventory", "schema")
+    assert json.loads(done.stdout)["title"] == "volbench inventory"

@@ -1,0 +1,26 @@
+"""Inventories of these tests: texts and files enter, what is read from them leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from volbench.model.fleet import Host, Inventory
+from volbench.plan.inventory import load_inventory
+
+FILES = Path(__file__).parent / "files"
+BAD = Path(__file__).parents[2] / "inventories"
+
+
+def read(folder: Path, text: str, name: str = "inventory.yaml") -> Inventory:
+    """Return the inventory that a text holds; nothing in it may be left aside."""
+    notes: list[str] = []
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    inventory = load_inventory(path, tell=notes.append)
+    assert notes == []
+    return inventory
+
+
+def by_name(inventory: Inventory) -> dict[str, Host]:
+    """Return the hosts by name."""
+    return {host.name: host for host in inventory.hosts}

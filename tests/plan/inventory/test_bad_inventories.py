@@ -1,0 +1,84 @@
+"""Wrong inventories: every problem is told at once, with file, line, column and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.plan.inventory.reading import BAD
+from volbench.cli.main import cli
+from volbench.errors import InventoryError
+from volbench.plan.inventory import load_inventory
+
+DEFECTS = sorted(path.name for path in BAD.iterdir())
+
+
+def test_there_are_enough() -> None:
+    """The collection did not get lost."""
+    assert len(DEFECTS) > 50
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_message_is_the_expected_one(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each defect is named with its place and the way out, word for word."""
+    monkeypatch.chdir(BAD / defect)
+    (path,) = Path().glob("inventory.*")
+    mapping = Path("mapping.yaml")
+    with pytest.raises(InventoryError) as caught:
+        load_inventory(path, mapping=mapping if mapping.exists() else None)
+    assert caught.value.message + "\n" == Path("expected.txt").read_text()
+    assert caught.value.exit_code == 2
+    for problem in caught.value.problems:
+        assert problem.line > 0
+        assert problem.column > 0
+    places = [(problem.path, problem.line, problem.column) for problem in caught.value.problems]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_the_command_line_tells_the_same(defect: str) -> None:
+    """`volbench inventory check` ends with that error and nothing else."""
+    (path,) = (BAD / defect).glob("inventory.*")
+    mapping = BAD / defect / "mapping.yaml"
+    more = ["--mapping", str(mapping)] if mapping.exists() else []
+    done = CliRunner().invoke(cli, ["inventory", "check", str(path), *more])
+    assert isinstance(done.exception, InventoryError)
+    assert done.stdout == ""
+
+
+def test_secrets_are_never_repeated() -> None:
+    """A password or a key that stands in a file does not get into a terminal or a log."""
+    told = (BAD / "ansible-secrets" / "expected.txt").read_text()
+    assert "hunter" not in told
+    assert "BEGIN" not in (BAD / "key-instead-of-path" / "expected.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("#!/bin/sh\necho {}\n", "hosts.sh", "is a program"),
+        ("plugin: amazon.aws.aws_ec2\n", "aws_ec2.yaml", "a plugin"),
+        ('{"version": 4, "terraform_version": "1.11.4"}', "terraform.tfstate", "a state"),
+    ],
+)
+def test_neighbours_of_inventories(tmp_path: Path, text: str, name: str, words: str) -> None:
+    """Files that only another program can turn into hosts: the hint says how."""
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InventoryError, match=words) as caught:
+        load_inventory(path)
+    assert "ansible-inventory" in caught.value.hint or "terraform output" in caught.value.hint
+
+
+def test_what_is_no_text_file(tmp_path: Path) -> None:
+    """A folder, nothing at all, and bytes."""
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    for path, words in (
+        (tmp_path, "folder"),
+        (tmp_path / "none", "read"),
+        (tmp_path / "bytes", "UTF-8"),
+    ):
+        with pytest.raises(InventoryError, match=words):
+            load_inventory(path)
