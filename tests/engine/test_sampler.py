@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -35,6 +36,12 @@ def command(program: str, *, interval_s: float = 0.1, life_s: float = 60.0) -> l
         LocalExecutor(), [some_device()], interval_s=interval_s, life_s=life_s
     )
     return dict(zip(PROGRAMS, commands, strict=True))[program]
+
+
+def test_a_run_without_a_deadline_has_a_sampler_that_ends() -> None:
+    """Nothing that nobody ends goes on for ever."""
+    month_s = 30 * 86400
+    assert command("sh", life_s=math.inf)[5] == str(month_s)
 
 
 def until(condition: Callable[[], bool]) -> None:

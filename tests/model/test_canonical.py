@@ -172,6 +172,14 @@ def test_risky_options_need_leave(name: str) -> None:
     assert "--allow-exec" in caught.value.hint
 
 
+def test_a_log_to_replay_is_named_in_full() -> None:
+    """A short name would be looked for in the Run's folder, where no log is."""
+    with pytest.raises(InputError, match="in the Run's folder"):
+        check_option(TABLE, "read_iolog", "boot.log", allow_exec=True)
+    named = ("read_iolog", "/traces/boot.log")
+    assert check_option(TABLE, *named, allow_exec=True) == named
+
+
 def test_risky_options_pass_with_leave() -> None:
     """With --allow-exec the same option is only checked for its value."""
     assert check_option(TABLE, "exec_prerun", "sync", allow_exec=True) == ("exec_prerun", "sync")

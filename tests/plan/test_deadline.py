@@ -68,6 +68,9 @@ def test_what_nothing_bounds_has_no_deadline() -> None:
     assert deadline_s(run_of(FILE, {"rw": "read"}), grace_s=60) == math.inf
     assert deadline_s(run_of(FOLDER, {"rw": "write", "fill_device": "1"}), grace_s=60) == math.inf
     assert written(run_of(FILE, {"rw": "write"})) is None
+    replay = run_of(DEVICE, {"read_iolog": "/traces/boot"})
+    assert deadline_s(replay, grace_s=60) == math.inf
+    assert written(replay) is None
 
 
 def test_shares_of_a_device() -> None:

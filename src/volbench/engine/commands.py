@@ -129,7 +129,7 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 
 def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
     """Return the directions that must show I/O; of a mix, those that can't be missing by chance."""
-    if _flag(options, "create_only"):
+    if _flag(options, "create_only") or "read_iolog" in options:
         return ()
     directions = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0], ())
     if directions != (Direction.READ, Direction.WRITE):

@@ -25,6 +25,8 @@ _LAST_SAMPLE_S = 2.0
 _POLL_S = 0.02
 _LIFE_SLACK_S = 600.0
 """How much longer than the Run's deadline the sampler lives when nobody ends it."""
+_MOST_LIFE_S = 30 * 86400.0
+"""It ends after a month beside a Run without a deadline, such as the replay of a log."""
 
 
 def sampler_commands(
@@ -39,7 +41,7 @@ def sampler_commands(
         life_s: seconds after which the process ends whatever happens.
     """
     source = files("volbench.engine")
-    arguments = [f"{interval_s:.2f}", f"{math.ceil(life_s)}", *devices]
+    arguments = [f"{interval_s:.2f}", f"{math.ceil(min(life_s, _MOST_LIFE_S))}", *devices]
     commands = []
     if (python := executor.which("python3")) is not None:
         script = source.joinpath("sample.py").read_text(encoding="utf-8")

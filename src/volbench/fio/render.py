@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from volbench import __version__
 from volbench.errors import InputError
+from volbench.fio.files import section_files
 from volbench.fio.options import shipped_table
 from volbench.model.run import Run, Section
 from volbench.model.target import VolumeKind
@@ -143,6 +144,8 @@ def _place(run: Run, section: Section) -> Iterator[str]:
     match run.volume.kind:
         case _ if _is_without_files(run, section):
             return
+        case _ if "read_iolog" in options:
+            yield from _replayed(run, section)
         case VolumeKind.NBD:
             yield _line("ioengine", "nbd")
             yield _line("uri", target)
@@ -159,6 +162,27 @@ def _place(run: Run, section: Section) -> Iterator[str]:
         case VolumeKind.DIRECTORY:
             yield _line("directory", escape_colons(target))
             _plain_names(options.get("filename_format", "job"))
+
+
+def _replayed(run: Run, section: Section) -> Iterator[str]:
+    """Yield the lines that send all I/O of a log to the volume, whatever files it names.
+
+    fio 3.33 crashes on a log with ``directory``, so that the file is named in full.
+    """
+    places = section_files(run, section) or (run.volume.target,)
+    if run.volume.kind is VolumeKind.NBD or len(places) > 1:
+        raise InputError(
+            f"job {run.job}: a log is replayed on one device or file",
+            hint="name a block device, or a directory and one filename",
+        )
+    options = run.effective(section)
+    _plain_names(options.get("filename", options.get("filename_format", "job")))
+    yield _line("filename", escape_colons(places[0]))
+    if "replay_redirect" not in options:
+        yield "# a log names files of the machine it was made on"
+        yield _line("replay_redirect", places[0])
+    if run.volume.kind is VolumeKind.DEVICE:
+        yield "allow_file_create=0"
 
 
 def _plain_names(names: str) -> str:

@@ -113,6 +113,11 @@ def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec
                 )
     if option.name == "filename_format":
         _check_format(value)
+    if option.name == "read_iolog" and not value.startswith("/"):
+        raise InputError(
+            f"read_iolog {value!r} would be looked for in the Run's folder",
+            hint="write the whole path; it has to be there on every host",
+        )
     if option.name == "mem" and "/" in value and not allow_exec:
         raise InputError(
             f"mem {value!r} is refused: its file lies outside the Run's folder",

@@ -172,7 +172,7 @@ def _bytes(text: str, *, whole: int | None) -> int | None:
 def _transfer_bytes(run: Run, section: Section) -> int | None:
     """Return the bytes a section moves when its size bounds it; None when nobody can know."""
     options = run.effective(section)
-    if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs")):
+    if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
         return None
     whole = run.volume.pin.size_bytes if run.volume.pin else None
     size = _bytes(options.get("size", "100%"), whole=whole)
@@ -189,7 +189,7 @@ def _written_bytes(run: Run) -> int | None:
     for section in run.sections:
         options = run.effective(section)
         access = options.get("rw", "write" if by_dd else "read").partition(":")[0]
-        if access in {"read", "randread"}:
+        if access in {"read", "randread"} and "read_iolog" not in options:
             continue
         moved = _transfer_bytes(run, section)
         repeats = options.get("time_based", "0") != "0" and _seconds(options.get("runtime"))
