@@ -22,7 +22,7 @@ WAITING = "waiting"
 """State of a Run's progress before its start."""
 
 _LOOK_S = 0.2
-_READY, _GO, _WOKE = "ready", "go", "woke"
+_READY, _GO, _WOKE = "gate/ready", "gate/go", "gate/woke"
 
 
 class Gate:

@@ -6,20 +6,21 @@ now() {
     case $found in *[!0-9.]* | *.) found=$(date +%s) ;; esac # a date without nanoseconds
     echo "$found"
 }
-if mkdir waiting 2>/dev/null; then
-    now >ready.new && mv ready.new ready
+mkdir -p gate
+if mkdir gate/waiting 2>/dev/null; then
+    now >gate/ready.new && mv gate/ready.new gate/ready
 fi
 patience=$((GATE_PATIENCE_S * 5))
-while [ ! -s go ]; do
+while [ ! -s gate/go ]; do
     patience=$((patience - 1))
     [ "$patience" -gt 0 ] || exit 1
     sleep 0.2
 done
-read -r start <go
+read -r start <gate/go
 [ "$start" = never ] && exit 1
 left=$(awk -v start="$start" -v now="$(now)" 'BEGIN { d = start - now; print (d > 0 ? d : 0) }')
 [ "$left" = 0 ] || sleep "$left"
-if mkdir started 2>/dev/null; then
-    now >woke.new && mv woke.new woke
+if mkdir gate/started 2>/dev/null; then
+    now >gate/woke.new && mv gate/woke.new gate/woke
 fi
 [ $# -eq 0 ] || exec "$@"
