@@ -34,6 +34,8 @@ class Host(Frozen):
             agent's, ``~/.ssh/config``'s and the usual ones.
         jump: hosts to go through, first hop first: names of the inventory or ``user@host:port``;
             None to take ``~/.ssh/config``'s, empty for none.
+        hops: the hosts of the inventory that `jump` names, and those that their own way names, so
+            that a host can be reached when they themselves are left out.
         sudo: start fio, and what looks at devices, by ``sudo -n``.
         volumes: role to device, file, directory or NBD uri.
         labels: what tables and charts tell hosts apart by, such as provider and volume_type.
@@ -50,6 +52,7 @@ class Host(Frozen):
     user: str | None = None
     key: str = ""
     jump: tuple[str, ...] | None = None
+    hops: tuple[Host, ...] = ()
     sudo: bool = False
     volumes: dict[str, str] = Field(default_factory=dict)
     labels: dict[str, str] = Field(default_factory=dict)
@@ -61,6 +64,14 @@ class Host(Frozen):
     def is_local(self) -> bool:
         """Tell whether it is the controller's own machine."""
         return not self.address
+
+
+def by_name(hosts: Iterable[Host]) -> dict[str, Host]:
+    """Return name to host, with the hosts that are only gone through."""
+    listed = tuple(hosts)
+    return {hop.name: hop for host in listed for hop in host.hops} | {
+        host.name: host for host in listed
+    }
 
 
 def label_names(hosts: Iterable[Host]) -> tuple[str, ...]:

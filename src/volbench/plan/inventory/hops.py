@@ -1,12 +1,12 @@
-"""Hops as they were written in, the whole way to each host out.
+"""Ways as they were written in, each way with the hosts it leads over out.
 
-A hop that is a host of the inventory is replaced by its address, user and port, with the way to
-that host before it. So a host knows its way alone, whatever other hosts are left out later.
+A host keeps the hosts of the inventory that it is reached through, so that it can be reached when
+``--limit`` leaves those out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from volbench.model.fleet import Host
@@ -17,12 +17,20 @@ from volbench.plan.inventory.draft import Draft, HostReader
 def resolve_hops(
     reader: HostReader, drafts: Mapping[str, Draft], hosts: Mapping[str, Host]
 ) -> dict[str, Host]:
-    """Return the hosts with their whole way; a way in a circle is noted as a problem."""
-    ways = _Ways(reader, drafts, hosts)
-    return {
-        name: host if host.jump is None else host.model_copy(update={"jump": ways.of(host, ())})
-        for name, host in hosts.items()
-    }
+    """Return the hosts with their hops; a way in a circle is noted as a problem."""
+    cut = {name: _without_itself(host, drafts[name]) for name, host in hosts.items()}
+    ways = _Ways(reader, drafts, cut)
+    return {name: host.model_copy(update={"hops": ways.hops(host)}) for name, host in cut.items()}
+
+
+def _without_itself(host: Host, draft: Draft) -> Host:
+    """Return a host whose way, where it is meant for many, ends before that host itself."""
+    if not host.jump or "jump" in draft.own:
+        return host
+    places = [checks.hop(text)[1] for text in host.jump]
+    itself = {host.name, host.address}
+    end = next((number for number, place in enumerate(places) if place in itself), len(places))
+    return host.model_copy(update={"jump": host.jump[:end]})
 
 
 @dataclass
@@ -31,38 +39,28 @@ class _Ways:
     drafts: Mapping[str, Draft]
     hosts: Mapping[str, Host]
 
-    def of(self, host: Host, before: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the way to a host; `before` are the hosts whose way leads over it."""
+    def hops(self, host: Host) -> tuple[Host, ...]:
+        """Return every host of the inventory that the way to a host leads over."""
+        return tuple({hop.name: hop for hop in self._over(host, ())}.values())
+
+    def _over(self, host: Host, before: tuple[str, ...]) -> Iterator[Host]:
+        """Yield the hops of a host; `before` are the hosts whose way leads over it."""
+        way = (*before, host.name)
         if host.name in before:
-            circle = " -> ".join((*before, host.name))
-            self._complain(before[0], f"the way to {before[0]} goes in a circle: {circle}")
-            return ()
-        way: list[str] = []
-        for text in host.jump or ():
-            user, name, port = checks.hop(text)
-            other = None if user or port else self.hosts.get(name)
-            if name == host.name and other is host and "jump" not in self.drafts[name].own:
-                break  # a way that is meant for many leads over this very host
-            if other is None:
-                way.append(text)
+            circle = " -> ".join(way)
+            self._complain(way[0], f"the way to {way[0]} goes in a circle: {circle}")
+            return
+        for number, text in enumerate(host.jump or ()):
+            hop = self.hosts.get(checks.hop(text)[1])
+            if hop is None:
                 continue
-            if not way:
-                way += self.of(other, (*before, host.name))
-            way.append(self._hop(host, other))
-        return tuple(way)
+            if hop.is_local:
+                self._complain(way[0], f"the hop {hop.name} is the controller's own machine")
+            yield hop
+            if number == 0 or hop.name in way:  # the way to later ones was said: by those before
+                yield from self._over(hop, way)
 
-    def _hop(self, host: Host, hop: Host) -> str:
-        if hop.is_local:
-            self._complain(host.name, f"the hop {hop.name} is the controller's own machine")
-        if hop.key and hop.key != host.key:
-            self._complain(
-                host.name,
-                f"the hop {hop.name} has another key than {host.name}",
-                hint="give the hop an alias with IdentityFile in ~/.ssh/config, and jump to that",
-            )
-        return checks.hop_text(hop.user, hop.address or hop.name, hop.port)
-
-    def _complain(self, name: str, message: str, *, hint: str = "") -> None:
+    def _complain(self, name: str, message: str) -> None:
         draft = self.drafts[name]
         node = draft.own.get("jump") or draft.inherited.get("jump") or draft.place
-        self.reader.complain(node, message, hint=hint)
+        self.reader.complain(node, message)
