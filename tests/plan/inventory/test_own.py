@@ -175,7 +175,9 @@ def test_one_address_may_be_two_machines(tmp_path: Path, second: str) -> None:
 def test_two_aliases_of_one_machine_are_noticed(tmp_path: Path) -> None:
     """What ssh's configuration says of names is known before anything runs."""
     config = tmp_path / "config"
-    config.write_text("Host vm1 web\n  HostName 10.0.0.1\nHost *\n  Port 2222\n")
+    config.write_text("Include conf.d/*\nHost * !vm3\n  Port 2222\n")
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "web").write_text("Host vm1 web\n  HostName 10.0.0.1\n")
     path = tmp_path / "inventory.yaml"
     path.write_text("hosts:\n  vm1:\n  vm2: {address: 10.0.0.1, port: 2222}\n")
     assert len(load_inventory(path).hosts) == 2

@@ -7,12 +7,15 @@ connection itself is made from the whole file, elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from volbench.errors import InventoryError
+
+_MOST_DEPTH = 16
+"""Of files that include each other (ssh_config(5), OpenSSH 9.2: the same)."""
 
 _LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
 
@@ -46,22 +49,35 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
 
 
 def read_aliases(path: Path) -> Aliases:
-    """Return the aliases of a configuration; none when there is no such file.
+    """Return the aliases of a configuration and of what it includes; none without such a file.
 
     Raises:
         InventoryError: it can't be read.
     """
+    return parse_aliases("\n".join(_lines(path, path.parent, 0)))
+
+
+def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
+    """Yield the lines of a file, those of included files in their places."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
-        return Aliases()
+        return
     except OSError as error:
         raise InventoryError(
             f"{path} can't be read: {error.strerror or error}",
             hint="it tells what the names of hosts mean; check its permissions",
             context={"path": str(path)},
         ) from error
-    return parse_aliases(text)
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None or match[1].lower() != "include" or depth == _MOST_DEPTH:
+            yield line
+            continue
+        for pattern in match[2].replace('"', "").split():
+            wanted = folder.absolute() / Path(pattern).expanduser()
+            for found in sorted(Path("/").glob(str(wanted)[1:])):
+                yield from _lines(found, folder, depth + 1)
 
 
 def parse_aliases(text: str) -> Aliases:
