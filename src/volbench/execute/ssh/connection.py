@@ -1,0 +1,261 @@
+"""A connection to a host: a route enters, an open line leaves, on which commands are run.
+
+One SSH transport a hop. Each goes through the one before it, and each host on the way is verified
+and logged in to from here. The wire is watched by the kernel (TCP_USER_TIMEOUT) and by keep-alives.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import paramiko
+
+from volbench.errors import ConnectError, TransportError, VolbenchError
+from volbench.execute.ssh.address import Hop, Route
+from volbench.execute.ssh.hostkeys import KnownHosts
+from volbench.execute.ssh.login import log_in
+
+logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
+
+CONNECT_S = 15.0
+USER_TIMEOUT_S = 15
+KEEPALIVE_S = 5
+WINDOW_BYTES = 8 * 1024**2
+LOGINS_AT_ONCE = 8
+"""At one sshd: its default MaxStartups, 10:30:100, refuses some of eleven (sshd_config(5))."""
+
+CHANNELS_AT_ONCE = 8
+"""On one connection; sshd's default MaxSessions is 10 (sshd_config(5))."""
+
+_RSA = ("rsa-sha2-512", "rsa-sha2-256")
+_PROHIBITED = 1
+"""SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254, 5.1)."""
+
+
+class Gates:
+    """Lets a few logins at a time through to each sshd."""
+
+    def __init__(self) -> None:
+        self._gates: dict[tuple[str, int], threading.Semaphore] = {}
+        self._lock = threading.Lock()
+
+    def of(self, hop: Hop) -> threading.Semaphore:
+        """Return the gate of the sshd at a hop."""
+        with self._lock:
+            return self._gates.setdefault(
+                (hop.address, hop.port), threading.Semaphore(LOGINS_AT_ONCE)
+            )
+
+
+class Connection:
+    """An open line to a host.
+
+    Attributes:
+        host: its name.
+        in_doubt: whether a command did not end in time: then the line itself may be dead.
+    """
+
+    def __init__(self, host: str, transports: list[paramiko.Transport]) -> None:
+        self.host = host
+        self.in_doubt = False
+        self._transports = transports
+        self._channels = threading.Semaphore(CHANNELS_AT_ONCE)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether nothing is known to be wrong with any hop."""
+        return all(transport.is_active() for transport in self._transports)
+
+    @contextmanager
+    def channel(self) -> Iterator[paramiko.Channel]:
+        """Open a channel; it is closed in the end.
+
+        Raises:
+            ConnectError: none could be opened: the line is dead, and closed.
+        """
+        with self._channels:
+            timeout_s = CONNECT_S / 3 if self.in_doubt else CONNECT_S
+            try:
+                channel = self._transports[-1].open_session(
+                    window_size=WINDOW_BYTES, timeout=timeout_s
+                )
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                self.close()
+                raise lost(self.host, str(error), sent=False) from error
+            self.in_doubt = False
+            try:
+                yield channel
+            finally:
+                self.let_go(channel)
+
+    def let_go(self, channel: paramiko.Channel) -> None:
+        """Close a channel; where even that hangs, the whole line."""
+        if channel.closed:
+            channel.close()  # of its pipe
+            return
+        closer = threading.Thread(target=channel.close, daemon=True)
+        closer.start()
+        closer.join(2.0)
+        if closer.is_alive():
+            self.close()
+
+    def close(self) -> None:
+        """Close every hop, the last one first."""
+        for transport in reversed(self._transports):
+            transport.close()
+
+
+def connect(
+    route: Route, *, known: KnownHosts, gates: Gates, within_s: float = CONNECT_S
+) -> Connection:
+    """Connect to a host, hop by hop.
+
+    Args:
+        route: the way.
+        known: host keys on record.
+        gates: shared by all who may log in to the same sshd.
+        within_s: for each hop's answer.
+
+    Raises:
+        ConnectError: a host can't be reached, or hung up.
+        HostKeyError: a host is not known, or not the one it was.
+        AuthError: a host does not let us in.
+    """
+    transports: list[paramiko.Transport] = []
+    try:
+        for hop in route.hops:
+            with gates.of(hop):
+                before = transports[-1] if transports else None
+                transport = _greet(hop, before, known=known, within_s=within_s)
+                transports.append(transport)
+                log_in(transport, hop)
+            transport.set_keepalive(KEEPALIVE_S)
+    except BaseException:
+        Connection(route.target.name, transports).close()
+        raise
+    return Connection(route.target.name, transports)
+
+
+def lost(host: str, reason: str, *, sent: bool) -> ConnectError:
+    """Return the error of a line that broke; `sent` tells whether a command may have begun."""
+    told = f": {reason}" if reason else ""
+    return ConnectError(
+        f"the connection to {host} was lost{told}",
+        hint="check that the host is up; what was going on there may have happened"
+        if sent
+        else "check that the host is up, and the network between",
+        context={"host": host, "sent": sent},
+    )
+
+
+def _greet(
+    hop: Hop, before: paramiko.Transport | None, *, known: KnownHosts, within_s: float
+) -> paramiko.Transport:
+    """Return a transport whose host has shown a key that is on record."""
+    begun = time.monotonic()
+    wire = _wire(hop, within_s) if before is None else _tunnel(hop, before, within_s)
+    left_s = max(1.0, within_s - (time.monotonic() - begun))
+    try:
+        transport = paramiko.Transport(wire, default_window_size=WINDOW_BYTES)
+        transport.banner_timeout = left_s
+        transport.auth_timeout = CONNECT_S
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        wire.close()
+        raise _hung_up(hop, error) from error
+    try:
+        _prefer(transport, known.kinds(hop))
+        transport.start_client(timeout=left_s)
+        key = transport.get_remote_server_key()
+        known.check(hop, kind=key.get_name(), blob=key.asbytes())
+    except paramiko.ssh_exception.IncompatiblePeer as error:
+        _drop(transport, wire)
+        raise TransportError(
+            f"{hop.name} and volbench have no algorithm of SSH in common: {error}",
+            hint="its sshd is very old, or very strict: see `sshd -T` there",
+            context={"host": hop.name},
+        ) from error
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        _drop(transport, wire)
+        raise _hung_up(hop, error) from error
+    except VolbenchError:
+        _drop(transport, wire)
+        raise
+    return transport
+
+
+def _drop(transport: paramiko.Transport, wire: socket.socket | paramiko.Channel) -> None:
+    transport.close()
+    wire.close()
+
+
+def _prefer(transport: paramiko.Transport, kinds: tuple[str, ...]) -> None:
+    """Ask for a kind of host key that is on record first, as ssh does."""
+    wanted = [name for kind in kinds for name in (_RSA if kind == "ssh-rsa" else (kind,))]
+    options = transport.get_security_options()
+    usual = list(options.key_types)
+    first = [name for name in wanted if name in usual]
+    options.key_types = [*first, *(name for name in usual if name not in first)]
+
+
+def _wire(hop: Hop, within_s: float) -> socket.socket:
+    """Open a TCP connection that is given up when nothing is acknowledged for a while."""
+    try:
+        wire = socket.create_connection((hop.address, hop.port), timeout=within_s)
+    except socket.gaierror as error:
+        if error.errno == socket.EAI_AGAIN:
+            raise _unreachable(hop, "its name can't be looked up just now") from error
+        raise TransportError(
+            f"{hop.name} has no address: {hop.address} can't be looked up ({error.strerror})",
+            hint="correct `address` in the inventory, or HostName in ~/.ssh/config",
+            context={"host": hop.name, "address": hop.address},
+        ) from error
+    except TimeoutError as error:
+        raise _unreachable(hop, f"no answer in {within_s:.0f} s") from error
+    except OSError as error:
+        raise _unreachable(hop, error.strerror or str(error)) from error
+    wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_S * 1000)
+    return wire
+
+
+def _tunnel(hop: Hop, before: paramiko.Transport, within_s: float) -> paramiko.Channel:
+    """Open a way to a host from the one before it."""
+    try:
+        return before.open_channel(
+            "direct-tcpip",
+            (hop.address, hop.port),
+            ("127.0.0.1", 0),
+            window_size=WINDOW_BYTES,
+            timeout=within_s,
+        )
+    except paramiko.ChannelException as error:
+        if error.code == _PROHIBITED:
+            raise TransportError(
+                f"the host before {hop.name} on the way does not forward connections",
+                hint="set AllowTcpForwarding in its sshd_config, or choose another jump",
+                context={"host": hop.name},
+            ) from error
+        raise _unreachable(hop, f"from the jump before it: {error.text}") from error
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        raise _unreachable(hop, f"from the jump before it: {error}") from error
+
+
+def _unreachable(hop: Hop, reason: str) -> ConnectError:
+    return ConnectError(
+        f"{hop.name} can't be reached at {hop.address} port {hop.port}: {reason}",
+        hint="check that the host is up, that its sshd runs, and the network between",
+        context={"host": hop.name, "address": hop.address, "port": hop.port, "sent": False},
+    )
+
+
+def _hung_up(hop: Hop, error: Exception) -> ConnectError:
+    return ConnectError(
+        f"{hop.name} hung up before it let us in: {error or type(error).__name__}",
+        hint="its sshd may be starting, or busy (MaxStartups); its log tells why",
+        context={"host": hop.name, "sent": False},
+    )

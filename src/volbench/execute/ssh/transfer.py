@@ -1,0 +1,162 @@
+"""A file of a host as it comes: a stream enters, a whole file or none leaves.
+
+The stream begins with how the file comes and its SHA-256. It is written beside its place and
+renamed only when the sum agrees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from volbench.errors import TransferError, TransportError
+
+_HEADER_LIMIT_BYTES = 200
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+"""Tells zlib to expect gzip's own header (documentation of zlib's inflateInit2)."""
+
+
+class Incoming:
+    """A file that arrives; a context in which it is written aside.
+
+    Args:
+        name: of the file on its host, for messages.
+        into: where it goes.
+    """
+
+    def __init__(self, name: str, into: Path) -> None:
+        self._name = name
+        self._into = into
+        self._aside = into.with_name(f".{into.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+        self._start()
+
+    def _start(self) -> None:
+        self._header = b""
+        self._wanted = ""
+        self._inflate: zlib._Decompress | None = None
+        self._digest = hashlib.sha256()
+
+    def __enter__(self) -> Self:
+        """Open the file aside.
+
+        Raises:
+            TransportError: it can't be written.
+        """
+        try:
+            self._file = self._aside.open("wb")
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove what was not kept."""
+        self._file.close()
+        self._aside.unlink(missing_ok=True)
+
+    def restart(self) -> Incoming:
+        """Forget what came, and take it from the beginning."""
+        self._start()
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self
+
+    def __call__(self, part: bytes) -> None:
+        """Take a part of the stream.
+
+        Raises:
+            TransferError: it is damaged.
+            TransportError: it can't be written.
+        """
+        if not self._wanted:
+            self._header += part
+            head, end, part = self._header.partition(b"\n")
+            if not end:
+                self._check_header_length()
+                return
+            self._read_header(head.decode("ascii", "replace"))
+        self._write(self._plain(part))
+
+    def keep(self) -> None:
+        """Put the file into its place if it arrived as it is there.
+
+        Raises:
+            TransferError: it did not.
+            TransportError: it can't be written.
+        """
+        if self._inflate is not None:
+            self._write(self._inflate.flush())
+        whole = self._inflate is None or self._inflate.eof
+        if not self._wanted or not whole or self._digest.hexdigest() != self._wanted:
+            raise TransferError(
+                f"{self._name} did not arrive as it is there",
+                hint="it may have changed meanwhile: try again when nothing writes to it",
+                context={"path": self._name},
+            )
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._aside.replace(self._into)
+            _sync_folder(self._into.parent)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _read_header(self, head: str) -> None:
+        how, _, self._wanted = head.partition(" ")
+        if how not in {"gzip", "plain"} or len(self._wanted) != 64:
+            raise TransferError(
+                f"{self._name} comes in no way that is known: {head[:80]!r}",
+                hint="its host needs sha256sum, of coreutils or busybox",
+                context={"path": self._name},
+            )
+        self._inflate = zlib.decompressobj(_GZIP_WINDOW) if how == "gzip" else None
+
+    def _check_header_length(self) -> None:
+        if len(self._header) > _HEADER_LIMIT_BYTES:
+            self._read_header(self._header.decode("ascii", "replace"))
+
+    def _plain(self, part: bytes) -> bytes:
+        if self._inflate is None:
+            return part
+        try:
+            return self._inflate.decompress(part)
+        except zlib.error as error:
+            raise TransferError(
+                f"{self._name} arrived damaged: {error}",
+                hint="try again",
+                context={"path": self._name},
+            ) from error
+
+    def _write(self, part: bytes) -> None:
+        self._digest.update(part)
+        try:
+            self._file.write(part)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> TransportError:
+        return TransportError(
+            f"{self._into} can't be written: {error.strerror}",
+            hint="check permissions and free space",
+            context={"path": str(self._into)},
+        )
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
