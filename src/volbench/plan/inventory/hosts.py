@@ -87,6 +87,8 @@ def _merged(reader: HostReader, draft: Draft, what: str) -> dict[str, str]:
         if node is None:
             continue
         if is_null(node):
+            if not found:
+                reader.complain(node, f"{what} has no value", hint="write one, or leave it out")
             found.clear()
             continue
         for entry in reader.entries(node, what):
