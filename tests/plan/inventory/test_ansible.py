@@ -175,3 +175,10 @@ def test_single_entries_stand_over_a_mapping(tmp_path: Path) -> None:
     assert host.volumes == {"data": "/x", "os": "/b"}
     assert host.limits == {"*": Limits(iops=1100.0)}
     assert host.sudo
+
+
+def test_texts_that_python_would_warn_of(tmp_path: Path) -> None:
+    """An odd escape in a variable is a text, and no remark of Python's reaches the user."""
+    text = "vm1\n[all:vars]\nvolbench_label_match='a\\d+'\nvolbench_label_size=007\n"
+    (host,) = read(tmp_path, text, "hosts").hosts
+    assert host.labels == {"match": "a\\d+", "size": "007"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import warnings
 from dataclasses import dataclass
 
 from volbench.plan.document import Entry, Node
@@ -129,7 +130,9 @@ _LINES = {"": _host_line, "children": _child_line, "vars": _variable_line}
 def literal(text: str, place: Node) -> Node:
     """Return the value of a variable; numbers stay as they were written."""
     try:
-        value: object = ast.literal_eval(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's own, of escapes such as \\d in a text
+            value: object = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         value = text
     if isinstance(value, int | float | complex | bytes) and not isinstance(value, bool):
