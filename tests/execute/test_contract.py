@@ -5,17 +5,24 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.fleet.hosts import Fleet, fleet
 from volbench.errors import TransportError
 from volbench.execute.fake import FakeExecutor, FakeProcess
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
+from volbench.execute.ssh.executor import SshExecutor
+from volbench.execute.ssh.pool import open_pool
+from volbench.model.fleet import Host
 
 PATIENCE = 200
+REAL = ["local", "fake"]
+BY_SSH = [pytest.param(name, marks=pytest.mark.root) for name in ("ssh", "ssh-busybox")]
 
 
 @dataclass(frozen=True)
@@ -26,21 +33,33 @@ class Machine:
     ``link`` to ``folder``, ``dangling`` to ``missing``. The program ``sh`` does what the tests ask.
     """
 
+    executor: Executor | SshExecutor
+    root: str
+
+
+@dataclass(frozen=True)
+class Starter:
+    """A machine that starts programs which are watched."""
+
     executor: Executor
     root: str
 
 
-def _local(root: Path) -> Machine:
+def _furnish(root: Path, seen_as: str) -> None:
     (root / "text").write_text("one\n", encoding="utf-8")
     (root / "folder").mkdir()
     for name in ("b", "a"):
         (root / "folder" / name).write_text("", encoding="utf-8")
-    (root / "link").symlink_to(root / "folder")
-    (root / "dangling").symlink_to(root / "missing")
-    return Machine(LocalExecutor(), str(root))
+    (root / "link").symlink_to(f"{seen_as}/folder")
+    (root / "dangling").symlink_to(f"{seen_as}/missing")
 
 
-def _fake() -> Machine:
+def _local(root: Path) -> Starter:
+    _furnish(root, str(root))
+    return Starter(LocalExecutor(), str(root))
+
+
+def _fake() -> Starter:
     def answer(argv: tuple[str, ...]) -> Completed:
         return Completed(argv, 3, "out\n", "err\n")
 
@@ -55,15 +74,55 @@ def _fake() -> Machine:
         answers={"sh": answer},
         processes={"sh": begin},
     )
-    return Machine(executor, "/r")
+    return Starter(executor, "/r")
 
 
-@pytest.fixture(params=["local", "fake"])
-def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
-    """Hand out each kind of machine in turn."""
+@pytest.fixture(scope="module")
+def ssh_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Hand out a host with the tools of coreutils."""
+    with fleet(1, tmp_path_factory.mktemp("coreutils")) as hosts:
+        yield hosts
+
+
+@pytest.fixture(scope="module")
+def busybox_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Hand out a host with the tools of busybox, and nothing else."""
+    with fleet(1, tmp_path_factory.mktemp("busybox"), busybox=True) as hosts:
+        yield hosts
+
+
+@contextmanager
+def _by_ssh(hosts: Fleet, name: str, folder: Path) -> Iterator[Machine]:
+    root = hosts[0].tmp / name
+    root.mkdir()
+    _furnish(root, f"/tmp/{name}")
+    host = Host(name="h0", address=hosts[0].address, user="root", key=str(hosts.key))
+    pool = open_pool([host], config=folder / "config", known_hosts=hosts.known_hosts)
+    try:
+        yield Machine(SshExecutor(host, pool), f"/tmp/{name}")
+    finally:
+        pool.close()
+
+
+@pytest.fixture(params=REAL)
+def starter(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Starter]:
+    """Hand out each kind of machine that starts programs by itself."""
     found = _local(tmp_path.resolve()) if request.param == "local" else _fake()
     yield found
     found.executor.close()
+
+
+@pytest.fixture(params=[*REAL, *BY_SSH])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    """Hand out each kind of machine in turn."""
+    if request.param in REAL:
+        found = _local(tmp_path.resolve()) if request.param == "local" else _fake()
+        yield Machine(found.executor, found.root)
+        found.executor.close()
+        return
+    fixture = "ssh_host" if request.param == "ssh" else "busybox_host"
+    with _by_ssh(request.getfixturevalue(fixture), tmp_path.name, tmp_path) as by_ssh:
+        yield by_ssh
 
 
 def test_a_program_runs_to_its_end(machine: Machine) -> None:
@@ -77,9 +136,13 @@ def test_a_missing_program_is_a_transport_error(machine: Machine) -> None:
     with pytest.raises(TransportError, match="no-such-program can't be started") as caught:
         machine.executor.run(["no-such-program"])
     assert "command -v no-such-program" in caught.value.hint
+
+
+def test_a_missing_program_is_not_started(starter: Starter) -> None:
+    """A program that is not there is an error at once, not a process that failed."""
     with pytest.raises(TransportError):
-        machine.executor.start(
-            ["no-such-program"], cwd=machine.root, stderr=f"{machine.root}/stderr"
+        starter.executor.start(
+            ["no-such-program"], cwd=starter.root, stderr=f"{starter.root}/stderr"
         )
 
 
@@ -157,12 +220,12 @@ def test_files_are_removed(machine: Machine) -> None:
     assert machine.executor.list_directory(f"{machine.root}/folder") == ("b",)
 
 
-def test_output_is_read_as_it_comes(machine: Machine) -> None:
+def test_output_is_read_as_it_comes(starter: Starter) -> None:
     """Each part of standard output is told once, and the status stays."""
-    process = machine.executor.start(
+    process = starter.executor.start(
         ["sh", "-c", "echo one; sleep 0.1; echo two; exit 5"],
-        cwd=machine.root,
-        stderr=f"{machine.root}/stderr",
+        cwd=starter.root,
+        stderr=f"{starter.root}/stderr",
     )
     assert process.pid > 0
     assert process.wait(0) is None
@@ -179,12 +242,12 @@ def test_output_is_read_as_it_comes(machine: Machine) -> None:
     assert process.poll() == 5
 
 
-def test_a_process_is_ended_by_a_signal(machine: Machine) -> None:
+def test_a_process_is_ended_by_a_signal(starter: Starter) -> None:
     """A process runs until it is signalled, and its status names the signal."""
-    process = machine.executor.start(
+    process = starter.executor.start(
         ["sh", "-c", "echo started; exec sleep 1000"],
-        cwd=machine.root,
-        stderr=f"{machine.root}/stderr",
+        cwd=starter.root,
+        stderr=f"{starter.root}/stderr",
     )
     started = ""
     while "started" not in started:
@@ -200,12 +263,12 @@ def test_a_process_is_ended_by_a_signal(machine: Machine) -> None:
     assert process.poll() == -signal.SIGTERM
 
 
-def test_standard_error_goes_to_its_file(machine: Machine) -> None:
+def test_standard_error_goes_to_its_file(starter: Starter) -> None:
     """The file for standard error is made when the process starts."""
-    path = f"{machine.root}/stderr"
-    process = machine.executor.start(["sh", "-c", "exit 5"], cwd=machine.root, stderr=path)
+    path = f"{starter.root}/stderr"
+    process = starter.executor.start(["sh", "-c", "exit 5"], cwd=starter.root, stderr=path)
     for _ in range(PATIENCE):
         if process.wait(0.05) is not None:
             break
     assert process.poll() == 5
-    assert machine.executor.read_text(path) == ""
+    assert starter.executor.read_text(path) == ""
