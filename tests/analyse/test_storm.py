@@ -136,6 +136,34 @@ def test_a_device_that_all_clients_watched_counts_once() -> None:
     assert found.device_write_iops.tolist() == [5.0] * 4
 
 
+def test_who_saw_only_a_part_of_an_interval_does_not_count_beside_who_saw_it_whole() -> None:
+    """A client that ended in the busy half of an interval would tell too much of all of it."""
+    rows = [client("c01"), client("c02")]
+    told = [point for row in rows for point in series(row, "read", [1.0] * 10, start_s=START_S)]
+    whole = samples(rows[0], [100.0, 50.0], [0.0, 0.0], start_s=START_S)
+    half = samples(rows[1], [90.0], [0.0], start_s=START_S + 2.5)
+    (found,) = storms(
+        frames([result("vm") | row for row in rows], series=told, device=whole + half)
+    )
+    assert found.device_read_iops.tolist() == [100.0, 50.0]
+
+
+def test_what_the_logs_lack_at_the_end_is_taken_from_the_total() -> None:
+    """Old versions of fio lose the last interval of a log, never its I/Os in the result."""
+    rows = [client("c01"), client("c02")]
+    told = [point for row in rows for point in series(row, "read", [10.0] * 9, start_s=START_S)]
+    totals = ({"total_ios": 102, "runtime_s": 10.0}, {"total_ios": 90, "runtime_s": 9.001})
+    summary = [
+        result("vm", direction="read") | row | total
+        for row, total in zip(rows, totals, strict=True)
+    ]
+    (found,) = storms(frames(summary, series=told))
+    first, second = found.clients
+    assert (first.end_s, second.end_s) == (10.0, 9.0)
+    assert first.read_iops.tolist() == [10.0, pytest.approx(10.4)]
+    assert second.read_iops.tolist() == [10.0, 8.0]
+
+
 def test_devices_of_several_hosts_are_added_up() -> None:
     """Each host has its own disk, whatever it is called there."""
     rows = [client("vm01", host="vm01"), client("vm02", host="vm02")]

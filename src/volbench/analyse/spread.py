@@ -4,8 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Floats = npt.NDArray[np.float64]
+_EPOCH = pd.Timestamp(0, tz="UTC")
+
+
+def seconds(utc: pd.Series[str]) -> pd.Series[float]:
+    """Return instants as frames tell them, in seconds since the epoch."""
+    return (pd.to_datetime(utc, utc=True, format="ISO8601") - _EPOCH) / pd.Timedelta(seconds=1)
+
+
+def spread_rows(rows: pd.DataFrame, column: str, edges_s: Floats) -> Floats:
+    """Return the mean of a rate in each interval of an axis, as `spread` does.
+
+    Args:
+        rows: with ``end_s`` and ``width_s``, in any order.
+        column: the rate.
+        edges_s: of the axis.
+    """
+    ordered = rows.sort_values("end_s")
+    return spread(
+        _floats(ordered, "end_s"), _floats(ordered, "width_s"), _floats(ordered, column), edges_s
+    )
+
+
+def covered_rows(rows: pd.DataFrame, edges_s: Floats) -> Floats:
+    """Return which share of each interval of an axis lies in any row, as `covered` does."""
+    ordered = rows.sort_values("end_s")
+    return covered(_floats(ordered, "end_s"), _floats(ordered, "width_s"), edges_s)
+
+
+def _floats(rows: pd.DataFrame, column: str) -> Floats:
+    return rows[column].to_numpy(dtype=np.float64)
 
 
 def spread(ends_s: Floats, widths_s: Floats, rates: Floats, edges_s: Floats) -> Floats:

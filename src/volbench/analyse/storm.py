@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames import measured
-from volbench.analyse.spread import Floats, covered, spread
+from volbench.analyse.spread import Floats, seconds, spread_rows
+from volbench.analyse.stormdevice import devices_on
 
 INTERVAL_S = 5.0
 """Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt)."""
@@ -24,7 +25,7 @@ SETTLED = 0.1
 
 Frames = Mapping[str, pd.DataFrame]
 _STEP = ["campaign", "profile", "job", "repeat"]
-_EPOCH = pd.Timestamp(0, tz="UTC")
+_WAYS = ("read", "write")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ class Storm:
         job: of the step.
         repeat: of the step.
         started_utc_s: when the first client's I/O began, since the epoch.
-        edges_s: of the intervals, since then; one more than there are intervals.
+        edges_s: of the intervals, since then; one more than there are intervals, of which the last
+            ends with the storm.
         clients: in the order of their starts; at least one.
         untold: Runs of the step that tell no series with times, such as failed ones.
         device: kernel name of the one device beneath all of it, or how many there are; empty where
@@ -172,28 +174,29 @@ def storms(frames: Frames) -> tuple[Storm, ...]:
         finished = measured(runs)[["campaign", "run"]]
         told = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
         if len(runs) > 1 and len(told):
-            found.append(_storm(key, runs, told, frames["device"]))
+            found.append(_storm(key, step, told, frames["device"]))
     return tuple(found)
 
 
 def _storm(
-    key: tuple[object, ...], runs: pd.DataFrame, told: pd.DataFrame, device: pd.DataFrame
+    key: tuple[object, ...], step: pd.DataFrame, told: pd.DataFrame, device: pd.DataFrame
 ) -> Storm:
-    """Return one storm from the Runs of its step, their series and the devices' samples."""
+    """Return one storm from the summary of its step, its series and the devices' samples."""
+    runs = step.drop_duplicates("run")
     campaign, profile, job, repeat = (str(part) for part in key)
-    rows = told.assign(end_s=_seconds(told["utc"]), width_s=_widths(told))
+    rows = told.assign(end_s=seconds(told["utc"]), width_s=_widths(told))
+    rows = pd.concat([rows, _tails(rows, step)], ignore_index=True)
     rows["start_s"] = rows["end_s"] - rows["width_s"]
     first_s = float(rows["start_s"].min())
     rows[["start_s", "end_s"]] -= first_s
-    count = max(1, math.ceil(float(rows["end_s"].max()) / INTERVAL_S - 1e-6))
-    edges_s = np.linspace(0.0, count * INTERVAL_S, count + 1, dtype=np.float64)
+    edges_s = _edges(float(rows["end_s"].max()))
     clients = [
         _client(str(run), _name(own, f"{job}-r{repeat}"), own, edges_s)
         for run, own in rows.groupby("run", sort=False)
     ]
     seen = {client.run for client in clients}
     samples = device.merge(runs[["campaign", "run"]])
-    name, reads, writes = _devices(samples, edges_s, first_s=first_s)
+    name, reads, writes = devices_on(samples, edges_s, first_s=first_s)
     return Storm(
         campaign=campaign,
         profile=profile,
@@ -210,6 +213,35 @@ def _storm(
     )
 
 
+def _edges(end_s: float) -> Floats:
+    """Return the edges of intervals up to an end; the last one is longer or shorter by a half."""
+    count = max(1, round(end_s / INTERVAL_S))
+    edges = np.linspace(0.0, count * INTERVAL_S, count + 1, dtype=np.float64)
+    edges[-1] = end_s
+    return edges
+
+
+def _tails(rows: pd.DataFrame, step: pd.DataFrame) -> pd.DataFrame:
+    """Return the end of each series that the logs leave out: what is missing to the total.
+
+    fio before 3.37 loses the last interval of its logs (its pull request 1782).
+    """
+    same = ["run", "group", "direction"]
+    done = (rows["iops"] * rows["width_s"]).groupby([rows[name] for name in same]).sum()
+    last = rows.sort_values("end_s").drop_duplicates(same, keep="last")
+    last = last.merge(done.rename("done").reset_index(), on=same)
+    last = last.merge(step[[*same, "total_ios", "runtime_s"]], on=same)
+    lost = last["total_ios"].astype("float64") - last["done"]
+    rest_s = last["runtime_s"] - last["t_s"]
+    kept = (lost > 0) & (rest_s > _LEAST_TAIL * last["width_s"])
+    tails = last.assign(end_s=last["end_s"] + rest_s, width_s=rest_s, iops=lost / rest_s)
+    return tails[kept.fillna(value=False)][list(rows.columns)]
+
+
+_LEAST_TAIL = 0.1
+"""Of an interval, from which an end is a part that is missing and not a rounding."""
+
+
 def _limit(runs: pd.DataFrame) -> float:
     limits = runs[["host", "volume", "limit_iops"]].drop_duplicates()
     told = len(limits) == 1 and limits["limit_iops"].notna().all()
@@ -218,10 +250,10 @@ def _limit(runs: pd.DataFrame) -> float:
 
 def _client(run: str, name: str, own: pd.DataFrame, edges_s: Floats) -> StormClient:
     """Return one client; sections of its job, such as boot and after, are added up."""
-    rates = {way: np.zeros(len(edges_s) - 1) for way in ("read", "write")}
+    rates = {way: np.zeros(len(edges_s) - 1) for way in _WAYS}
     for (_, way), part in own.groupby(["group", "direction"], sort=False, dropna=False):
         if way in rates:
-            rates[str(way)] += _spread(part, "iops", edges_s)
+            rates[str(way)] += spread_rows(part, "iops", edges_s)
     start_s, end_s = float(own["start_s"].min()), float(own["end_s"].max())
     total = rates["read"] + rates["write"]
     busy = np.flatnonzero(total > SETTLED * total.max())
@@ -236,61 +268,9 @@ def _name(own: pd.DataFrame, step: str) -> str:
     return behind or str(own["host"].iloc[0])
 
 
-def _devices(
-    samples: pd.DataFrame, edges_s: Floats, *, first_s: float
-) -> tuple[str, Floats, Floats]:
-    """Return the name of the devices, and the reads and writes of all of them together.
-
-    Each client looks at the device of its own volume. Where several look at one, what they saw is
-    the same and is averaged by how much of an interval each of them saw.
-    """
-    rows = samples[(samples["level"] == "volume").fillna(value=False)]
-    rows = rows.dropna(subset=["device", "utc", "read_iops", "write_iops"])
-    if not len(rows):
-        nothing = np.full(len(edges_s) - 1, np.nan)
-        return "", nothing, nothing
-    rows = rows.assign(end_s=_seconds(rows["utc"]) - first_s, width_s=rows["interval_s"])
-    sums = np.zeros((2, len(edges_s) - 1))
-    watched = np.zeros(len(edges_s) - 1, dtype=bool)
-    groups = rows.groupby(["host", "device"], sort=False)
-    for _, one in groups:
-        seen = np.zeros(len(edges_s) - 1)
-        totals = np.zeros_like(sums)
-        for _, part in one.groupby("run", sort=False):
-            ordered = part.sort_values("end_s")
-            ends_s, widths_s = _floats(ordered, "end_s"), _floats(ordered, "width_s")
-            seen += covered(ends_s, widths_s, edges_s)
-            totals += [_spread(ordered, f"{way}_iops", edges_s) for way in ("read", "write")]
-        enough = seen > _LEAST_SEEN
-        sums[:, enough] += totals[:, enough] / seen[enough]
-        watched |= enough
-    sums[:, ~watched] = np.nan
-    name = str(rows["device"].iloc[0]) if len(groups) == 1 else f"{len(groups)} devices"
-    return name, sums[0], sums[1]
-
-
-_LEAST_SEEN = 0.25
-"""Share of an interval that must have been watched for its rate to be told."""
-
-
-def _spread(rows: pd.DataFrame, column: str, edges_s: Floats) -> Floats:
-    ordered = rows.sort_values("end_s")
-    ends_s, widths_s = _floats(ordered, "end_s"), _floats(ordered, "width_s")
-    return spread(ends_s, widths_s, _floats(ordered, column), edges_s)
-
-
 def _added(parts: Sequence[Floats]) -> Floats:
     total: Floats = np.sum(parts, axis=0)
     return total
-
-
-def _floats(rows: pd.DataFrame, column: str) -> Floats:
-    return rows[column].to_numpy(dtype=np.float64)
-
-
-def _seconds(utc: pd.Series[str]) -> pd.Series[float]:
-    """Return instants in seconds since the epoch."""
-    return (pd.to_datetime(utc, utc=True, format="ISO8601") - _EPOCH) / pd.Timedelta(seconds=1)
 
 
 def _widths(series: pd.DataFrame) -> pd.Series[float]:

@@ -331,7 +331,8 @@ def _plan_caption(
     """Return the sums of a plan."""
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
     parts = [f"{len(campaign.runs)} Runs, {measured} of them measured", f"seed {campaign.seed}"]
-    if expected_s:
+    # Runs of one step go on side by side: their times don't add up.
+    if expected_s and not any(run.step for run in campaign.runs):
         word = "at most" if any(run.until for run in campaign.runs) else "about"
         parts.append(f"{word} {format_duration(sum(expected_s.values()))}")
     if written_bytes:

@@ -80,7 +80,8 @@ def draw(frames: Frames, title: str) -> Figure:
     bar = figure.colorbar(
         ScalarMappable(scale, STRIP_COLOURS), ax=grid[2, :], pad=0.01, aspect=25, fraction=0.03
     )
-    bar.ax.set_xlabel("IOPS of\na client", fontsize=8)
+    bar.ax.set_xlabel("IOPS each", fontsize=8)
+    bar.ax.xaxis.set_label_position("top")
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_count(value)))
     bar.outline.set_visible(False)
     figure.legend(
@@ -169,6 +170,7 @@ def _mark_peak(storm: Storm, axes: Axes) -> None:
         fontsize=9,
         fontweight="bold",
         arrowprops={"arrowstyle": "-", "linewidth": 0.9, "shrinkB": 2},
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
     )
     axes.plot([storm.peak_s], [storm.peak_iops], color=BLACK, marker="o", markersize=4)
 
