@@ -20,6 +20,7 @@ from volbench.engine.device import Row, Samples, begun_utc_s, device_rows, read_
 from volbench.engine.machine import Machine
 from volbench.engine.probe import find_volume, probe_volume
 from volbench.engine.single import (
+    Attempt,
     RunEnd,
     Watcher,
     read_run_output,
@@ -88,9 +89,8 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
     devices = (facts.device, *facts.beneath) if facts.device else ()
     watcher = Watcher(listener, stop or Stop(), devices=devices)
     fio = shutil.which("fio") or ""
-    end = run_single(
-        Machine(executor, fio), run, Workplace(executor, kept), deadline_s=60, watcher=watcher
-    )
+    workplace = Workplace(executor, kept)
+    end = run_single(Attempt(Machine(executor, fio), run, workplace, 60, watcher))
     output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
     started = str(read_status(kept)["started_utc"])
     samples = read_samples(kept)

@@ -13,7 +13,7 @@ import pytest
 from volbench.engine.ingest import ingest
 from volbench.engine.machine import Machine
 from volbench.engine.series import SectionSeries, read_section_series
-from volbench.engine.single import Watcher, read_run_output, run_single
+from volbench.engine.single import Attempt, Watcher, read_run_output, run_single
 from volbench.engine.stop import Stop
 from volbench.engine.workplace import Workplace
 from volbench.errors import ArchiveError, OutputError
@@ -42,13 +42,8 @@ def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
     assert fio is not None
     folder.path.mkdir()
     watcher = Watcher(listener=lambda _event: None, stop=Stop())
-    end = run_single(
-        Machine(LocalExecutor(), fio),
-        run,
-        Workplace(LocalExecutor(), folder),
-        deadline_s=60,
-        watcher=watcher,
-    )
+    place = Workplace(LocalExecutor(), folder)
+    end = run_single(Attempt(Machine(LocalExecutor(), fio), run, place, 60, watcher))
     assert end.state is RunState.FINISHED, end.reason
     return list(read_section_series(run, folder, read_run_output(run, folder)))
 

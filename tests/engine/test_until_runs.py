@@ -10,7 +10,14 @@ from pathlib import Path
 
 from volbench.engine.machine import Machine
 from volbench.engine.probe import find_volume
-from volbench.engine.single import RunEnd, Watcher, read_run_output, read_status, run_single
+from volbench.engine.single import (
+    Attempt,
+    RunEnd,
+    Watcher,
+    read_run_output,
+    read_status,
+    run_single,
+)
 from volbench.engine.stop import Stop
 from volbench.engine.workplace import Workplace
 from volbench.execute.local import LocalExecutor
@@ -85,13 +92,14 @@ def run_until(
             device_sample_s=0,
             until=Until(window_s=10, block_s=1),
         )
-        end = run_single(
+        attempt = Attempt(
             Machine(executor, shutil.which("fio") or ""),
             run,
             Workplace(executor, folder),
             deadline_s=runtime_s + 60,
             watcher=Watcher(listen, stop),
         )
+        end = run_single(attempt)
     return Done(end, run, folder, notes)
 
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 
 from volbench.engine.clock import Clock
 from volbench.engine.meeting import Meeting
+from volbench.engine.stop import Stop
 from volbench.engine.workplace import Workplace
 
 SCRIPT = "gate.sh"
@@ -53,9 +54,11 @@ class Gate:
         return text.replace("GATE_PATIENCE_S", str(round(self.patience_s)))
 
     @property
-    def reason(self) -> str:
-        """Why the process was told not to start; empty when it was not."""
-        return self._reason
+    def held_back(self) -> str:
+        """Why a process that was ready did not start; empty when it did, or never was ready."""
+        if self._ready_s is None or self._at_s is not None:
+            return ""
+        return self._reason or "nobody told it when to start"
 
     @property
     def is_waiting(self) -> bool:
@@ -66,6 +69,20 @@ class Gate:
         """Put the script where the process will find it."""
         self._place = place
         place.put(SCRIPT, self.script)
+
+    def open_again(self, place: Workplace) -> None:
+        """Take over a process that an earlier controller started, and may have let go."""
+        self._place = place
+        self._at_s = self._read(_GO)
+        if self._at_s is not None:
+            self._ready_s = self._read(_READY)
+            self._meeting.arrive(self._run_id)
+
+    def wait_until_quiet(self, stop: Stop) -> None:
+        """Wait until no client of the step measures any more."""
+        self._meeting.end(self._run_id)
+        while not self._meeting.is_quiet and not stop.requested:
+            time.sleep(_LOOK_S)
 
     def look(self) -> None:
         """Tell the others when the process is ready, and the process when it is to start."""

@@ -52,6 +52,7 @@ class Meeting:
         self._least = least
         self._clock = clock
         self._ready: set[str] = set()
+        self._ended: set[str] = set()
         self._gone: set[str] = set()
         self._at_s: float | None = None
 
@@ -64,6 +65,17 @@ class Meeting:
         """Say that a client has ended, or will not come."""
         with self._lock:
             self._gone.add(run_id)
+
+    def end(self, run_id: str) -> None:
+        """Say that a client's process has ended; its results may still be on their way."""
+        with self._lock:
+            self._ended.add(run_id)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no client measures any more, so that results may use the network."""
+        with self._lock:
+            return all(one in self._ended or one in self._gone for one in self._order)
 
     @property
     def began_s(self) -> float | None:
@@ -91,7 +103,7 @@ class Meeting:
     def _turn(self, run_id: str) -> Call | None:
         """Let a client start when all before it have ended."""
         before = self._order[: self._order.index(run_id)]
-        if not all(one in self._gone for one in before):
+        if not all(one in self._gone or one in self._ended for one in before):
             return None
         now_s = self._clock() + MARGIN_S
         self._at_s = self._at_s or now_s

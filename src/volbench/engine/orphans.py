@@ -6,9 +6,22 @@ import time
 from collections.abc import Mapping
 
 from volbench.errors import CampaignError
-from volbench.execute.protocol import Executor
+from volbench.execute.protocol import Executor, Process
+from volbench.store.journal import utc_now
 
 _SIGNALS = (("-INT", 30.0), ("-TERM", 10.0), ("-KILL", 10.0))
+
+
+def trace(executor: Executor, process: Process, *, sampler_handle: str) -> dict[str, object]:
+    """Return what is written down of a process that was just started.
+
+    Returns:
+        What `identify` tells; of one that outlives its controller ``handle``, the ``sampler``
+        beside it and ``since_utc`` instead.
+    """
+    if not process.handle:
+        return identify(executor, process.pid)
+    return {"handle": process.handle, "sampler": sampler_handle, "since_utc": utc_now()}
 
 
 def identify(executor: Executor, pid: int) -> dict[str, object]:

@@ -7,6 +7,7 @@ prints is kept as it is, with marks of when the measured process started and end
 from __future__ import annotations
 
 import math
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -52,6 +53,14 @@ def sampler_commands(
     return commands
 
 
+_MARK = re.compile(r"\n! [^\n]*\n")
+"""A mark as it stands in the log, between what the process printed."""
+
+
+def _mark(text: str) -> str:
+    return f"\n! {text}\n"
+
+
 class Sampler:
     """One sampling process and the log of what it printed.
 
@@ -72,13 +81,18 @@ class Sampler:
         self._reader = SampleReader()
         self._process: Process | None = None
 
-    def start(self, commands: Sequence[Sequence[str]]) -> None:
-        """Start the first command that delivers a sample; `problem` tells when none does."""
+    def start(self, commands: Sequence[Sequence[str]], *, longest_s: float = 3600.0) -> None:
+        """Start the first command that delivers a sample; `problem` tells when none does.
+
+        Args:
+            commands: the one to prefer first.
+            longest_s: it ends after this time whatever becomes of the controller.
+        """
         problem = "neither python3 nor sh is there"
         for argv in commands:
             self.problem = ""
             try:
-                self._process = self._place.start(argv, stderr=self._errors)
+                self._process = self._place.start(argv, stderr=self._errors, longest_s=longest_s)
             except TransportError as error:
                 problem = error.message
                 continue
@@ -87,6 +101,24 @@ class Sampler:
             self.stop()
             problem = self._said().rpartition("\n")[2] or f"{argv[0]} printed no sample"
         self.problem = problem
+
+    @property
+    def handle(self) -> str:
+        """What finds the process again; empty without one."""
+        return "" if self._process is None else self._process.handle
+
+    def take_over(self, process: Process | None) -> None:
+        """Go on with a log that an earlier controller began, and with its process.
+
+        Args:
+            process: which goes on, or has ended; it tells only what is not in the log yet. None
+                when there was none.
+        """
+        text = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
+        self.samples += self._reader.feed(text)
+        self._process = process
+        if process is not None:
+            process.skip_output(len(_MARK.sub("", text).encode()))
 
     def _delivers(self) -> bool:
         """Tell whether a sample comes, soon."""
@@ -110,7 +142,7 @@ class Sampler:
         self.collect()
         if self.samples:
             # What a killed sampler left unfinished must not swallow the mark.
-            self._keep(f"\n! {text}\n")
+            self._keep(_mark(text))
 
     def beside(self, tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
         """Return a listener of the measured process that also collects samples."""
@@ -177,12 +209,25 @@ def sampling(
     if interval_s <= 0:
         yield sampler
         return
-    commands = sampler_commands(
-        place.executor, devices, interval_s=interval_s, life_s=life_s + _LIFE_SLACK_S
-    )
-    try:
-        sampler.start(commands)
+    life_s += _LIFE_SLACK_S
+    with ended_after(sampler):
+        sampler.start(
+            sampler_commands(place.executor, devices, interval_s=interval_s, life_s=life_s),
+            longest_s=life_s,
+        )
         yield sampler
-    finally:
+
+
+@contextmanager
+def ended_after(sampler: Sampler) -> Iterator[None]:
+    """End a sampler with the block, unless its machine is lost: the measured process goes on."""
+    try:
+        yield
+    except TransportError:
+        raise
+    except BaseException:
         sampler.stop()
         sampler.tidy()
+        raise
+    sampler.stop()
+    sampler.tidy()

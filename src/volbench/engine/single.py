@@ -14,7 +14,7 @@ from volbench.engine.commands import Command, command_of, expected_of
 from volbench.engine.gate import WAITING, Gate
 from volbench.engine.machine import Machine
 from volbench.engine.pulse import Pulse
-from volbench.engine.sampler import sampling
+from volbench.engine.sampler import Sampler, ended_after, sampling
 from volbench.engine.stop import Stop
 from volbench.engine.tail import follow_tail
 from volbench.engine.watch import Ending, Watched, watch
@@ -66,72 +66,144 @@ class Watcher:
         stop: the user's wish.
         device: number of the block device beneath the volume, for live latency.
         devices: kernel names of that device and of those beneath it, to sample.
-        on_start: called with the process right after it was started.
+        on_start: called with the process, and the sampler beside it, right after the start.
     """
 
     listener: Listener
     stop: Stop
     device: tuple[int, int] | None = None
     devices: tuple[str, ...] = ()
-    on_start: Callable[[Process], None] = field(default=lambda _process: None)
+    on_start: Callable[[Process, Sampler], None] = field(default=lambda _process, _sampler: None)
 
 
-def run_single(
-    machine: Machine,
-    run: Run,
-    place: Workplace,
-    *,
-    deadline_s: float,
-    watcher: Watcher,
-    gate: Gate | None = None,
-) -> RunEnd:
-    """Execute one Run in its folder and judge it.
+@dataclass(frozen=True)
+class Attempt:
+    """One try at a Run.
 
-    Args:
+    Attributes:
         machine: where.
         run: what to do; the guard has passed it.
-        place: an empty folder for its raw files, here and there.
+        place: its folder, here and there.
         deadline_s: seconds after which it is ended.
         watcher: listener, stop request and start hook.
         gate: where it waits for the other Runs of its step; None to start at once.
+    """
+
+    machine: Machine
+    run: Run
+    place: Workplace
+    deadline_s: float
+    watcher: Watcher
+    gate: Gate | None = None
+
+    @property
+    def command(self) -> Command:
+        """What is started."""
+        version = _tool_version(self.machine.executor, self.run, fio=self.machine.fio)
+        is_gated = self.gate is not None
+        return command_of(self.run, fio=self.machine.fio, version=version, is_gated=is_gated)
+
+
+def run_single(attempt: Attempt) -> RunEnd:
+    """Execute one Run in its empty folder and judge it.
 
     Returns:
         The end state. ``status.json`` is written last.
+
+    Raises:
+        TransportError: the machine can't be reached any more; there the Run may go on.
     """
-    folder = place.folder
-    version = _tool_version(machine.executor, run, fio=machine.fio)
-    command = command_of(run, fio=machine.fio, version=version, is_gated=gate is not None)
+    run, place, watcher = attempt.run, attempt.place, attempt.watcher
+    command = attempt.command
     for name, text in command.files.items():
         place.put(name, text)
-    if gate is not None:
-        gate.open_for(place)
-    with sampling(
-        place, watcher.devices, interval_s=run.device_sample_s, life_s=deadline_s
-    ) as sampler:
+    if attempt.gate is not None:
+        attempt.gate.open_for(place)
+    interval_s, life_s = run.device_sample_s, attempt.deadline_s
+    with sampling(place, watcher.devices, interval_s=interval_s, life_s=life_s) as sampler:
         started_utc = utc_now()
         sampler.mark(STARTED)
-        process = place.start(command.argv, stderr=command.stderr)
-        watcher.on_start(process)
-        steady = _steady_watch(run)
-        pulse = Pulse(machine.executor, watcher.device)
-        watched = watch(
-            process,
-            deadline_s=deadline_s,
-            stop=watcher.stop,
-            on_output=sampler.beside(_teller(run, command, watcher, pulse, steady, gate)),
-            is_enough=lambda: steady is not None and steady.is_steady,
-        )
-        ended_utc = utc_now()
-        follow_tail(machine.executor, run, sampler, stop=watcher.stop, listener=watcher.listener)
-    place.bring_back()
-    end = judge(run, folder, watched, version=command.version)
-    if gate is not None and gate.reason:
-        end = RunEnd(RunState.INTERRUPTED, gate.reason)
+        process = place.start(command.argv, stderr=command.stderr, longest_s=life_s)
+        watcher.on_start(process, sampler)
+        watched = _attend(attempt, command, process, sampler)
+    return _conclude(attempt, command, watched, started_utc=started_utc)
+
+
+def take_over(attempt: Attempt, *, handle: str, sampler_handle: str, since_utc: str) -> RunEnd:
+    """Go on with a Run that an earlier controller started, and judge it.
+
+    Args:
+        attempt: the same as then.
+        handle: of its process.
+        sampler_handle: of the process beside it; empty for none.
+        since_utc: when it was started.
+
+    Raises:
+        TransportError: the machine can't be reached.
+    """
+    command = attempt.command
+    executor = attempt.machine.executor
+    if attempt.gate is not None:
+        attempt.gate.open_again(attempt.place)
+    sampler = Sampler(attempt.place)
+    with ended_after(sampler):
+        sampler.take_over(executor.find(sampler_handle) if sampler_handle else None)
+        watched = _attend(attempt, command, executor.find(handle), sampler)
+    return _conclude(attempt, command, watched, started_utc=since_utc)
+
+
+def _attend(attempt: Attempt, command: Command, process: Process, sampler: Sampler) -> _Attended:
+    """Watch a process to its end, and what it left in memory to the device."""
+    run, watcher, executor = attempt.run, attempt.watcher, attempt.machine.executor
+    steady = _steady_watch(run)
+    pulse = Pulse(executor, watcher.device)
+    tell = _teller(run, command, watcher, pulse, steady, attempt.gate)
+    watched = watch(
+        process,
+        deadline_s=attempt.deadline_s,
+        stop=watcher.stop,
+        on_output=sampler.beside(tell),
+        is_enough=lambda: steady is not None and steady.is_steady,
+    )
+    ended_utc = utc_now()
+    follow_tail(executor, run, sampler, stop=watcher.stop, listener=watcher.listener)
+    return _Attended(watched, ended_utc, None if steady is None else steady.record)
+
+
+@dataclass(frozen=True)
+class _Attended:
+    """How a process was seen to end."""
+
+    watched: Watched
+    ended_utc: str
+    until: Mapping[str, object] | None
+
+
+def _conclude(
+    attempt: Attempt, command: Command, attended: _Attended, *, started_utc: str
+) -> RunEnd:
+    """Bring a Run's files back, judge it, and write down how it ended."""
+    gate, folder = attempt.gate, attempt.place.folder
+    start = None if gate is None else gate.record()
+    if gate is not None and not attempt.place.is_here:
+        gate.wait_until_quiet(attempt.watcher.stop)
+    attempt.place.bring_back()
+    end = judge(attempt.run, folder, attended.watched, version=command.version)
+    if gate is not None and (reason := gate.held_back):
+        end = RunEnd(RunState.INTERRUPTED, reason)
     _compress_logs(folder.path)
-    record = {"until": steady and steady.record, "start": gate and gate.record()}
-    span_utc = started_utc, ended_utc
-    _write_status(folder, command, end, watched, span_utc=span_utc, record=record)
+    _tidy(folder.path)
+    record = {"until": attended.until, "start": start}
+    span_utc = started_utc, attended.ended_utc
+    _write_status(folder, command, end, attended.watched, span_utc=span_utc, record=record)
     return end
+
+
+def _tidy(folder: Path) -> None:
+    """Remove the empty files that fio makes for what ran before a job."""
+    for path in folder.glob("*.prerun.txt"):
+        if not path.stat().st_size:
+            path.unlink()
 
 
 def _steady_watch(run: Run) -> SteadyWatch | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from volbench.engine.stop import Stop
+from volbench.errors import TransportError
 from volbench.execute.protocol import Process
 
 POLL_S = 0.1
@@ -62,7 +63,10 @@ def watch(
         is_enough: asked after each look; True ends the process orderly, for its work is done.
 
     Returns:
-        How it ended. Whatever is raised in between, the process has been ended first.
+        How it ended. Whatever else is raised in between, the process has been ended first.
+
+    Raises:
+        TransportError: its machine can't be reached any more; there it goes on.
     """
     started = time.monotonic()
     ending = Ending.ITSELF
@@ -81,8 +85,12 @@ def watch(
                 break
         else:
             on_output(process.read_output(), time.monotonic() - started)
-    finally:
-        status = end_process(process, stop)
+    except TransportError:
+        raise
+    except BaseException:
+        end_process(process, stop)
+        raise
+    status = end_process(process, stop)
     return Watched(status, ending, time.monotonic() - started)
 
 

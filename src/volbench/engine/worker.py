@@ -9,16 +9,25 @@ from volbench.engine.coldprobe import probe_campaign
 from volbench.engine.gate import Gate
 from volbench.engine.ledger import Ledger
 from volbench.engine.machine import Machine
-from volbench.engine.orphans import end_orphan, identify
+from volbench.engine.orphans import end_orphan, trace
 from volbench.engine.preflight import guard_run
 from volbench.engine.probe import probe_volume
+from volbench.engine.sampler import Sampler
 from volbench.engine.scratch import Scratch
-from volbench.engine.single import RunEnd, Watcher, read_status, run_single
+from volbench.engine.single import (
+    Attempt,
+    RunEnd,
+    Watcher,
+    read_facts,
+    read_status,
+    run_single,
+    take_over,
+)
 from volbench.engine.stop import Stop
 from volbench.engine.warming import make_room, with_parallelism
 from volbench.engine.warmproof import Outcomes, progress_words
 from volbench.engine.workplace import Workplace
-from volbench.errors import ArchiveError, RefusedError, VolbenchError
+from volbench.errors import ArchiveError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Process
 from volbench.fio.files import planned_files
 from volbench.model.event import RunEnded, RunStarted
@@ -86,7 +95,9 @@ class Worker:
     def recover(self) -> None:
         """Settle what an earlier controller left: processes it started, Runs it did not note."""
         for run in self.runs:
-            if self.ledger.state(run) is not RunState.RUNNING:
+            if self.ledger.state(run) is not RunState.RUNNING or self.ledger.process(run).get(
+                "handle"
+            ):
                 continue
             if end_orphan(self.machine.executor, self.ledger.process(run)):
                 self.ledger.tell(f"{run.id}: ended the process that an earlier controller left")
@@ -136,25 +147,13 @@ class Worker:
 
     def _run(self, run: Run, gate: Gate | None) -> RunEnd:
         files = planned_files(run)
-        folder = fresh_run_folder(self.layout, run.id)
-        self.outcomes.forget(run)
         self.ledger.listener(RunStarted(run, expected_s(run)))
         try:
-            guard_run(
-                self.machine.executor,
-                run,
-                campaign=self.campaign,
-                campaign_dir=str(self.layout.root.resolve()),
-                ours=self.scratch.owns,
-            )
-            facts = probe_volume(self.machine.executor, run.volume)
-            write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
-            self.scratch.expect(files)
-            make_room(self.machine.executor, run)
-            run = with_parallelism(
-                self.outcomes, self.campaign, run, is_done=self.ledger.is_finished
-            )
-            end = self._execute(run, folder, facts, gate)
+            goes_on = self.ledger.state(run) is RunState.RUNNING
+            end = self._go_on(run, gate) if goes_on else self._begin(run, gate)
+        except TransportError:
+            # The machine is lost, not the Run: it may go on there, and is found again by a resume.
+            raise
         except (RefusedError, ArchiveError) as error:
             # The next Run would meet the same: a changed volume, or no room for results.
             self._end(run, RunEnd(RunState.FAILED, error.message))
@@ -165,25 +164,55 @@ class Worker:
         self._end(run, end)
         return end
 
-    def _execute(
+    def _begin(self, run: Run, gate: Gate | None) -> RunEnd:
+        """Start a Run from nothing."""
+        executor = self.machine.executor
+        folder = fresh_run_folder(self.layout, run.id)
+        self.outcomes.forget(run)
+        guard_run(
+            executor,
+            run,
+            campaign=self.campaign,
+            campaign_dir=str(self.layout.root.resolve()),
+            ours=self.scratch.owns,
+        )
+        facts = probe_volume(executor, run.volume)
+        write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
+        self.scratch.expect(planned_files(run))
+        make_room(executor, run)
+        run = with_parallelism(self.outcomes, self.campaign, run, is_done=self.ledger.is_finished)
+        return run_single(self._attempt(run, folder, facts, gate))
+
+    def _go_on(self, run: Run, gate: Gate | None) -> RunEnd:
+        """Take over a Run that goes on, or has ended, without a controller."""
+        folder = self.layout.run(run.id)
+        left = {name: str(told) for name, told in self.ledger.process(run).items()}
+        facts = read_facts(folder) or probe_volume(self.machine.executor, run.volume)
+        self.ledger.tell(f"{run.id}: found again on {self.machine.host}")
+        return take_over(
+            self._attempt(run, folder, facts, gate),
+            handle=left["handle"],
+            sampler_handle=left.get("sampler", ""),
+            since_utc=left.get("since_utc", ""),
+        )
+
+    def _attempt(
         self, run: Run, folder: RunFolder, facts: VolumeFacts, gate: Gate | None
-    ) -> RunEnd:
-        def note_start(process: Process) -> None:
-            identity = identify(self.machine.executor, process.pid)
-            self.ledger.started(run, identity)
+    ) -> Attempt:
+        executor = self.machine.executor
+
+        def note_start(process: Process, sampler: Sampler) -> None:
+            self.ledger.started(run, trace(executor, process, sampler_handle=sampler.handle))
 
         major, minor = facts.major, facts.minor
         device = None if major is None or minor is None else (major, minor)
         devices = (facts.device, *facts.beneath) if facts.device else ()
         waits_s = 0.0 if gate is None else gate.patience_s
-        return run_single(
+        name = f"{self.campaign.key}/{run.id}-{attempts_before(folder)}"
+        return Attempt(
             self.machine,
             run,
-            Workplace(
-                self.machine.executor,
-                folder,
-                name=f"{self.campaign.key}/{run.id}-{attempts_before(folder)}",
-            ),
+            Workplace(executor, folder, name=name),
             deadline_s=deadline_s(run, grace_s=self.settings.grace_s) + waits_s,
             watcher=Watcher(self.ledger.listener, self.stop, device, devices, note_start),
             gate=gate,

@@ -6,7 +6,7 @@ and what the process left is brought back after it has ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from volbench.execute.protocol import Executor, Process
 from volbench.store.archive import write_atomic
@@ -42,15 +42,19 @@ class Workplace:
         """Return the path of a file on the machine."""
         return f"{self.path}/{name}"
 
-    def start(
-        self, argv: Sequence[str], *, stderr: str, env: Mapping[str, str] | None = None
-    ) -> Process:
-        """Start a program that works there; `stderr` is the name of a file.
+    def start(self, argv: Sequence[str], *, stderr: str, longest_s: float) -> Process:
+        """Start a program that works there.
+
+        Args:
+            argv: program and arguments.
+            stderr: name of the file for standard error.
+            longest_s: on another machine it is ended after this time, whoever is watching.
 
         Raises:
             TransportError: it could not be started.
         """
-        return self.executor.start(argv, cwd=self.path, stderr=self.place_of(stderr), env=env)
+        place = self.place_of(stderr)
+        return self.executor.start(argv, cwd=self.path, stderr=place, longest_s=longest_s)
 
     def bring_back(self) -> None:
         """Copy what the process left to the campaign; nothing happens where it already is.

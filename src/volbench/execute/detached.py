@@ -92,6 +92,11 @@ class DetachedProcess:
         self.lost = ""
 
     @property
+    def handle(self) -> str:
+        """Its control folder."""
+        return self._control
+
+    @property
     def pid(self) -> int:
         """Its process id on its machine; 0 when it is not known."""
         if not self._pid:
@@ -99,9 +104,9 @@ class DetachedProcess:
             self._pid = int(told) if told.isdecimal() else 0
         return self._pid
 
-    def skip_output(self, offset: int) -> None:
-        """Pass over what it printed first, in bytes: an earlier controller has it."""
-        self._offset = offset
+    def skip_output(self, count: int) -> None:
+        """Pass over the first bytes that it wrote: an earlier controller has them."""
+        self._offset = count
 
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""

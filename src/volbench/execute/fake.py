@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import signal
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from volbench.errors import TransportError
-from volbench.execute.protocol import Completed, FileStat
+from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 
 ROOT_FILESYSTEM = (8, 1)
 """Device number of the filesystem that every scripted file is on."""
@@ -42,6 +42,11 @@ class FakeProcess:
     _told: int = 0
     _ended: int | None = None
 
+    @property
+    def handle(self) -> str:
+        """Nothing: it can't be found again."""
+        return ""
+
     def poll(self) -> int | None:
         """Return the exit status, or None while it runs."""
         if self._ended is None and self._step >= len(self.steps):
@@ -53,6 +58,9 @@ class FakeProcess:
         text = "".join(self.steps[self._told : self._step])
         self._told = self._step
         return text
+
+    def skip_output(self, count: int) -> None:
+        """Do nothing: every step tells what it writes."""
 
     def signal(self, number: int) -> None:
         """Note a signal, and end by it unless it is ignored."""
@@ -84,7 +92,7 @@ class FakeExecutor:
         free: bytes free on every filesystem.
         ran: every argument list that was run or started.
         patience_s: the time given to every program that was run.
-        started_in: folder and extra environment of every process that was started.
+        started_in: folder of every process that was started.
     """
 
     host: str = "fake"
@@ -97,7 +105,7 @@ class FakeExecutor:
     free: int = 1024**4
     ran: list[tuple[str, ...]] = field(default_factory=list)
     patience_s: list[float] = field(default_factory=list)
-    started_in: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    started_in: list[str] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Return the scripted answer of a program.
@@ -113,7 +121,7 @@ class FakeExecutor:
         return answer(tuple(argv))
 
     def start(
-        self, argv: Sequence[str], *, cwd: str, stderr: str, env: Mapping[str, str] | None = None
+        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
     ) -> FakeProcess:
         """Return the scripted process of a program; its error file is empty.
 
@@ -125,8 +133,17 @@ class FakeExecutor:
             raise _missing(argv)
         self.ran.append(tuple(argv))
         self.files[stderr] = ""
-        self.started_in.append((cwd, dict(env or {})))
+        del longest_s
+        self.started_in.append(cwd)
         return begin(tuple(argv))
+
+    def find(self, handle: str) -> FakeProcess:
+        """Raise: nothing is kept that could be found again.
+
+        Raises:
+            TransportError: always.
+        """
+        raise _missing([handle])
 
     def which(self, program: str) -> str | None:
         """Return a path for every scripted program, or None."""

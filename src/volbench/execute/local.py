@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from volbench.errors import InputError, TransportError, VolbenchError
-from volbench.execute.protocol import Completed, FileStat
+from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 
 _KINDS = {
     stat.S_IFREG: "file",
@@ -50,6 +50,11 @@ class LocalProcess:
         """Its process id."""
         return self._process.pid
 
+    @property
+    def handle(self) -> str:
+        """Nothing: another controller ends it, and does its Run again."""
+        return ""
+
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
         return self._process.poll()
@@ -63,6 +68,10 @@ class LocalProcess:
             self._offset += len(part)
             parts.append(self._decoder.decode(part))
         return "".join(parts)
+
+    def skip_output(self, count: int) -> None:
+        """Pass over the first bytes that it wrote."""
+        self._offset = count
 
     def signal(self, number: int) -> None:
         """Send a signal to its whole process group; nothing happens when it has ended."""
@@ -108,7 +117,7 @@ class LocalExecutor:
             return Completed(tuple(argv), status, _text(stdout), _text(stderr))
 
     def start(
-        self, argv: Sequence[str], *, cwd: str, stderr: str, env: Mapping[str, str] | None = None
+        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
     ) -> LocalProcess:
         """Start a program in its own session, standard error to the file `stderr`.
 
@@ -117,7 +126,8 @@ class LocalExecutor:
         Raises:
             TransportError: it could not be started.
         """
-        extra = {"TMPDIR": cwd, **(env or {})}
+        del longest_s  # its controller ends it
+        extra = {"TMPDIR": cwd}
         try:
             errors = Path(stderr).open("wb")  # noqa: SIM115 - closed by the with below
         except OSError as error:
@@ -129,6 +139,14 @@ class LocalExecutor:
         with errors, _unlinked_file() as stdout:
             process = _spawn(argv, stdout=stdout, stderr=errors, cwd=cwd, extra=extra)
             return LocalProcess(process, os.dup(stdout.fileno()))
+
+    def find(self, handle: str) -> LocalProcess:
+        """Raise: only its own controller can read what a process here prints.
+
+        Raises:
+            TransportError: always.
+        """
+        raise _not_found(self.host, handle)
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
@@ -245,6 +263,14 @@ class LocalExecutor:
 
     def close(self) -> None:
         """Let the machine go; running processes are left alone."""
+
+
+def _not_found(host: str, handle: str) -> TransportError:
+    return TransportError(
+        f"a process on {host} can't be found again by {handle!r}",
+        hint="do its Run again: volbench resume DIR --retry-failed",
+        context={"host": host},
+    )
 
 
 def _spawn(

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+FOREVER_S = 30 * 86400.0
+"""A month: longer than any Run."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,18 @@ class Process(Protocol):
     def pid(self) -> int:
         """Its process id on the machine it runs on."""
 
+    @property
+    def handle(self) -> str:
+        """What `Executor.find` finds it again by; empty when it ends with its controller."""
+
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
 
     def read_output(self) -> str:
         """Return what it wrote to standard output since the last call."""
+
+    def skip_output(self, count: int) -> None:
+        """Pass over the first bytes that it wrote: an earlier controller has them."""
 
     def signal(self, number: int) -> None:
         """Send a signal to its whole process group; nothing happens when it has ended."""
@@ -75,12 +85,25 @@ class Executor(Protocol):
         """
 
     def start(
-        self, argv: Sequence[str], *, cwd: str, stderr: str, env: Mapping[str, str] | None = None
+        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
     ) -> Process:
         """Start a program in its own session, standard error to the file `stderr`.
 
+        Args:
+            argv: program and arguments.
+            cwd: its working folder, and its temporary one.
+            stderr: path of the file for standard error.
+            longest_s: one that outlives its controller is ended there after this time.
+
         Raises:
             TransportError: it could not be started.
+        """
+
+    def find(self, handle: str) -> Process:
+        """Return a process that an earlier controller started.
+
+        Raises:
+            TransportError: processes of this machine can't be found again.
         """
 
     def which(self, program: str) -> str | None:
