@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.hosts import Fleet, fleet
+from tests.fleet.hosts import Fleet, call, fleet
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +18,11 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def own_folder(tmp_path: Path) -> Path:
-    """Return a folder for the hosts of one test."""
-    return tmp_path / "own"
+def loop(tmp_path: Path) -> Iterator[str]:
+    """Hand out a block device on a file, and detach it in the end."""
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(32 * 1024**2)
+    device = call("losetup", "-f", "--show", str(image))
+    yield device
+    call("losetup", "-d", device)

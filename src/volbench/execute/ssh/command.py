@@ -9,8 +9,8 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import paramiko
@@ -79,8 +79,7 @@ def execute(connection: Connection, command: Command, sink: Callable[[bytes], No
     """
     clock = _Clock(command)
     with connection.channel() as channel:
-        with _watched(connection, channel, clock):
-            _send(connection, channel, command, clock)
+        _begin(connection, channel, command, clock)
         errors = _receive(channel, sink, clock)
         channel.status_event.wait(clock.left_s)
         if clock.left_s == 0 and not channel.status_event.is_set():
@@ -98,37 +97,33 @@ def execute(connection: Connection, command: Command, sink: Callable[[bytes], No
         return Ended(channel.exit_status, errors)
 
 
-@contextmanager
-def _watched(connection: Connection, channel: paramiko.Channel, clock: _Clock) -> Iterator[None]:
-    """Close a channel at the deadline: asking for a command, and sending, wait without one."""
+def _begin(
+    connection: Connection, channel: paramiko.Channel, command: Command, clock: _Clock
+) -> None:
+    """Start the command; asking for it has no end of its own, so the channel is closed at ours."""
     guard = threading.Timer(clock.left_s, connection.let_go, [channel])
     guard.daemon = True
     guard.start()
-    try:
-        yield
-    finally:
-        guard.cancel()
-
-
-def _send(
-    connection: Connection, channel: paramiko.Channel, command: Command, clock: _Clock
-) -> None:
     try:
         channel.exec_command(command.line)
     except (paramiko.SSHException, EOFError, OSError) as error:
         if clock.left_s == 0:
             raise _late(connection, command) from error
         raise lost(connection.host, str(error), sent=True) from error
-    try:
-        if command.stdin:
-            channel.sendall(command.stdin)
+    finally:
+        guard.cancel()
+    threading.Thread(target=_feed, args=[channel, command.stdin], daemon=True).start()
+
+
+def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
+    """Send the input beside the reading: a program may answer before it has read everything.
+
+    What goes wrong is seen by the reader: the line is lost, or the program did not read all.
+    """
+    with suppress(paramiko.SSHException, EOFError, OSError):
+        if stdin:
+            channel.sendall(stdin)
         channel.shutdown_write()
-    except (paramiko.SSHException, EOFError, OSError) as error:
-        if clock.left_s == 0:
-            raise _late(connection, command) from error
-        if not connection.is_alive:
-            raise lost(connection.host, str(error), sent=True) from error
-        # It ended without reading everything: its status tells.
 
 
 def _receive(channel: paramiko.Channel, sink: Callable[[bytes], None], clock: _Clock) -> bytes:

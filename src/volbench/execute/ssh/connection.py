@@ -29,8 +29,9 @@ WINDOW_BYTES = 8 * 1024**2
 LOGINS_AT_ONCE = 8
 """At one sshd: its default MaxStartups, 10:30:100, refuses some of eleven (sshd_config(5))."""
 
-CHANNELS_AT_ONCE = 8
-"""On one connection; sshd's default MaxSessions is 10 (sshd_config(5))."""
+CHANNELS_AT_ONCE = 6
+"""On one connection. sshd's default MaxSessions is 10 (sshd_config(5)), and it counts a session until
+it has heard of its end."""
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256")
 _PROHIBITED = 1
@@ -76,7 +77,7 @@ class Connection:
         """Open a channel; it is closed in the end.
 
         Raises:
-            ConnectError: none could be opened: the line is dead, and closed.
+            ConnectError: none could be opened. Where the line is dead, it is closed.
         """
         with self._channels:
             timeout_s = CONNECT_S / 3 if self.in_doubt else CONNECT_S
@@ -84,6 +85,8 @@ class Connection:
                 channel = self._transports[-1].open_session(
                     window_size=WINDOW_BYTES, timeout=timeout_s
                 )
+            except paramiko.ChannelException as error:  # the line is fine
+                raise _busy(self.host, error.text) from error
             except (paramiko.SSHException, EOFError, OSError) as error:
                 self.close()
                 raise lost(self.host, str(error), sent=False) from error
@@ -150,6 +153,14 @@ def lost(host: str, reason: str, *, sent: bool) -> ConnectError:
         if sent
         else "check that the host is up, and the network between",
         context={"host": host, "sent": sent},
+    )
+
+
+def _busy(host: str, reason: str) -> ConnectError:
+    return ConnectError(
+        f"{host} opens no session: {reason}",
+        hint="its sshd may allow too few at once (MaxSessions), or be out of processes",
+        context={"host": host, "sent": False},
     )
 
 

@@ -36,6 +36,7 @@ _KILLED_LATER_S = 2
 """The host ends a program this much later than we give up: its own clock decides."""
 
 _QUIET_S = 60.0
+_DAMAGED = Patience(tries=3)
 _WRITE_S = 600.0
 _LOOKS_AT_DEVICES = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
 _SUDO_REFUSES = re.compile(
@@ -196,7 +197,7 @@ class SshExecutor:
             TransferError: it did not arrive as it was sent.
             TransportError: the machine refused.
         """
-        again(lambda: self._write(path, data), may_repeat=_was_damaged, patience=Patience())
+        again(lambda: self._write(path, data), may_repeat=_was_damaged, patience=_DAMAGED)
 
     def _write(self, path: str, data: bytes) -> None:
         digest = hashlib.sha256(data).hexdigest()
@@ -231,7 +232,7 @@ class SshExecutor:
         again(
             lambda: self._fetch(path, into, "gzip" if compressed else ""),
             may_repeat=_was_damaged,
-            patience=Patience(),
+            patience=_DAMAGED,
         )
 
     def _fetch(self, path: str, into: Path, how: str) -> None:

@@ -81,14 +81,15 @@ EXCLUSIVE = (
     'if command -v perl >/dev/null; then root perl -MFcntl -e "$3" "$1"; exit $?; fi; '
     'if command -v python3 >/dev/null; then root python3 -c "$4" "$1"; exit $?; fi; '
     'if [ "$(id -u)" != 0 ]; then echo "only root, perl or python3 can tell here"; exit 0; fi; '
-    'r=$(readlink -f -- "$1"); b=/sys/class/block/${r##*/}; '
+    'set -- "$1" $(stat -L -c "%t %T" -- "$1"); d=$((0x$2)):$((0x$3)); '
+    "b=$(readlink -f /sys/dev/block/$d); "
     'for h in "$b"/holders/* "$b"/*/holders/*; do [ -e "$h" ] && '
     '{ echo "held by ${h##*/}"; exit 0; }; done; '
-    'd=$(cat "$b/dev") || exit 1; while read -r x y n o; do [ "$n" = "$d" ] && '
+    'while read -r x y n o; do [ "$n" = "$d" ] && '
     '{ echo "mounted"; exit 0; }; done </proc/self/mountinfo; '
     'while read -r f o; do [ "$f" -ef "$1" ] && { echo "used as swap"; exit 0; }; '
     "done </proc/swaps; for f in /sys/fs/btrfs/*/devices/*; do "
-    '[ "${f##*/}" = "${r##*/}" ] && { echo "part of a btrfs"; exit 0; }; done; '
+    '[ "${f##*/}" = "${b##*/}" ] && { echo "part of a btrfs"; exit 0; }; done; '
     'for f in /proc/[0-9]*/fd/*; do [ "$f" -ef "$1" ] && [ -b "$f" ] && '
     '{ p=${f#/proc/}; echo "open in process ${p%%/*}"; exit 0; }; done; exit 0'
 )

@@ -1,0 +1,170 @@
+"""Programs on real hosts: their output, their input, their deadlines, and who may start them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.fleet import texts
+from tests.fleet.hosts import Fleet
+from tests.fleet.ways import executor_for
+from volbench.errors import AuthError, DeadlineError, TransportError
+from volbench.execute.ssh.executor import SshExecutor
+
+pytestmark = pytest.mark.root
+
+AWKWARD = [
+    "two words",
+    "",
+    "it's",
+    'a "quote"',
+    "$HOME `id` $(id)",
+    "semi;colon & | > /tmp/x",
+    "*",
+    "back\\slash",
+    "line\nend",
+    "-n",
+    "~",
+    "ünïcode €",
+    "!history",
+]
+
+
+@pytest.fixture
+def machine(hosts: Fleet) -> Iterator[SshExecutor]:
+    """Hand out a machine that nobody else uses meanwhile."""
+    with executor_for(hosts, hosts[0]) as executor:
+        yield executor
+
+
+def test_arguments_arrive_as_they_are(machine: SshExecutor) -> None:
+    """Whatever an argument holds, the program there gets exactly that, and no shell reads it."""
+    done = machine.run(["printf", "%s\\n--\\n", *AWKWARD])
+    assert done.stdout == "".join(f"{word}\n--\n" for word in AWKWARD)
+    assert machine.list_directory("/tmp") == ()
+
+
+def test_the_environment_is_plain(machine: SshExecutor) -> None:
+    """Messages are not translated, tools of administrators are found, and nothing is asked."""
+    done = machine.run(["sh", "-c", 'echo "$LC_ALL:$PATH"; cat'])
+    locale, path = done.stdout.strip().split(":", 1)
+    assert locale == "C"
+    assert {"/usr/sbin", "/sbin"} <= set(path.split(":"))
+
+
+def test_large_output_and_errors_arrive_together(machine: SshExecutor) -> None:
+    """Neither output holds the other up, and both are whole."""
+    script = "seq 400000; seq 100000 >&2; exit 7"
+    done = machine.run(["sh", "-c", script])
+    assert done.exit_status == 7
+    assert done.stdout == "".join(f"{n}\n" for n in range(1, 400001))
+    assert done.stderr == "".join(f"{n}\n" for n in range(1, 100001))
+
+
+def test_input_is_passed_on(machine: SshExecutor) -> None:
+    """A program reads exactly what it was given, more than a window of it, while it answers."""
+    sent = bytes(range(256)) * 40_000
+    done = machine.run(["sh", "-c", "sha256sum; wc -c </dev/null"], stdin=sent)
+    assert done.stdout.split()[0] == hashlib.sha256(sent).hexdigest()
+    echoed = machine.run(["cat"], stdin=b"x" * 20_000_000)
+    assert len(echoed.stdout) == 20_000_000
+
+
+def test_a_program_that_reads_nothing_is_no_error(machine: SshExecutor) -> None:
+    """Input that nobody reads does not hide the program's own status."""
+    assert machine.run(["sh", "-c", "exit 4"], stdin=b"x" * 10_000_000).exit_status == 4
+
+
+def test_many_commands_share_a_line(hosts: Fleet, machine: SshExecutor) -> None:
+    """More commands at once than sshd allows on one connection all get their turn."""
+    with ThreadPoolExecutor(24) as workers:
+        answers = list(
+            workers.map(lambda n: machine.run(["sh", "-c", f"sleep 0.1; echo {n}"]), range(24))
+        )
+    assert [answer.stdout for answer in answers] == [f"{n}\n" for n in range(24)]
+    assert "no more sessions" not in hosts[0].log
+
+
+def test_a_program_is_ended_at_its_deadline(hosts: Fleet, machine: SshExecutor) -> None:
+    """We give up in time, the host ends the program, and the line stays usable."""
+    with pytest.raises(DeadlineError, match=r"sleep did not end in 0\.5 s on h0") as caught:
+        machine.run(["sleep", "1234"], timeout_s=0.5)
+    assert caught.value.transient
+    assert machine.run(["echo", "still here"]).stdout == "still here\n"
+    until = time.monotonic() + 15
+    while "sleep 1234" in hosts[0].run("ps", "ax", "-o", "args"):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_a_noisy_login_shell_is_heard_over(hosts: Fleet) -> None:
+    """What start-up files print is no part of a program's output."""
+    with executor_for(hosts, hosts[1], user=texts.USER) as executor:
+        home = hosts[1].folder / "run/home" / texts.USER
+        (home / ".bashrc").write_text("echo welcome; echo beware >&2\n", encoding="utf-8")
+        passwd = hosts[1].folder / "etc/passwd"
+        before = passwd.read_text(encoding="utf-8")
+        try:
+            noisy = before.replace(f"{texts.USER}:/bin/sh", f"{texts.USER}:/bin/bash")
+            passwd.write_text(noisy, encoding="utf-8")
+            done = executor.run(["sh", "-c", "echo out; echo err >&2"])
+            assert (done.stdout, done.stderr) == ("out\n", "err\n")
+            assert "welcome" in hosts[1].run("su", texts.USER, "-c", "bash -i -c true")
+        finally:
+            passwd.write_text(before, encoding="utf-8")
+            (home / ".bashrc").unlink()
+
+
+def test_an_account_without_a_shell_is_told_apart(hosts: Fleet) -> None:
+    """Where the login shell runs nothing, its own words are passed on."""
+    passwd = hosts[1].folder / "etc/passwd"
+    before = passwd.read_text(encoding="utf-8")
+    closed = before.replace(f"{texts.NOBODY}:/bin/sh", f"{texts.NOBODY}:/usr/sbin/nologin")
+    passwd.write_text(closed, encoding="utf-8")
+    try:
+        with (
+            executor_for(hosts, hosts[1], user=texts.NOBODY) as executor,
+            pytest.raises(TransportError, match="not available") as caught,
+        ):
+            executor.run(["true"])
+        assert not caught.value.transient
+    finally:
+        passwd.write_text(before, encoding="utf-8")
+
+
+def test_sudo_is_used_where_it_is_needed(hosts: Fleet) -> None:
+    """With `sudo` set, what touches devices runs as root, and nothing else does."""
+    with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
+        assert executor.run(["id", "-un"]).stdout == f"{texts.USER}\n"
+        assert executor.run(["id", "-un"], sudo=True).stdout == "root\n"
+        told = executor.run(["sh", "-c", "id -un; echo $1", "sh", "/dev/null"])
+        assert told.stdout == "root\n/dev/null\n"
+        with pytest.raises(TransportError, match="no-such can't be started"):
+            executor.run(["no-such"], sudo=True)
+
+
+def test_a_program_under_sudo_is_ended_too(hosts: Fleet) -> None:
+    """A program that runs as root does not outlive its deadline."""
+    with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
+        with pytest.raises(DeadlineError):
+            executor.run(["sleep", "4321"], timeout_s=0.5, sudo=True)
+        until = time.monotonic() + 15
+        while "sleep 4321" in hosts[1].run("ps", "ax", "-o", "args"):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+
+def test_sudo_that_asks_for_a_password_is_an_error(hosts: Fleet) -> None:
+    """A user without sudo rights is told what to change; root needs no sudo at all."""
+    with (
+        executor_for(hosts, hosts[1], user=texts.NOBODY, sudo=True) as executor,
+        pytest.raises(AuthError, match="sudo does not start id on h1") as caught,
+    ):
+        executor.run(["id"], sudo=True)
+    assert "NOPASSWD" in caught.value.hint
+    with executor_for(hosts, hosts[1], sudo=True) as executor:
+        assert executor.run(["id", "-un"], sudo=True).stdout == "root\n"

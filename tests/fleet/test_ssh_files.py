@@ -1,0 +1,177 @@
+"""Files on real hosts: they arrive whole in both directions, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fleet import texts
+from tests.fleet.hosts import Fleet, call, fleet
+from tests.fleet.ways import executor_for
+from volbench.errors import InputError, TransferError, TransportError, VolbenchError
+from volbench.execute.ssh.executor import SshExecutor
+
+pytestmark = pytest.mark.root
+
+BINARY = bytes(range(256)) * 4096 + b"\r\n\0'\"$(id)"
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names in a folder of ours."""
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.fixture
+def machine(hosts: Fleet) -> Iterator[SshExecutor]:
+    """Hand out a machine whose /tmp is emptied in the end."""
+    with executor_for(hosts, hosts[0]) as executor:
+        yield executor
+    hosts[0].run("sh", "-c", "rm -rf /tmp/* /root/.volbench")
+
+
+def test_bytes_are_written_as_they_are(hosts: Fleet, machine: SshExecutor) -> None:
+    """Nothing is changed, nothing is left beside the file, and the old one is replaced."""
+    path = '/tmp/it\'s a "file" $HOME'
+    for content in (BINARY, b"", b"short"):
+        machine.write_bytes(path, content)
+        assert (hosts[0].tmp / Path(path).name).read_bytes() == content
+    assert [entry.name for entry in hosts[0].tmp.iterdir()] == [Path(path).name]
+
+
+def test_a_file_that_does_not_fit_is_not_there(hosts: Fleet, machine: SshExecutor) -> None:
+    """A full disk is told in the system's words, and the file before it is left as it was."""
+    hosts[0].run("sh", "-c", "mkdir /tmp/full && mount -t tmpfs -o size=1m small /tmp/full")
+    try:
+        machine.write_text("/tmp/full/result", "old")
+        with pytest.raises(TransportError, match="No space left on device") as caught:
+            machine.write_bytes("/tmp/full/result", b"x" * 2_000_000)
+        assert not isinstance(caught.value, TransferError)
+        assert machine.read_text("/tmp/full/result") == "old"
+        assert machine.list_directory("/tmp/full") == ("result",)
+    finally:
+        hosts[0].run("umount", "/tmp/full")
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_file_is_fetched_whole(
+    hosts: Fleet, machine: SshExecutor, tmp_path: Path, *, compressed: bool
+) -> None:
+    """The copy has the same bytes, replaces an older one, and nothing is left beside it."""
+    into = tmp_path / "copy"
+    into.write_text("older", encoding="utf-8")
+    for content in (BINARY + os.urandom(9_000_000), b""):
+        (hosts[0].tmp / "log").write_bytes(content)
+        machine.fetch("/tmp/log", into, compressed=compressed)
+        assert hashlib.sha256(into.read_bytes()).digest() == hashlib.sha256(content).digest()
+    assert names(tmp_path) == ["copy"]
+
+
+def test_a_file_that_changes_meanwhile_is_not_kept(
+    hosts: Fleet, machine: SshExecutor, tmp_path: Path
+) -> None:
+    """What differs from its own sum is refused, after a few tries, and what was there stays."""
+    shadow = hosts[0].folder / "run/sums"
+    shadow.mkdir()
+    wrong = "0" * 64
+    (shadow / "sha256sum").write_text(f"#!/bin/sh\necho '{wrong}  -'\n", encoding="utf-8")
+    (shadow / "sha256sum").chmod(0o755)
+    (hosts[0].tmp / "log").write_bytes(BINARY)
+    into = tmp_path / "copy"
+    into.write_text("older", encoding="utf-8")
+    real = hosts[0].run("sh", "-c", "command -v sha256sum")
+    hosts[0].run("mount", "--bind", "/run/sums/sha256sum", real)
+    try:
+        with pytest.raises(TransferError, match="did not arrive as it is there") as caught:
+            machine.fetch("/tmp/log", into)
+        assert caught.value.transient
+        with pytest.raises(TransferError, match="did not arrive on h0 as it was sent"):
+            machine.write_bytes("/tmp/other", BINARY)
+    finally:
+        hosts[0].run("umount", real)
+        (shadow / "sha256sum").unlink()
+        shadow.rmdir()
+    assert into.read_text(encoding="utf-8") == "older"
+    assert names(tmp_path) == ["copy"]
+    assert machine.list_directory("/tmp") == ("log",)
+
+
+def test_a_missing_file_is_named(machine: SshExecutor, tmp_path: Path) -> None:
+    """What is not there leaves nothing behind, here or there."""
+    with pytest.raises(TransportError, match="/tmp/gone can't be fetched from h0: No such file"):
+        machine.fetch("/tmp/gone", tmp_path / "copy")
+    assert names(tmp_path) == []
+
+
+def test_a_full_controller_is_told_apart(
+    hosts: Fleet, machine: SshExecutor, tmp_path: Path
+) -> None:
+    """When our own disk is full, that is said, and it is not tried again."""
+    small = tmp_path / "small"
+    small.mkdir()
+    call("mount", "-t", "tmpfs", "-o", "size=1m", "small", str(small))
+    try:
+        (hosts[0].tmp / "log").write_bytes(os.urandom(3_000_000))
+        with pytest.raises(TransportError, match="can't be written: No space left") as caught:
+            machine.fetch("/tmp/log", small / "copy")
+        assert not caught.value.transient
+        assert names(small) == []
+    finally:
+        call("umount", str(small))
+
+
+def test_a_workplace_is_brought_back(hosts: Fleet, machine: SshExecutor, tmp_path: Path) -> None:
+    """Every file of it comes, folders too; then it is removed, and only it."""
+    place = machine.workplace(str(tmp_path), name="campaign/run-1")
+    assert place == "/root/.volbench/campaign/run-1"
+    assert machine.workplace(str(tmp_path), name="campaign/run-1") == place
+    other = machine.workplace(str(tmp_path), name="campaign/run-2")
+    machine.write_bytes(f"{place}/fio.json", BINARY)
+    machine.run(["mkdir", f"{place}/logs"])
+    machine.write_text(f"{place}/logs/a b.log", "1, 2, 3\n")
+    machine.bring_back(place, str(tmp_path))
+    assert (tmp_path / "fio.json").read_bytes() == BINARY
+    assert (tmp_path / "logs/a b.log").read_text(encoding="utf-8") == "1, 2, 3\n"
+    machine.discard(place)
+    machine.discard(place)
+    assert machine.stat(place) is None
+    assert machine.stat(other) is not None
+    for elsewhere in ("/tmp", "/root/.volbench", f"{other}/../../..", "/"):
+        with pytest.raises(VolbenchError, match="not below"):
+            machine.discard(elsewhere)
+    assert hosts[0].tmp.is_dir()
+
+
+def test_what_may_not_be_looked_at_is_an_error(hosts: Fleet) -> None:
+    """A path that the user may not see is not taken for one that is not there."""
+    hosts[1].run("mkdir", "-m", "700", "/run/secret")
+    with executor_for(hosts, hosts[1], user=texts.USER) as executor:
+        with pytest.raises(InputError, match="Permission denied"):
+            executor.stat("/run/secret/file")
+        assert executor.read_text("/run/secret/file") is None
+        with pytest.raises(TransportError, match="Permission denied"):
+            executor.write_text("/run/secret/file", "x")
+
+
+@pytest.mark.parametrize("busybox", [False, True])
+def test_a_device_in_use_is_told(tmp_path: Path, loop: str, *, busybox: bool) -> None:
+    """A device can be had alone or not: mounted and opened ones can't, with perl and without."""
+    devices = [{"vdb": loop}]
+    with (
+        fleet(1, tmp_path / "f", busybox=busybox, devices=devices) as own,
+        executor_for(own, own[0]) as executor,
+    ):
+        found = executor.stat("/dev/vdb")
+        assert found is not None
+        assert found.kind == "block"
+        assert found.rdev == (7, os.minor(Path(loop).stat().st_rdev))
+        assert executor.exclusive_error("/dev/vdb") == ""
+        assert executor.exclusive_error("/dev/null") == "not a block device"
+        call("mkfs.ext4", "-q", loop)
+        own[0].run("sh", "-c", "mkdir /tmp/m && mount /dev/vdb /tmp/m")
+        assert executor.exclusive_error("/dev/vdb") in {"Device or resource busy", "mounted"}
+        own[0].run("umount", "/tmp/m")
+        assert executor.exclusive_error("/dev/vdb") == ""
