@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from volbench.errors import ConnectError, TransferError, TransportError, VolbenchError
+from volbench.errors import ConnectError, DeadlineError, TransferError, TransportError, VolbenchError
 from volbench.execute.ssh.address import Resolver, Route
 from volbench.execute.ssh.command import Command, Ended, execute
 from volbench.execute.ssh.config import SshConfig
 from volbench.execute.ssh.connection import CONNECT_S, Connection, Gates, connect
 from volbench.execute.ssh.hostkeys import KnownHosts, default_known_hosts
 from volbench.execute.ssh.retry import Patience, again
-from volbench.model.fleet import Host
+from volbench.model.fleet import Host, by_name
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,6 +68,10 @@ class ConnectionPool:
                 self._lines[host.name] = _Line(self._resolver.route(host))
             return self._lines[host.name].route
 
+    def be_patient(self, patience: Patience) -> None:
+        """From now on, try as long as this: what is under way is worth more waiting."""
+        self._patience = patience
+
     def connection(self, name: str) -> Connection:
         """Return the open connection to a host; it is made, or made again, when there is none.
 
@@ -112,7 +116,7 @@ class ConnectionPool:
         def may_repeat(error: TransportError) -> bool:
             if isinstance(error, ConnectError):
                 return repeat or not error.context.get("sent", True)
-            return repeat and isinstance(error, TransferError)
+            return repeat and isinstance(error, DeadlineError | TransferError)
 
         return again(attempt, may_repeat=may_repeat, patience=self._patience)
 
@@ -142,7 +146,7 @@ def open_pool(
         InputError: a host, or the configuration of ssh, can't be used.
     """
     listed = tuple(hosts)
-    others = {host.name: host for host in listed if not host.is_local}
+    others = {name: host for name, host in by_name(listed).items() if not host.is_local}
     known = KnownHosts(known_hosts or default_known_hosts(), accept_new=accept_new)
     pool = ConnectionPool(Resolver(SshConfig(config), others=others), known=known)
     for host in others.values():
