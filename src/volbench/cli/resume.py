@@ -7,14 +7,11 @@ from pathlib import Path
 import click
 
 from volbench.cli.execution import execute
+from volbench.cli.fleet import ACCEPT_NEW, KNOWN_HOSTS, connected
 from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
-from volbench.engine.fio_options import options_on
-from volbench.engine.machine import Machine
-from volbench.engine.probe import require_fio
-from volbench.engine.resuming import check_resumable
+from volbench.engine.resuming import resume_on
 from volbench.engine.worker import Settings
-from volbench.execute.local import LocalExecutor
-from volbench.model.profile import Tool
+from volbench.execute.pick import Trust
 from volbench.store.archive import read_campaign
 from volbench.units import parse_duration
 
@@ -25,18 +22,26 @@ from volbench.units import parse_duration
 @KEEP_FILES
 @GRACE
 @ALLOW_EXEC
+@KNOWN_HOSTS
+@ACCEPT_NEW
 def command(
-    campaign: Path, *, retry_failed: bool, keep_files: bool, grace: str, allow_exec: bool
+    campaign: Path,
+    *,
+    retry_failed: bool,
+    keep_files: bool,
+    grace: str,
+    allow_exec: bool,
+    known_hosts: Path | None,
+    accept_new: bool,
 ) -> None:
-    """Go on with the campaign in DIR: finished Runs are kept and never run again."""
-    executor = LocalExecutor()
+    """Go on with the campaign in DIR: finished Runs are kept and never run again.
+
+    Runs that went on without a controller, on the hosts of an inventory, are found again.
+    """
     layout, archive = read_campaign(campaign)
-    plan = check_resumable(executor, archive, table=options_on(executor), allow_exec=allow_exec)
-    needs_fio = bool(plan.cold_probe_roles) or any(run.tool is Tool.FIO for run in plan.runs)
-    fio = require_fio(executor) if needs_fio else ""
     settings = Settings(
-        grace_s=parse_duration(grace),
-        keep_files=keep_files,
-        retry_failed=retry_failed,
+        grace_s=parse_duration(grace), keep_files=keep_files, retry_failed=retry_failed
     )
-    execute([Machine(executor, fio)], layout, plan, settings=settings)
+    with connected(archive.campaign.hosts, Trust(known_hosts, accept_new)) as stations:
+        machines = resume_on(stations, archive, allow_exec=allow_exec)
+        execute(machines, layout, archive.campaign, settings=settings)

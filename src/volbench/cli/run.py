@@ -10,6 +10,7 @@ import click
 
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
+from volbench.cli.fleet import POLICY, Where, on_hosts, parse_policy, stations_of
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
@@ -21,7 +22,6 @@ from volbench.cli.options import (
 )
 from volbench.cli.profiles import load_profiles
 from volbench.engine.prepare import Request, prepare
-from volbench.engine.station import this_machine
 from volbench.engine.worker import Settings
 from volbench.execute.local import LocalExecutor
 from volbench.model.run import OnError
@@ -62,6 +62,8 @@ from volbench.units import parse_duration
 @GRACE
 @DRY_RUN
 @ALLOW_EXEC
+@on_hosts
+@POLICY
 def command(
     profiles: tuple[str, ...],
     targets: tuple[str, ...],
@@ -76,6 +78,8 @@ def command(
     grace: str,
     dry_run: bool,
     allow_exec: bool,
+    where: Where,
+    policy: str,
 ) -> None:
     r"""Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder.
 
@@ -83,9 +87,11 @@ def command(
     volbench run quick --on /data
     volbench run aks-disk --on data=/data --on os=/tmp --set size=64m --set runtime=2s
     volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb
+    volbench run aks-disk --inventory fleet.yaml --limit fast
     """
     executor = LocalExecutor()
     loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
+    chosen, quorum = parse_policy(policy)
     request = Request(
         profiles=loaded,
         targets=parse_targets(targets),
@@ -95,16 +101,18 @@ def command(
         on_error=OnError(on_error),
         allow_destroy=allow_destroy,
         command=_shown_command(profiles, into),
+        policy=chosen,
+        quorum=quorum,
     )
-    grace_s = parse_duration(grace)
-    prepared = prepare([this_machine()], request)
-    if dry_run:
-        show_plan(prepared)
-        return
-    confirm_destruction(prepared)
-    layout = create_campaign(request.into, prepared.archive)
-    how = Settings(grace_s=grace_s, keep_files=keep_files)
-    execute(prepared.machines, layout, prepared.campaign, settings=how)
+    how = Settings(grace_s=parse_duration(grace), keep_files=keep_files)
+    with stations_of(where) as stations:
+        prepared = prepare(stations, request)
+        if dry_run:
+            show_plan(prepared)
+            return
+        confirm_destruction(prepared)
+        layout = create_campaign(request.into, prepared.archive)
+        execute(prepared.machines, layout, prepared.campaign, settings=how)
 
 
 def _default_folder(names: list[str]) -> Path:

@@ -78,6 +78,8 @@ def run_campaign(
             )
             for runs in by_client(campaign)
         ]
+        for machine in around.machines.values():
+            machine.executor.be_patient(unless=lambda: around.stop.requested)
         try:
             _run_all(campaign, workers, ledger)
         finally:

@@ -161,7 +161,7 @@ def _looker(request: Request) -> Callable[[Station], _Found]:
             for role, target in _targets(request, station.host).items()
         }
         return _Found(
-            machine=machine_of(station, fio=fio),
+            machine=machine_at(station, fio=fio),
             host=probe_host(executor),
             volumes=volumes,
             facts=tuple(probe_volume(executor, volume) for volume in volumes.values()),
@@ -171,7 +171,7 @@ def _looker(request: Request) -> Callable[[Station], _Found]:
     return look
 
 
-def machine_of(station: Station, *, fio: str) -> Machine:
+def machine_at(station: Station, *, fio: str) -> Machine:
     """Return a machine that is ready to run, its clock compared with the controller's.
 
     Raises:

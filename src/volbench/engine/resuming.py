@@ -6,42 +6,69 @@ may be overwritten: on another machine those are other devices and files.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from volbench.engine.fio_options import options_on
 from volbench.engine.hosts import machine_of
+from volbench.engine.machine import Machine
+from volbench.engine.prepare import machine_at
+from volbench.engine.probe import require_fio
+from volbench.engine.station import Station, of_each
 from volbench.errors import ArchiveError, InputError, RefusedError
-from volbench.execute.protocol import Executor
 from volbench.fio.options import shipped_table
 from volbench.model.canonical import check_option
 from volbench.model.ddoption import check_dd_option
+from volbench.model.fleet import LOCAL
 from volbench.model.option import OptionTable
 from volbench.model.profile import Tool
-from volbench.model.run import Campaign, Run
+from volbench.model.run import Run
 from volbench.store.archive import Archive
 
 
-def check_resumable(
-    executor: Executor, archive: Archive, *, table: OptionTable, allow_exec: bool
-) -> Campaign:
-    """Return the plan of a campaign that this machine may go on with.
+def resume_on(
+    stations: Sequence[Station], archive: Archive, *, allow_exec: bool
+) -> tuple[Machine, ...]:
+    """Return the machines on which a campaign may go on.
 
     Args:
-        executor: the machine.
+        stations: its hosts, connected; this machine where it has none.
         archive: what the campaign folder says.
-        table: options of the fio that is here.
         allow_exec: accept options that run programs or leave the Run's folder.
 
     Raises:
-        RefusedError: it was planned on another machine.
-        ArchiveError: an option in it is one that a profile may not have.
+        RefusedError: a host is not the machine that it was planned on.
+        ArchiveError: an option in the plan is one that a profile may not have.
+        FioError: fio is missing now.
+        TransportError: a host does not answer.
     """
-    planned = {host.machine for host in archive.provenance.hosts}
-    if planned != {machine_of(executor)}:
-        raise RefusedError(
+    plan = archive.campaign
+    planned = {host.host: host.machine for host in archive.provenance.hosts}
+    needs_fio = bool(plan.cold_probe_roles) or any(run.tool is Tool.FIO for run in plan.runs)
+
+    def ready(station: Station) -> Machine:
+        executor = station.executor
+        if planned.get(station.host.name) != machine_of(executor):
+            raise _moved(station)
+        table = options_on(executor)
+        for run in plan.runs:
+            if run.host == station.host.name:
+                _check_options(run, table, allow_exec=allow_exec)
+        return machine_at(station, fio=require_fio(executor) if needs_fio else "")
+
+    return tuple(of_each(stations, ready))
+
+
+def _moved(station: Station) -> RefusedError:
+    if station.host.name == LOCAL:
+        return RefusedError(
             "this campaign was planned on another machine, where its devices and files are others",
             hint="resume it there, or run the profile here: volbench run",
         )
-    for run in archive.campaign.runs:
-        _check_options(run, table, allow_exec=allow_exec)
-    return archive.campaign
+    return RefusedError(
+        f"{station.host.name} is not the machine on which this campaign was planned",
+        hint="its devices and files are others; plan a new campaign: volbench run",
+        context={"host": station.host.name},
+    )
 
 
 def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:

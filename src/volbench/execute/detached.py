@@ -12,17 +12,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from math import ceil
+from typing import Protocol
 
 from volbench.errors import TransportError
-from volbench.execute.protocol import Executor
+from volbench.execute.protocol import Completed
 
 POLL_S = 1.0
 """Seconds between two looks; each costs the machine a few short processes."""
+
+PATIENCE_S = 600.0
+"""How long a machine may be out of reach before it is given up; the program there goes on."""
 
 LAUNCH_S = 30.0
 LOOK_S = 20.0
 LOST_STATUS = -signal.SIGKILL
 """Exit status of a program whose end nobody saw: its machine restarted, or it was killed."""
+
+
+class Shell(Protocol):
+    """What a detached program needs of its machine; every Executor has it."""
+
+    host: str
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
+        """Run a program to its end."""
+
+    def read_text(self, path: str) -> str | None:
+        """Return a file's text, or None when it can't be read."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +62,7 @@ class Order:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-def launch(executor: Executor, order: Order) -> DetachedProcess:
+def launch(executor: Shell, order: Order) -> DetachedProcess:
     """Start a program once; when it was started before, return that one.
 
     Raises:
@@ -80,11 +96,12 @@ class DetachedProcess:
         lost: how it was lost (``reboot`` or ``died``); empty while it was not.
     """
 
-    def __init__(self, executor: Executor, control: str, *, poll_s: float = POLL_S) -> None:
+    def __init__(self, executor: Shell, control: str, *, poll_s: float = POLL_S) -> None:
         self._executor = executor
         self._control = control
         self._poll_s = poll_s
         self._looked_s = -poll_s
+        self._heard_s = time.monotonic()
         self._offset = 0
         self._waiting: list[str] = []
         self._status: int | None = None
@@ -140,10 +157,17 @@ class DetachedProcess:
         return self._status
 
     def _look(self) -> None:
-        done = self._executor.run(
-            [*_script("look"), self._control, str(self._offset)], timeout_s=LOOK_S
-        )
-        self._looked_s = time.monotonic()
+        """Ask how it stands; a machine that does not answer for a while says nothing about it."""
+        try:
+            done = self._executor.run(
+                [*_script("look"), self._control, str(self._offset)], timeout_s=LOOK_S
+            )
+        except TransportError as error:
+            self._looked_s = time.monotonic()
+            if not error.transient or self._looked_s - self._heard_s > PATIENCE_S:
+                raise
+            return
+        self._looked_s = self._heard_s = time.monotonic()
         state, length, output = (*done.stdout.split("\n", 2), "", "")[:3]
         if done.exit_status or not length.isdecimal():
             raise TransportError(

@@ -209,6 +209,9 @@ class FakeExecutor:
         """Keep a text under its path."""
         self.files[path] = text
 
+    def be_patient(self, *, unless: Callable[[], bool]) -> None:
+        """Do nothing: it is never out of reach."""
+
     def discard(self, place: str) -> None:
         """Do nothing: what is scripted stays where it is."""
 

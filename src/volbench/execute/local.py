@@ -15,7 +15,7 @@ import stat
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -257,6 +257,9 @@ class LocalExecutor:
 
     def bring_back(self, place: str, folder: str) -> None:
         """Do nothing: everything is in its folder already."""
+
+    def be_patient(self, *, unless: Callable[[], bool]) -> None:
+        """Do nothing: it is never out of reach."""
 
     def discard(self, place: str) -> None:
         """Do nothing: the workplace is the controller's own folder."""

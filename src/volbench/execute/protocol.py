@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 FOREVER_S = 30 * 86400.0
 """A month: longer than any Run."""
@@ -156,6 +156,13 @@ class Executor(Protocol):
 
     def discard(self, place: str) -> None:
         """Remove a workplace with all that is in it; never the controller's own folder."""
+
+    def be_patient(self, *, unless: Callable[[], bool]) -> None:
+        """From now on, wait long for the machine when it is out of reach.
+
+        Args:
+            unless: asked now and then; True ends the waiting.
+        """
 
     def close(self) -> None:
         """Let the machine go; running processes are left alone."""

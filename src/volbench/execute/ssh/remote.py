@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
-from volbench.execute.detached import DetachedProcess, Order, launch
+from volbench.execute.detached import PATIENCE_S, DetachedProcess, Order, launch
 from volbench.execute.protocol import FOREVER_S, Completed
 from volbench.execute.ssh.executor import SshExecutor
 from volbench.execute.ssh.pool import ConnectionPool
+from volbench.execute.ssh.retry import Patience
 from volbench.model.fleet import Host
 
 
@@ -46,6 +47,10 @@ class RemoteExecutor(SshExecutor):
             AuthError: sudo asks for a password.
         """
         return super().run(argv, timeout_s=timeout_s, stdin=stdin, sudo=sudo, repeat=repeat)
+
+    def be_patient(self, *, unless: Callable[[], bool]) -> None:
+        """From now on, wait long for the machine when it is out of reach."""
+        self._pool.be_patient(Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless))
 
     def start(
         self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S

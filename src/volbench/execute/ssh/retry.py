@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from volbench.errors import TransportError
@@ -22,12 +22,14 @@ class Patience:
         begin_within_s: no try begins later than this after the first.
         first_s: longest wait after the first try; doubled each time.
         longest_s: no wait is longer.
+        unless: asked after each try; True ends the patience at once.
     """
 
     tries: int = 6
     begin_within_s: float = 12.0
     first_s: float = 0.25
     longest_s: float = 4.0
+    unless: Callable[[], bool] = field(default=lambda: False)
 
     def wait_s(self, number: int) -> float:
         """Return the wait after a try (from 1): between half and all of what it may be."""
@@ -51,7 +53,8 @@ def again(
         except TransportError as error:
             wait_s = patience.wait_s(number)
             late = time.monotonic() - begun + wait_s > patience.begin_within_s
-            if late or number >= patience.tries or not may_repeat(error):
+            spent = late or number >= patience.tries or patience.unless()
+            if spent or not may_repeat(error):
                 raise
         time.sleep(wait_s)
         number += 1
