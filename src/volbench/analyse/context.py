@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from volbench.analyse.asked import asked_of
+from volbench.analyse.crowd import Crowd, crowd_of
 from volbench.analyse.explain import Explanation, explain
 from volbench.analyse.seen import directions, rate_per_s
 from volbench.analyse.steady import Steadiness, judge_steady
@@ -26,6 +27,7 @@ class Context:
     views: tuple[RunView, ...]
     _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
     _explained: dict[str, tuple[Explanation, ...]] = field(default_factory=dict, repr=False)
+    _crowds: dict[tuple[str, int, str], Crowd] = field(default_factory=dict, repr=False)
 
     def steadiness(self, view: RunView, direction: str) -> Steadiness:
         """Return whether the IOPS of one direction of a Run are steady, judged once."""
@@ -34,6 +36,16 @@ class Context:
             t_s, iops = rate_per_s(view, "iops", direction=direction)
             self._steady[key] = judge_steady(t_s, iops)
         return self._steady[key]
+
+    def crowd(self, view: RunView) -> Crowd | None:
+        """Return all that worked on a Run's volume in its step; None where it was alone."""
+        key = _place_of(view)
+        beside = [one for one in self.views if view.run.step and _place_of(one) == key]
+        if len(beside) < 2:
+            return None
+        if key not in self._crowds:
+            self._crowds[key] = crowd_of(beside)
+        return self._crowds[key]
 
     def before(self, view: RunView) -> list[RunView]:
         """Return the Runs on the same volume that came before a Run, finished ones only."""
@@ -70,6 +82,10 @@ class Context:
         return [
             min(group, key=lambda pair: pair[0])[1] for group in (deeper, flatter, sized) if group
         ]
+
+
+def _place_of(view: RunView) -> tuple[str, int, str]:
+    return view.run.host, view.run.step, view.run.volume.target
 
 
 def _shape(view: RunView) -> tuple[int, int]:

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames import measured
-from volbench.analyse.spread import Floats, seconds, spread_rows
+from volbench.analyse.onclock import on_clock
+from volbench.analyse.spread import Floats, spread_rows
 from volbench.analyse.stormdevice import devices_on
 
 INTERVAL_S = 5.0
@@ -184,8 +185,7 @@ def _storm(
     """Return one storm from the summary of its step, its series and the devices' samples."""
     runs = step.drop_duplicates("run")
     campaign, profile, job, repeat = (str(part) for part in key)
-    rows = told.assign(end_s=seconds(told["utc"]), width_s=_widths(told))
-    rows = pd.concat([rows, _tails(rows, step)], ignore_index=True)
+    rows = on_clock(told, step, rate="iops", total="total_ios")
     rows["start_s"] = rows["end_s"] - rows["width_s"]
     first_s = float(rows["start_s"].min())
     rows[["start_s", "end_s"]] -= first_s
@@ -221,27 +221,6 @@ def _edges(end_s: float) -> Floats:
     return edges
 
 
-def _tails(rows: pd.DataFrame, step: pd.DataFrame) -> pd.DataFrame:
-    """Return the end of each series that the logs leave out: what is missing to the total.
-
-    fio before 3.37 loses the last interval of its logs (its pull request 1782).
-    """
-    same = ["run", "group", "direction"]
-    done = (rows["iops"] * rows["width_s"]).groupby([rows[name] for name in same]).sum()
-    last = rows.sort_values("end_s").drop_duplicates(same, keep="last")
-    last = last.merge(done.rename("done").reset_index(), on=same)
-    last = last.merge(step[[*same, "total_ios", "runtime_s"]], on=same)
-    lost = last["total_ios"].astype("float64") - last["done"]
-    rest_s = last["runtime_s"] - last["t_s"]
-    kept = (lost > 0) & (rest_s > _LEAST_TAIL * last["width_s"])
-    tails = last.assign(end_s=last["end_s"] + rest_s, width_s=rest_s, iops=lost / rest_s)
-    return tails[kept.fillna(value=False)][list(rows.columns)]
-
-
-_LEAST_TAIL = 0.1
-"""Of an interval, from which an end is a part that is missing and not a rounding."""
-
-
 def _limit(runs: pd.DataFrame) -> float:
     limits = runs[["host", "volume", "limit_iops"]].drop_duplicates()
     told = len(limits) == 1 and limits["limit_iops"].notna().all()
@@ -271,10 +250,3 @@ def _name(own: pd.DataFrame, step: str) -> str:
 def _added(parts: Sequence[Floats]) -> Floats:
     total: Floats = np.sum(parts, axis=0)
     return total
-
-
-def _widths(series: pd.DataFrame) -> pd.Series[float]:
-    """Return the length of intervals: the step of the series, or up to its only point."""
-    steps = series.groupby(["run", "group", "direction"], sort=False, dropna=False)["t_s"]
-    usual = steps.transform(lambda times: times.diff().median())
-    return usual.fillna(series["t_s"]).astype("float64")

@@ -84,6 +84,33 @@ def test_more_writes_than_fio_did() -> None:
     assert one.evidence["device"] == "sdb"
 
 
+def clients_of_one_device(*, rate: float, steps: tuple[int, int] = (1, 1)) -> list[RunView]:
+    """Return two clients that each write their part, and a device that does a multiple of one."""
+    views = []
+    for number, step in enumerate(steps, start=1):
+        run = a_run(id=f"001-a-r1-c0{number}", step=step, client=number)
+        samples = device_samples(run)
+        for sample in samples:
+            sample["write_bw_bytes_per_s"] = rate * float(str(sample["write_bw_bytes_per_s"]))
+        views.append(a_view(run, device=samples))
+    return views
+
+
+def test_another_client_is_nobody_else() -> None:
+    """What clients of one step do together is asked for; what goes beyond it is not."""
+    assert found(*clients_of_one_device(rate=2.0), rule="busy-device") == []
+    (one,) = found(*clients_of_one_device(rate=3.0), rule="busy-device")
+    assert one.evidence["foreign_bw_bytes_per_s"] == pytest.approx(IOPS * BLOCK)
+    assert len(found(*clients_of_one_device(rate=2.0, steps=(1, 2)), rule="busy-device")) == 1
+
+
+def test_a_client_that_told_nothing_leaves_no_doubt_about_the_others() -> None:
+    """Nobody knows what the one that failed did before it failed."""
+    first, last = clients_of_one_device(rate=5.0)
+    silent = a_view(first.run, summary=[told(first.run, status="failed")], series=[])
+    assert found(silent, last, rule="busy-device") == []
+
+
 @pytest.mark.parametrize("extra", [0.0, 0.05 * IOPS * BLOCK, 5e5])
 def test_what_a_device_does_by_itself(extra: float) -> None:
     """A few per cent, or less than 1 MB/s, are within what counters and logs of systems make."""

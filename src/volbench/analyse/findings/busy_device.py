@@ -12,6 +12,7 @@ from volbench.analyse.context import Context
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import device_rows, runtime_s, total, within_run
+from volbench.analyse.spread import seconds
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.target import VolumeKind
@@ -24,7 +25,6 @@ _MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each device and direction with I/O that is not the tool's."""
-    del context
     more = _MORE.get(view.run.volume.kind)
     if more is None or is_buffered(view.run) or any(a.waits_for_sync for a in asked_of(view.run)):
         return
@@ -33,8 +33,24 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     own = {d: 0.0 if math.isnan(value) else value for d, value in own.items()}
     for device, part in rows.groupby("device", sort=False):
         if len(part) >= _LEAST_SAMPLES:
+            known = _with_others(view, context, part, own)
             for direction in own:
-                yield from _foreign(view, str(device), part, direction, own=own, more=more)
+                yield from _foreign(view, str(device), part, direction, own=known, more=more)
+
+
+def _with_others(
+    view: RunView, context: Context, rows: pd.DataFrame, own: dict[str, float]
+) -> dict[str, float]:
+    """Return the tool's bytes with those of other clients meanwhile; NaN when one told nothing."""
+    crowd = context.crowd(view)
+    if crowd is None:
+        return own
+    ends_s = seconds(rows["utc"])
+    from_s, to_s = float((ends_s - rows["interval_s"]).min()), float(ends_s.max())
+    return {
+        way: moved + crowd.others_bytes(view.run.id, way, from_s=from_s, to_s=to_s)
+        for way, moved in own.items()
+    }
 
 
 def _own_devices(view: RunView) -> pd.DataFrame:
@@ -60,7 +76,8 @@ def _foreign(
     moved = float((rows[f"{direction}_bw_bytes_per_s"] * rows["interval_s"]).sum())
     foreign = (moved - own[direction]) / seconds
     runtime = runtime_s(view)
-    if foreign <= max(_LEAST_BYTES_PER_S, more * sum(own.values()) / runtime):
+    known = sum(own.values())
+    if math.isnan(known) or foreign <= max(_LEAST_BYTES_PER_S, more * known / runtime):
         return
     yield RULE.finding(
         view,
@@ -85,7 +102,8 @@ RULE = Rule(
         "Runs with `direct=1` that do not flush: bytes that the device moved, by the kernel's"
         " count, above those of fio, reads and writes apart, for the device and for the disk a"
         " partition is on. It needs 3 samples, 1 MB/s, and 10 % of the Run's own rate; 25 % for"
-        " files, because filesystems write a journal. The thresholds are volbench's own."
+        " files, because filesystems write a journal. What other clients of the same step did"
+        " meanwhile is no doubt. The thresholds are volbench's own."
     ),
     why="The Run got only a part of what the device can do.",
     advice=(
