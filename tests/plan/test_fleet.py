@@ -17,7 +17,7 @@ from volbench.model.run import Campaign
 from volbench.model.target import DevicePin, Volume, VolumeKind
 from volbench.plan.estimate import deadline_s, estimate
 from volbench.plan.expand import Terms, expand
-from volbench.plan.fleet import Client, clients_of, expand_clients
+from volbench.plan.fleet import Client, client_numbers, clients_of, expand_clients
 from volbench.plan.load import load_profile
 
 MIB = 1 << 20
@@ -80,15 +80,15 @@ def test_ids_tell_step_job_repeat_and_client() -> None:
     assert ids[:3] == ["001-fill-r1-c01", "001-fill-r1-c02", "002-boot-r1-c01"]
     assert ids[-1] == "003-boot-r2-c02"
     assert [run.step for run in several.runs] == [1, 1, 2, 2, 3, 3]
-    hosts = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 1))
+    hosts = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 2))
     assert [run.id for run in hosts.runs][2:] == ["002-boot-r1-vm01", "002-boot-r1-vm02"]
-    both = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 2))
+    both = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 4))
     assert [run.id for run in both.runs][-1] == "002-boot-r1-vm02-c02"
 
 
 def test_host_and_client_of_each_run_are_told() -> None:
     """Hosts stand in the plan with their labels; this machine alone needs no entry."""
-    both = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 2))
+    both = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 4))
     assert both.hosts == (VM1, VM2)
     last = [(run.host, run.client) for run in both.runs if run.step == 2]
     assert last == [("vm01", 1), ("vm01", 2), ("vm02", 1), ("vm02", 2)]
@@ -103,9 +103,24 @@ def test_host_and_client_of_each_run_are_told() -> None:
     assert (quorum.policy, quorum.quorum) == (Policy.QUORUM, 1)
 
 
+@pytest.mark.parametrize(
+    ("hosts", "count", "numbers"),
+    [
+        (1, 3, [(1, 2, 3)]),
+        (3, 3, [(0,), (0,), (0,)]),
+        (3, 1, [(0,), (0,), (0,)]),
+        (2, 5, [(1, 2, 3), (1, 2)]),
+        (2, 3, [(1, 2), (0,)]),
+    ],
+)
+def test_clients_are_spread_evenly(hosts: int, count: int, numbers: list[tuple[int, ...]]) -> None:
+    """Thirty are thirty on one machine and one on each of thirty; no host has nothing to do."""
+    assert client_numbers(hosts, count) == numbers
+
+
 def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
     """Client i starts i x stagger later, over all hosts."""
-    runs = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 2)).runs
+    runs = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 4)).runs
     told = {(run.phase, run.start, run.start_offset_s) for run in runs if run.step == 1}
     assert told == {(Phase.PRECONDITION, Start.TOGETHER, 0.0)}
     assert [run.start_offset_s for run in runs if run.step == 2] == [0.0, 20.0, 40.0, 60.0]
@@ -114,7 +129,7 @@ def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
 
 def test_no_two_clients_read_the_same_offsets() -> None:
     """Seeds differ from client to client and from repeat to repeat, and stay with the seed."""
-    clients = clients_of([(VM1, folder()), (VM2, folder())], 3)
+    clients = clients_of([(VM1, folder()), (VM2, folder())], 6)
     runs = planned(STORM, *clients, repeat=3).runs
     assert len({run.seed for run in runs}) == len(runs)
     assert runs == planned(STORM, *clients, repeat=3).runs
@@ -122,7 +137,7 @@ def test_no_two_clients_read_the_same_offsets() -> None:
 
 def test_limits_of_a_host_come_before_those_of_the_profile() -> None:
     """What is known of one machine's volume is nearer than what the profile assumes."""
-    runs = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 1)).runs
+    runs = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 2)).runs
     assert [run.limits.iops for run in runs if run.step == 2] == [1100, 7]
 
 
@@ -130,7 +145,7 @@ def test_shuffled_order_is_the_same_everywhere() -> None:
     """Clients meet at a barrier before each step, so all of them do the same job in it."""
     names = ", ".join(f"j{n}: {{rw: read, size: 1m}}" for n in range(8))
     text = f"name: x\norder: shuffled\njobs: {{{names}}}\n"
-    runs = planned(text, *clients_of([(VM1, folder()), (VM2, folder("/other"))], 2)).runs
+    runs = planned(text, *clients_of([(VM1, folder()), (VM2, folder("/other"))], 4)).runs
     jobs = {step: {run.job for run in runs if run.step == step} for step in range(1, 9)}
     assert [len(found) for found in jobs.values()] == [1] * 8
     assert [next(iter(found)) for found in jobs.values()] != [f"j{n}" for n in range(8)]
@@ -162,7 +177,7 @@ def test_sections_of_a_client_keep_sharing_their_file() -> None:
 
 def test_files_are_not_renamed_where_a_client_is_alone() -> None:
     """Hosts, and clients with directories of their own, don't share anything."""
-    runs = planned(job("rw: write, size: 1m"), *clients_of([(VM1, folder()), (VM2, folder())], 1))
+    runs = planned(job("rw: write, size: 1m"), *clients_of([(VM1, folder()), (VM2, folder())], 2))
     assert {planned_files(run) for run in runs.runs} == {("/data/a.0.0",)}
     apart = [Client(LOCAL, 1, folder("/one")), Client(LOCAL, 2, folder("/two"))]
     assert [planned_files(run)[0] for run in planned(job("size: 1m"), *apart).runs] == [
@@ -283,7 +298,7 @@ def test_hosts_with_more_to_warm_have_more_steps() -> None:
 
 def test_time_of_a_step_is_that_of_its_last_client() -> None:
     """Clients run side by side; one after another only when they are told so."""
-    clients = clients_of([(VM1, folder()), (VM2, folder())], 2)
+    clients = clients_of([(VM1, folder()), (VM2, folder())], 4)
     storm = planned(STORM, *clients)
     assert estimate(storm).total_s == pytest.approx(60 + 360, abs=2)
     text = STORM.replace("start: staggered\nstagger: 20s", "start: sequential")

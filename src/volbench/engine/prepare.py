@@ -22,7 +22,7 @@ from volbench.model.target import Volume
 from volbench.plan.dump import dump_profile
 from volbench.plan.estimate import Estimate, estimate
 from volbench.plan.expand import Terms
-from volbench.plan.fleet import Client, expand_clients
+from volbench.plan.fleet import Client, client_numbers, expand_clients
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
 
@@ -65,7 +65,7 @@ class Request:
 
     @property
     def clients(self) -> int:
-        """How many processes work side by side on each host."""
+        """How many processes work side by side, over all hosts."""
         return max(profile.clients for profile in self.profiles)
 
 
@@ -116,8 +116,10 @@ def prepare(stations: Sequence[Station], request: Request) -> Prepared:
     found = of_each(stations, _looker(request))
     clients = [
         Client(station.host, number, one.volumes, one.sizes_bytes)
-        for station, one in zip(stations, found, strict=True)
-        for number in (range(1, request.clients + 1) if request.clients > 1 else (0,))
+        for station, one, numbers in zip(
+            stations, found, client_numbers(len(stations), request.clients), strict=True
+        )
+        for number in numbers
     ]
     terms = Terms(
         name=request.into.absolute().name,

@@ -152,7 +152,8 @@ class Profile(Frozen):
         cold_probe: read a sample of blocks twice before anything is measured.
         start: when the clients start each measured job.
         stagger_s: seconds between their starts when they are staggered.
-        clients: processes on each host that run the jobs side by side, each on its own part.
+        clients: processes that run the jobs side by side, each on its own part; they are spread
+            evenly over the hosts, one on each at least.
     """
 
     name: str

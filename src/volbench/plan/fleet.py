@@ -48,14 +48,28 @@ class Client:
 
 
 def clients_of(hosts: Sequence[tuple[Host, Mapping[str, Volume]]], count: int) -> list[Client]:
-    """Return `count` clients on each host, host after host.
+    """Return clients spread evenly over hosts, host after host.
 
     Args:
         hosts: each with its volumes by role.
-        count: as the profile says; 1 gives a client with the number 0 on each.
+        count: as the profile says, in all.
     """
-    numbers = range(1, count + 1) if count > 1 else (0,)
-    return [Client(host, number, volumes) for host, volumes in hosts for number in numbers]
+    numbers = client_numbers(len(hosts), count)
+    return [
+        Client(host, number, volumes)
+        for (host, volumes), own in zip(hosts, numbers, strict=True)
+        for number in own
+    ]
+
+
+def client_numbers(hosts: int, count: int) -> list[tuple[int, ...]]:
+    """Return the numbers of each host's clients, so that `count` are spread evenly over them.
+
+    Every host has one at least, which is called 0 where it is alone there.
+    """
+    each, more = divmod(count, hosts)
+    totals = [each + (place < more) for place in range(hosts)]
+    return [tuple(range(1, total + 1)) if total > 1 else (0,) for total in totals]
 
 
 def expand_clients(

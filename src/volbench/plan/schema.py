@@ -119,7 +119,7 @@ _PROFILE: dict[str, Schema] = {
         "type": "integer",
         "minimum": 1,
         "maximum": MOST_CLIENTS,
-        "description": "Processes on each host that run the jobs side by side.",
+        "description": "Processes that run the jobs side by side, spread over the hosts.",
     },
     "limits": {
         "anyOf": [

@@ -7,7 +7,7 @@ from volbench.model.profile import Start
 from volbench.units import parse_duration
 
 MOST_CLIENTS = 1000
-"""Processes side by side on one host; more would measure its memory."""
+"""Processes side by side; more on one host would measure its memory."""
 LEAST_STAGGER_S = 0.1
 """fio itself starts to within some 50 ms of what it was told (measured with 3.33)."""
 
