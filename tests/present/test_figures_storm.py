@@ -95,6 +95,16 @@ def test_device_is_drawn_where_one_was_watched(fast: Frames) -> None:
     assert len(with_device.axes[0].patches) == len(without.axes[0].patches) + 1
 
 
+def test_a_device_far_above_its_clients_does_not_flatten_them(fast: Frames) -> None:
+    """What somebody else did there is told, and the clients keep their scale."""
+    reads = fast["device"]["read_iops"].where(fast["device"].index != 3, 50_000.0)
+    busy = fast | {"device": fast["device"].assign(read_iops=reads)}
+    stack = draw_chart("storm", busy).axes[0]
+    assert stack.get_ylim()[1] < 2 * 7200
+    assert "device up to 50" in texts(stack)
+    assert "device up to" not in texts(draw_chart("storm", fast).axes[0])
+
+
 def none_watched() -> Frames:
     """Return an empty device frame."""
     return {"device": frames([])["device"]}

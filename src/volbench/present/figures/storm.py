@@ -46,6 +46,8 @@ NAMED = 50
 """Strips up to which each has its name."""
 MOST_TICKS = 7
 _STEPS_S = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800)
+DEVICE_ROOM = 1.3
+"""How far above its clients a device is drawn; beyond it is told in words."""
 _DEVICE = {"color": BLACK, "linewidth": 0.9}
 
 
@@ -127,8 +129,7 @@ def _draw_stack(storm: Storm, axes: Axes) -> None:
         total, storm.edges_s, baseline=reads, fill=True, color=DIRECTIONS["write"], alpha=0.85
     )
     if storm.device:
-        device = storm.device_read_iops + storm.device_write_iops
-        axes.stairs(device, storm.edges_s, baseline=None, **_DEVICE)  # type: ignore[arg-type]  # colour and width
+        axes.stairs(_device(storm), storm.edges_s, baseline=None, **_DEVICE)  # type: ignore[arg-type]  # colour and width
     _head(storm, axes)
     axes.plot(
         [client.start_s for client in storm.clients],
@@ -238,11 +239,11 @@ def _time_axis(storm: Storm, axes: Axes) -> None:
 
 def _share_scales(shown: Sequence[Storm], stacks: Sequence[Axes], aparts: Sequence[Axes]) -> None:
     """Give all columns one scale, so that storms can be compared by eye."""
-    top = max(
-        _most(storm.iops, storm.device_read_iops + storm.device_write_iops) for storm in shown
-    )
+    top = max(_most(storm.iops, _device(storm)) for storm in shown)
     reads = max(_most(storm.read_iops, storm.device_read_iops) for storm in shown)
     writes = max(_most(storm.write_iops, storm.device_write_iops) for storm in shown)
+    for storm, axes in zip(shown, stacks, strict=True):
+        _tell_beyond(storm, axes, top)
     for axes in stacks:
         axes.set_ylim(0, 1.18 * top or 1)
         count_axis(axes.yaxis)
@@ -252,8 +253,30 @@ def _share_scales(shown: Sequence[Storm], stacks: Sequence[Axes], aparts: Sequen
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_count(abs(value))))
 
 
-def _most(*lines: Floats) -> float:
-    return max(float(np.nanmax(np.append(line, 0.0))) for line in lines)
+def _device(storm: Storm) -> Floats:
+    return storm.device_read_iops + storm.device_write_iops
+
+
+def _most(clients: Floats, device: Floats) -> float:
+    """Return the top of a scale: the clients decide it, the device a little."""
+    most = float(clients.max())
+    return min(max(most, float(np.nanmax(np.append(device, 0.0)))), DEVICE_ROOM * most)
+
+
+def _tell_beyond(storm: Storm, axes: Axes, top: float) -> None:
+    """Tell in words what a device did far above its clients, whose lines it would flatten."""
+    most = float(np.nanmax(np.append(_device(storm), 0.0)))
+    if most > 1.18 * top:
+        axes.annotate(
+            f"device up to {format_count(most)}",
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(4, -2),
+            textcoords="offset points",
+            va="top",
+            fontsize=8,
+            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
+        )
 
 
 def _head(storm: Storm, axes: Axes) -> None:
