@@ -193,7 +193,8 @@ class RealHost:
     def start_sshd(self) -> None:
         """Start sshd again after it was killed."""
         config = f"{texts.PLACE}/sshd_config"
-        self.run("sh", "-c", f"{texts.SSHD} -D -e -f {config} 2>>{texts.PLACE}/log </dev/null &")
+        command = f"{texts.SSHD} -D -e -f {config} </dev/null >/dev/null 2>>{texts.PLACE}/log &"
+        self.run("sh", "-c", command)
         wait_for_sshd(self.address)
 
     def new_host_key(self) -> None:
