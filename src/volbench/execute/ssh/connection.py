@@ -30,8 +30,8 @@ LOGINS_AT_ONCE = 8
 """At one sshd: its default MaxStartups, 10:30:100, refuses some of eleven (sshd_config(5))."""
 
 CHANNELS_AT_ONCE = 6
-"""On one connection. sshd's default MaxSessions is 10 (sshd_config(5)), and it counts a session until
-it has heard of its end."""
+"""On one connection. The default MaxSessions is 10 (sshd_config(5)); a session counts until sshd
+has heard of its end."""
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256")
 _PROHIBITED = 1

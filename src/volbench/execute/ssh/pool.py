@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from volbench.errors import ConnectError, DeadlineError, TransferError, TransportError, VolbenchError
+from volbench.errors import (
+    ConnectError,
+    DeadlineError,
+    TransferError,
+    TransportError,
+    VolbenchError,
+)
 from volbench.execute.ssh.address import Resolver, Route
 from volbench.execute.ssh.command import Command, Ended, execute
 from volbench.execute.ssh.config import SshConfig

@@ -1,0 +1,208 @@
+"""Ways in: keys, the agent, certificates, aliases, and several hops."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.fleet import texts
+from tests.fleet.hosts import Fleet, RealHost, call, fleet, make_key
+from tests.fleet.ways import listed, pool_for
+from volbench.errors import AuthError, ConnectError, HostKeyError, InventoryError, TransportError
+from volbench.execute.ssh.executor import SshExecutor
+from volbench.execute.ssh.pool import on_each
+
+pytestmark = pytest.mark.root
+
+
+@contextmanager
+def agent(folder: Path, *keys: Path) -> Iterator[str]:
+    """Hand out the socket of an ssh-agent that holds some keys."""
+    folder.mkdir(exist_ok=True)
+    path = str(folder / "agent")
+    process = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)
+    try:
+        while not Path(path).exists():
+            assert process.poll() is None
+        for key in keys:
+            call("env", f"SSH_AUTH_SOCK={path}", "ssh-add", "-q", str(key))
+        yield path
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def client(pool_host: str, executor: SshExecutor) -> str:
+    """Return the address that a host sees its user come from."""
+    done = executor.run(["sh", "-c", "echo $SSH_CONNECTION"])
+    assert done.exit_status == 0, pool_host
+    return done.stdout.split()[0]
+
+
+def test_a_key_of_the_agent_opens(hosts: Fleet, tmp_path: Path) -> None:
+    """Without any key file, the agent's keys are tried; without the agent there is nothing."""
+    entry = listed(hosts, hosts[0], key="")
+    other = make_key(tmp_path / "other")
+    with (
+        agent(tmp_path, other, hosts.key) as socket,
+        pool_for(hosts, entry, agent=socket) as pool,
+    ):
+        assert SshExecutor(entry, pool).run(["id", "-un"]).stdout == "root\n"
+    with pool_for(hosts, entry) as pool, pytest.raises(AuthError, match="no key to try") as caught:
+        pool.connection("h0")
+    assert caught.value.exit_code == 4
+    assert not caught.value.transient
+
+
+def test_a_key_with_a_passphrase_works_through_the_agent(hosts: Fleet, tmp_path: Path) -> None:
+    """The agent's copy of a key file is used; without it, the way out is told."""
+    key = tmp_path / "locked"
+    key.write_bytes(hosts.key.read_bytes())
+    key.chmod(0o600)
+    Path(f"{key}.pub").write_bytes(Path(f"{hosts.key}.pub").read_bytes())
+    call("ssh-keygen", "-q", "-p", "-P", "", "-N", "a phrase", "-f", str(key))
+    entry = listed(hosts, hosts[0], key=str(key))
+    with agent(tmp_path, hosts.key) as socket, pool_for(hosts, entry, agent=socket) as pool:
+        pool.connection("h0")
+    with pool_for(hosts, entry) as pool, pytest.raises(AuthError, match="ssh-add") as caught:
+        pool.connection("h0")
+    assert "a phrase" not in caught.value.message
+
+
+def test_a_chosen_key_is_the_only_one(hosts: Fleet, tmp_path: Path) -> None:
+    """A key that the inventory gives is not helped out by others of the agent."""
+    other = make_key(tmp_path / "other")
+    entry = listed(hosts, hosts[0], key=str(other))
+    with (
+        agent(tmp_path, hosts.key) as socket,
+        pool_for(hosts, entry, agent=socket) as pool,
+        pytest.raises(AuthError, match=r"lets no key of root in .*tried .*other"),
+    ):
+        pool.connection("h0")
+
+
+def test_a_certificate_opens(hosts: Fleet, tmp_path: Path) -> None:
+    """A key that no host knows opens with a certificate beside it."""
+    key = make_key(tmp_path / "signed")
+    entry = listed(hosts, hosts[0], key=str(key))
+    with pool_for(hosts, entry) as pool, pytest.raises(AuthError):
+        pool.connection("h0")
+    sign = ["ssh-keygen", "-q", "-s", str(hosts.user_ca), "-I", "test", "-n", "root"]
+    call(*sign, f"{key}.pub")
+    with pool_for(hosts, entry) as pool:
+        pool.connection("h0")
+    Path(f"{key}-cert.pub").rename(tmp_path / "elsewhere-cert.pub")
+    config = f"CertificateFile {tmp_path}/elsewhere-cert.pub\n"
+    with pool_for(hosts, entry, config=config) as pool:
+        pool.connection("h0")
+
+
+def test_a_bad_key_file_is_told(hosts: Fleet, tmp_path: Path) -> None:
+    """A file that is no key, and one that is missing, are told apart."""
+    junk = tmp_path / "junk"
+    junk.write_text("this is no key\n", encoding="utf-8")
+    entry = listed(hosts, hosts[0], key=str(junk))
+    with pool_for(hosts, entry) as pool, pytest.raises(AuthError, match="junk is no private key"):
+        pool.connection("h0")
+    with (
+        pytest.raises(InventoryError, match="gone is not there"),
+        pool_for(hosts, listed(hosts, hosts[0], key=str(tmp_path / "gone"))),
+    ):
+        pytest.fail("a missing key was taken")
+
+
+def test_an_alias_of_the_configuration_is_followed(hosts: Fleet, tmp_path: Path) -> None:
+    """Address, user, key and the name on record come from ``~/.ssh/config``, through an Include."""
+    part = tmp_path / "part.conf"
+    part.write_text(
+        f"Host db\n  HostName {hosts[0].address}\n  User {texts.USER}\n"
+        f"  IdentityFile {hosts.key}\n  HostKeyAlias database\n",
+        encoding="utf-8",
+    )
+    known = tmp_path / "known"
+    known.write_text(f"database {hosts[0].public_key}\n", encoding="utf-8")
+    config = f"Include {tmp_path}/*.conf\nHost *\n  User wrong\n  Port 2222\n"
+    entry = listed(hosts, hosts[0], address="db", user=None, key="", port=22)
+    with pool_for(hosts, entry, config=config, known=known) as pool:
+        assert SshExecutor(entry, pool).run(["id", "-un"]).stdout == f"{texts.USER}\n"
+
+
+def test_a_jump_over_two_hops(tmp_path: Path) -> None:
+    """The host sees the last jump as its client, and each hop's key is looked at."""
+    with fleet(3, tmp_path / "f") as own:
+        first, second, target = own.hosts
+        entries = [
+            listed(own, first),
+            listed(own, second),
+            listed(own, target, jump=("h0", f"root@{second.address}:22")),
+        ]
+        config = f"IdentityFile {own.key}\n"
+        with pool_for(own, *entries, config=config) as pool:
+            executor = SshExecutor(entries[2], pool)
+            assert executor.run(["hostname"]).stdout == "h2\n"
+            assert client("h2", executor) == second.address
+            executor.write_bytes("/tmp/through", b"x" * 5_000_000)
+            executor.fetch("/tmp/through", tmp_path / "through")
+            assert (tmp_path / "through").stat().st_size == 5_000_000
+        jump = f"Host {target.address}\n  ProxyJump h0,{second.address}\n"
+        direct = listed(own, target)
+        with pool_for(own, entries[0], entries[1], direct, config=config + jump) as pool:
+            assert client("h2", SshExecutor(direct, pool)) == second.address
+        without = tmp_path / "without"
+        lines = own.known_hosts.read_text(encoding="utf-8").splitlines(keepends=True)
+        without.write_text(lines[0] + lines[2], encoding="utf-8")
+        with (
+            pool_for(own, *entries, config=config, known=without) as pool,
+            pytest.raises(HostKeyError, match=second.address.replace(".", r"\.")),
+        ):
+            pool.connection("h2")
+
+
+def test_a_jump_that_leads_nowhere_is_told(hosts: Fleet) -> None:
+    """A host behind a jump that does not answer, and a jump that forwards nothing, are named."""
+    gone = listed(hosts, hosts[1], name="gone", address="127.0.0.1", port=9, jump=("h0",))
+    with (
+        pool_for(hosts, listed(hosts, hosts[0]), gone) as pool,
+        pytest.raises(ConnectError, match=r"gone can't be reached .* from the jump before it"),
+    ):
+        pool.connection("gone")
+    config = hosts[0].folder / "run/fleet/sshd_config"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(f"{text}AllowTcpForwarding no\n", encoding="utf-8")
+    hosts[0].kill_sshd()
+    hosts[0].start_sshd()
+    try:
+        behind = listed(hosts, hosts[1], jump=("h0",))
+        with (
+            pool_for(hosts, listed(hosts, hosts[0]), behind) as pool,
+            pytest.raises(TransportError, match="does not forward connections") as caught,
+        ):
+            pool.connection("h1")
+        assert not caught.value.transient
+    finally:
+        config.write_text(text, encoding="utf-8")
+        hosts[0].kill_sshd()
+        hosts[0].start_sshd()
+
+
+def test_a_burst_through_one_bastion(tmp_path: Path) -> None:
+    """Thirty hosts behind a bastion with sshd's own limits are all reached, and none is refused."""
+    with fleet(31, tmp_path / "f", max_startups="10:30:100") as own:
+        bastion, *behind = own.hosts
+        entries = [listed(own, host, jump=("h0",)) for host in behind]
+        start = threading.Barrier(len(behind))
+        with pool_for(own, listed(own, bastion), *entries) as pool:
+
+            def meet(host: RealHost) -> str:
+                start.wait(30)
+                entry = entries[host.number - 1]
+                return SshExecutor(entry, pool).run(["hostname"]).stdout.strip()
+
+            assert on_each(behind, meet) == [host.name for host in behind]
+        assert "beginning MaxStartups throttling" not in bastion.log
+        assert bastion.log.count("Accepted publickey") == 30
