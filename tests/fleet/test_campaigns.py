@@ -1,0 +1,220 @@
+"""Campaigns on real hosts while things go wrong: every Run accounted for, none twice, no orphan."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.fleet.hosts import Fleet, RealHost, fleet
+
+pytestmark = pytest.mark.root
+
+PATIENCE_S = 60.0
+JOBS = ("a", "b")
+PROFILE = """
+name: p
+sample: 500ms
+device_sample: 500ms
+defaults: {{size: 8m, runtime: {runtime}, time_based: 1, ioengine: psync, rate_iops: 200}}
+jobs:
+  a: {{rw: randwrite, bs: 4k}}
+  b: {{rw: randread, bs: 4k}}
+"""
+
+
+@pytest.fixture(name="hosts", scope="module")
+def _hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with fleet(3, tmp_path_factory.mktemp("campaigns") / "f") as found:
+        yield found
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where the controller sits: a profile, an inventory, and a folder for results."""
+
+    folder: Path
+    fleet: Fleet
+
+    @property
+    def out(self) -> Path:
+        """The campaign folder."""
+        return self.folder / "c"
+
+    def prepare(self, *, runtime: str = "4s", extra: str = "") -> None:
+        """Write profile and inventory."""
+        (self.folder / "p.yaml").write_text(PROFILE.format(runtime=runtime))
+        lines = [f"defaults: {{user: root, key: {self.fleet.key}, volumes: {{data: /var/tmp}}}}"]
+        lines += ["hosts:"]
+        lines += [
+            f"  vm{host.number}: {{address: {host.address}, labels: {{rack: r{host.number}}}}}"
+            for host in self.fleet.hosts
+        ]
+        (self.folder / "fleet.yaml").write_text("\n".join([*lines, extra]) + "\n")
+
+    def start(self, verb: str, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Start volbench as a user would."""
+        known = ("--known-hosts", str(self.fleet.known_hosts))
+        return subprocess.Popen(
+            [sys.executable, "-m", "volbench", verb, *map(str, arguments), *known],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *more: str) -> subprocess.Popen[str]:
+        """Start the campaign."""
+        return self.start("run", "p.yaml", "--inventory", "fleet.yaml", "--into", self.out, *more)
+
+    def states(self) -> list[str]:
+        """Return the states of all Runs."""
+        return [str(note.state) for note in volbench.open_campaign(self.out).runs.values()]
+
+    def started(self, count: int = 1) -> bool:
+        """Tell whether so many processes were started."""
+        return sum("handle" in entry.get("process", {}) for entry in self.journal()) >= count
+
+    def journal(self) -> list[dict[str, dict[str, str]]]:
+        """Return what is written down so far."""
+        path = self.out / "journal.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def ended(process: subprocess.Popen[str], status: int = 0) -> str:
+    """Return what a process said, after it ended as it should."""
+    said, _ = process.communicate(timeout=3 * PATIENCE_S)
+    assert process.returncode == status, said
+    return said
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that must come."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+def fios(host: RealHost) -> list[str]:
+    """Return the processes of fio and of samplers on a host."""
+    told = host.run("ps", "-eo", "pid=,args=").splitlines()
+    return [line for line in told if "fio " in line or "sample" in line]
+
+
+def check_clean(hosts: Sequence[RealHost]) -> None:
+    """Check that nothing of volbench runs or lies on the hosts."""
+    for host in hosts:
+        assert fios(host) == []
+        left = host.run("sh", "-c", "find /root/.volbench /var/tmp -type f 2>/dev/null || true")
+        assert left.strip() == ""
+
+
+def check_once(desk: Desk) -> None:
+    """Check that every Run finished, in one attempt, with all of its numbers."""
+    campaign = volbench.open_campaign(desk.out)
+    assert desk.states() == ["finished"] * len(desk.fleet.hosts) * len(JOBS)
+    assert not list(desk.out.glob("runs/*/attempts"))
+    summary = campaign.summary()
+    assert summary["iops"].tolist() == pytest.approx([200] * len(summary), rel=0.1)
+    assert summary["label_rack"].tolist() == [f"r{n}" for n in range(3)] * len(JOBS)
+    series = campaign.series().groupby("run")["iops"].count()
+    assert (series >= 6).all()
+    assert set(campaign.device()["run"]) == set(campaign.runs)
+
+
+@pytest.fixture(name="desk")
+def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
+    return Desk(tmp_path, hosts)
+
+
+def test_a_campaign_on_three_hosts(desk: Desk) -> None:
+    """All results come home, each step starts together, and the hosts are as they were."""
+    desk.prepare()
+    ended(desk.run())
+    check_once(desk)
+    check_clean(desk.fleet.hosts)
+    for step in ("001", "002"):
+        paths = desk.out.glob(f"runs/{step}-*/status.json")
+        starts = [json.loads(path.read_text())["start"] for path in paths]
+        assert len({start["start_s"] for start in starts}) == 1
+        assert all(abs(start["late_s"]) < 0.5 for start in starts)
+
+
+def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
+    """Fio goes on where it ran; the controller waits, and misses nothing."""
+    desk.prepare(runtime="8s")
+    process = desk.run()
+    until(lambda: desk.started(3))
+    desk.fleet[1].link(up=False)
+    time.sleep(20)
+    desk.fleet[1].link(up=True)
+    ended(process)
+    check_once(desk)
+    check_clean(desk.fleet.hosts)
+
+
+def test_sshd_ends_while_runs_go_on(desk: Desk) -> None:
+    """A dead daemon ends no Run; when it is back the results are fetched."""
+    desk.prepare(runtime="6s")
+    process = desk.run()
+    until(lambda: desk.started(3))
+    desk.fleet[0].kill_sshd()
+    time.sleep(5)
+    desk.fleet[0].start_sshd()
+    ended(process)
+    check_once(desk)
+    check_clean(desk.fleet.hosts)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_controller_is_killed_at_any_instant(desk: Desk, seed: int) -> None:
+    """A resume finds what went on without it, runs nothing twice, and leaves nothing behind."""
+    desk.prepare()
+    chance = random.Random(seed)  # noqa: S311 - an instant, no secret
+    process = desk.run()
+    until((desk.out / "journal.jsonl").exists)
+    time.sleep(chance.uniform(0, 14))
+    process.kill()
+    process.communicate()
+    if process.returncode == -signal.SIGKILL:
+        ended(desk.start("resume", desk.out))
+    check_once(desk)
+    check_clean(desk.fleet.hosts)
+
+
+def test_a_killed_fio_is_told(desk: Desk) -> None:
+    """The Run failed, the others are kept, and a second try does it again."""
+    desk.prepare(runtime="6s")
+    process = desk.run("--policy", "best-effort")
+    until(lambda: desk.started(3) and any("job.fio" in line for line in fios(desk.fleet[2])))
+    time.sleep(3)
+    desk.fleet[2].run("pkill", "-9", "-x", "fio")
+    said = ended(process, status=9)
+    assert "1 of 6 Runs failed" in said
+    assert sorted(desk.states()) == ["failed"] + ["finished"] * 5
+    ended(desk.start("resume", desk.out, "--retry-failed"))
+    assert desk.states() == ["finished"] * 6
+    check_clean(desk.fleet.hosts)
+
+
+def test_a_host_that_never_answers_is_named(desk: Desk) -> None:
+    """Nothing is started, and the host is named with what to do."""
+    nobody = desk.fleet[0].address.rpartition(".")[0] + ".250"
+    desk.prepare(extra=f"  vm9: {{address: {nobody}}}")
+    said = ended(desk.run(), status=4)
+    assert "1 of 4 hosts can't take part: vm9" in said
+    assert not desk.out.exists()
+    os.sync()
