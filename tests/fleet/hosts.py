@@ -159,7 +159,8 @@ class RealHost:
             "ip",
             "-batch",
             "-",
-            text=f"link add {port} type veth peer name eth0 netns {space.pid}\n"
+            text=f"link add {port} type veth peer name eth0 "
+            f"address 02:76:62:00:00:{self.number:02x} netns {space.pid}\n"
             f"link set {port} master bridge up\n",
         )
         space.go()
@@ -185,7 +186,7 @@ class RealHost:
 
     def kill_sshd(self) -> None:
         """Kill its sshd and every session; other processes go on."""
-        for pid in _below(self.space.init):
+        for pid in list(_below(self.space.init)):  # the kernel moves children of the dead
             with suppress(ProcessLookupError, FileNotFoundError):
                 if Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == "sshd":
                     os.kill(pid, signal.SIGKILL)

@@ -12,6 +12,7 @@ from volbench.execute.ssh.config import SshConfig
 from volbench.execute.ssh.executor import SshExecutor
 from volbench.execute.ssh.hostkeys import KnownHosts
 from volbench.execute.ssh.pool import ConnectionPool
+from volbench.execute.ssh.retry import Patience
 from volbench.model.fleet import Host
 
 
@@ -29,6 +30,7 @@ def pool_for(
     known: Path | None = None,
     accept_new: bool = False,
     agent: str = "",
+    patience: Patience | None = None,
 ) -> Iterator[ConnectionPool]:
     """Hand out a pool whose user has nothing but the fleet's folder for a home.
 
@@ -39,6 +41,7 @@ def pool_for(
         known: the project's own file of host keys; None for the fleet's.
         accept_new: whether unknown hosts are added to it.
         agent: socket of an ssh-agent.
+        patience: with hosts that can't be reached; None for the usual one.
     """
     home = fleet.folder / "home"
     (home / ".ssh").mkdir(parents=True, exist_ok=True)
@@ -47,7 +50,7 @@ def pool_for(
         SshConfig(home=home), others={host.name: host for host in hosts}, agent=agent
     )
     record = KnownHosts(fleet.known_hosts if known is None else known, accept_new=accept_new)
-    pool = ConnectionPool(resolver, known=record)
+    pool = ConnectionPool(resolver, known=record, patience=patience)
     try:
         for host in hosts:
             pool.add(host)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import paramiko
 
-from volbench.errors import DeadlineError, TransportError
+from volbench.errors import ConnectError, DeadlineError, TransportError
 from volbench.execute.ssh.connection import Connection, lost
 
 _CHUNK_BYTES = 1024**2
@@ -78,23 +78,32 @@ def execute(connection: Connection, command: Command, sink: Callable[[bytes], No
         TransportError: it ended without a status.
     """
     clock = _Clock(command)
-    with connection.channel() as channel:
-        _begin(connection, channel, command, clock)
-        errors = _receive(channel, sink, clock)
-        channel.status_event.wait(clock.left_s)
-        if clock.left_s == 0 and not channel.status_event.is_set():
-            raise _late(connection, command)
-        if channel.exit_status == _NO_STATUS:
-            if not connection.is_alive:
-                raise lost(connection.host, "", sent=True)
-            if clock.left_s == 0:
-                raise _late(connection, command)
-            raise TransportError(
-                f"{command.name} ended on {connection.host} without a status",
-                hint="it was killed there, or its sshd was",
-                context={"host": connection.host},
-            )
-        return Ended(channel.exit_status, errors)
+    try:
+        with connection.channel(clock.left_s) as channel:
+            _begin(connection, channel, command, clock)
+            errors = _receive(channel, sink, clock)
+            return Ended(_status(connection, channel, command, clock), errors)
+    except ConnectError as error:
+        if clock.left_s == 0:
+            raise _late(connection, command) from error
+        raise
+
+
+def _status(
+    connection: Connection, channel: paramiko.Channel, command: Command, clock: _Clock
+) -> int:
+    channel.status_event.wait(clock.left_s)
+    if channel.status_event.is_set() and channel.exit_status != _NO_STATUS:
+        return channel.exit_status
+    if not connection.is_alive:
+        raise lost(connection.host, "", sent=True)
+    if clock.left_s == 0:
+        raise _late(connection, command)
+    raise TransportError(
+        f"{command.name} ended on {connection.host} without a status",
+        hint="it was killed there, or its sshd was",
+        context={"host": connection.host},
+    )
 
 
 def _begin(
@@ -107,8 +116,6 @@ def _begin(
     try:
         channel.exec_command(command.line)
     except (paramiko.SSHException, EOFError, OSError) as error:
-        if clock.left_s == 0:
-            raise _late(connection, command) from error
         raise lost(connection.host, str(error), sent=True) from error
     finally:
         guard.cancel()

@@ -23,6 +23,9 @@ from volbench.execute.ssh.login import log_in
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
 
 CONNECT_S = 15.0
+OPEN_S = 10.0
+"""A session on an open line costs a host next to nothing: when it is late, something is wrong."""
+
 USER_TIMEOUT_S = 15
 KEEPALIVE_S = 5
 WINDOW_BYTES = 8 * 1024**2
@@ -73,14 +76,19 @@ class Connection:
         return all(transport.is_active() for transport in self._transports)
 
     @contextmanager
-    def channel(self) -> Iterator[paramiko.Channel]:
+    def channel(self, within_s: float) -> Iterator[paramiko.Channel]:
         """Open a channel; it is closed in the end.
+
+        Args:
+            within_s: the command's own deadline.
 
         Raises:
             ConnectError: none could be opened. Where the line is dead, it is closed.
         """
-        with self._channels:
-            timeout_s = CONNECT_S / 3 if self.in_doubt else CONNECT_S
+        if not self._channels.acquire(timeout=within_s):
+            raise _busy(self.host, f"others did not end in {within_s:g} s")
+        try:
+            timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
             try:
                 channel = self._transports[-1].open_session(
                     window_size=WINDOW_BYTES, timeout=timeout_s
@@ -95,6 +103,8 @@ class Connection:
                 yield channel
             finally:
                 self.let_go(channel)
+        finally:
+            self._channels.release()
 
     def let_go(self, channel: paramiko.Channel) -> None:
         """Close a channel; where even that hangs, the whole line."""

@@ -117,6 +117,14 @@ class ConnectionPool:
         """
 
         def attempt() -> Ended:
+            kept = self._lines[name].connection
+            connection = self.connection(name)
+            try:
+                return execute(connection, command, sink())
+            except ConnectError as error:
+                if connection is not kept or error.context.get("sent", True):
+                    raise
+            # The line had died unnoticed: this costs no patience.
             return execute(self.connection(name), command, sink())
 
         def may_repeat(error: TransportError) -> bool:

@@ -1,0 +1,164 @@
+"""What the network and hosts do to a line: it is noticed in time, and mended where it can be."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.hosts import Fleet, RealHost, fleet
+from tests.fleet.ways import executor_for, listed, pool_for
+from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.execute.ssh.connection import USER_TIMEOUT_S, Gates, connect
+from volbench.execute.ssh.executor import SshExecutor
+from volbench.execute.ssh.hostkeys import KnownHosts
+from volbench.execute.ssh.pool import on_each
+from volbench.execute.ssh.retry import Patience
+
+pytestmark = pytest.mark.root
+
+PATIENCE_S = 30.0
+ONCE = Patience(tries=1)
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there."""
+    until = time.monotonic() + PATIENCE_S
+    while not path.exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def begin_counted(hosts: Fleet, executor: SshExecutor) -> None:
+    """Run a program that notes each of its starts and never ends by itself."""
+    assert hosts[0].tmp.is_dir()
+    executor.run(["sh", "-c", "echo one >>/tmp/starts; exec sleep 1000"], timeout_s=60)
+
+
+def test_a_cut_link_is_noticed_and_made_again(tmp_path: Path) -> None:
+    """A command in flight fails soon after the cable is out; with the cable back, all is well."""
+    with fleet(1, tmp_path / "f") as own:
+        entry = listed(own, own[0])
+        with pool_for(own, entry, patience=ONCE) as pool, ThreadPoolExecutor(1) as worker:
+            executor = SshExecutor(entry, pool)
+            flight = worker.submit(begin_counted, own, executor)
+            wait_for(own[0].tmp / "starts")
+            own[0].link(up=False)
+            begun = time.monotonic()
+            error = flight.exception(PATIENCE_S)
+            took_s = time.monotonic() - begun
+            assert isinstance(error, ConnectError)
+            assert error.context["sent"] is True
+            assert "may have happened" in error.hint
+            assert took_s < USER_TIMEOUT_S + 10, "the kernel's own patience is a quarter of an hour"
+            with pytest.raises(ConnectError, match="h0 can't be reached"):
+                executor.read_text("/tmp/starts")
+            own[0].link(up=True)
+            assert executor.read_text("/tmp/starts") == "one\n"
+
+
+def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
+    """A host whose kernel answers but whose programs stand still costs a deadline, no more."""
+    with fleet(1, tmp_path / "f") as own, pool_for(own, listed(own, own[0])) as pool:
+        route = pool.add(listed(own, own[0]))
+        executor = SshExecutor(listed(own, own[0]), pool)
+        assert executor.run(["true"]).exit_status == 0
+        own[0].freeze()
+        try:
+            with pytest.raises(DeadlineError, match="echo did not end in 1 s on h0"):
+                executor.run(["echo"], timeout_s=1)
+            known = KnownHosts(own.known_hosts)
+            with pytest.raises(ConnectError, match="h0 hung up before it let us in"):
+                connect(route, known=known, gates=Gates(), within_s=1)
+        finally:
+            own[0].freeze(thaw=True)
+        assert executor.run(["echo", "back"]).stdout == "back\n"
+
+
+def test_a_program_that_was_started_is_not_started_again(tmp_path: Path) -> None:
+    """When sshd dies, a program's fate is unknown: that is said, and it is not run twice."""
+    with (
+        fleet(1, tmp_path / "f") as own,
+        executor_for(own, own[0]) as executor,
+        ThreadPoolExecutor(1) as worker,
+    ):
+        flight = worker.submit(begin_counted, own, executor)
+        wait_for(own[0].tmp / "starts")
+        own[0].kill_sshd()
+        error = flight.exception(PATIENCE_S)
+        assert isinstance(error, TransportError)
+        assert error.context.get("sent", True) is True
+        own[0].start_sshd()
+        assert executor.read_text("/tmp/starts") == "one\n"
+
+
+def test_what_only_looks_is_repeated(tmp_path: Path) -> None:
+    """A look that meets a dead sshd waits for the next one, and nobody notices."""
+    with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
+        assert executor.which("sh")
+        own[0].kill_sshd()
+        later = threading.Timer(1.0, own[0].start_sshd)
+        later.start()
+        assert executor.list_directory("/tmp") == ()
+        later.join(PATIENCE_S)
+
+
+def test_a_restarted_host_is_another_boot(tmp_path: Path) -> None:
+    """After a power failure the next call connects again, and sees that the host was started."""
+    with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
+        boot_id = "/proc/sys/kernel/random/boot_id"
+        before = executor.read_text(boot_id)
+        own[0].power_off()
+        own[0].power_on()
+        after = executor.read_text(boot_id)
+        assert before
+        assert after
+        assert before != after
+
+
+def test_dead_hosts_do_not_hold_up_the_living(tmp_path: Path) -> None:
+    """Of many hosts, the living answer while the dead are still waited for; each has its result."""
+    with fleet(12, tmp_path / "f") as own:
+        dead = {0, 5, 11}
+        for number in dead:
+            own[number].link(up=False)
+        entries = [listed(own, host) for host in own.hosts]
+        done_s: dict[int, float] = {}
+        with pool_for(own, *entries, patience=ONCE) as pool:
+            begun = time.monotonic()
+
+            def look(host: RealHost) -> str:
+                try:
+                    return SshExecutor(entries[host.number], pool).run(["hostname"]).stdout
+                finally:
+                    done_s[host.number] = time.monotonic() - begun
+
+            found = on_each(own.hosts, look)
+        living = [n for n in range(12) if n not in dead]
+        assert [found[n] for n in living] == [f"h{n}\n" for n in living]
+        assert all(isinstance(found[n], ConnectError) for n in dead)
+        assert max(done_s[n] for n in living) < min(done_s[n] for n in dead)
+
+
+def test_nothing_stays_behind(hosts: Fleet) -> None:
+    """A closed pool has no threads left, and the host no session."""
+    before = set(threading.enumerate())
+    with executor_for(hosts, hosts[0]) as executor:
+        executor.run(["true"])
+        assert set(threading.enumerate()) - before
+    until = time.monotonic() + PATIENCE_S
+    while set(threading.enumerate()) - before or "root@notty" in hosts[0].run("ps", "ax"):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_an_unknown_name_is_not_tried_again(hosts: Fleet) -> None:
+    """An address that no name server knows is a mistake, not a fault that passes."""
+    entry = listed(hosts, hosts[0], address="no-such-host.invalid")
+    with pool_for(hosts, entry) as pool, pytest.raises(VolbenchError) as caught:
+        pool.connection("h0")
+    assert isinstance(caught.value, TransportError)
+    assert "no-such-host.invalid" in caught.value.message
