@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench.engine.device import begun_utc_s, device_rows, read_samples
+from volbench.engine.hostclock import clock_offset_s, shifted_utc
 from volbench.engine.series import SectionSeries, read_section_series
 from volbench.engine.single import read_facts, read_run_output, read_status
 from volbench.errors import ArchiveError, OutputError
@@ -88,9 +89,11 @@ def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
 def _add_run(rows: Rows, campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -> None:
     """Add what the files of one Run tell; what is damaged is told in its row, and left out."""
     before, damage = len(rows.summary), Damage(folder)
-    started: object = None
+    timed = len(rows.series), len(rows.device)
+    status: Mapping[str, object] = {}
     with damage.noted():
-        started = read_status(folder).get("started_utc")
+        status = read_status(folder)
+    started, ahead_s = status.get("started_utc"), clock_offset_s(status)
     outcome = Outcome(run, state.value, None if started is None else str(started))
     output = None
     # Where the tool failed, the journal holds why, and there need be no output.
@@ -105,7 +108,11 @@ def _add_run(rows: Rows, campaign: Campaign, run: Run, state: RunState, folder: 
         with damage.noted():
             _add_series(rows, campaign, run, list(read_section_series(run, folder, output)))
     with damage.noted():
-        _add_device(rows, campaign, outcome, folder, output)
+        there = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
+        _add_device(rows, campaign, there, folder, output)
+    # Until here all is by the host's own clock, as fio and the samples told it.
+    for row in (*rows.series[timed[0] :], *rows.device[timed[1] :]):
+        row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
     for row in rows.summary[before:]:
         row["damage"] = damage.words or None
 

@@ -147,7 +147,11 @@ SERIES: tuple[Column, ...] = (
     *_IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
     _real("t_s", "s", "End of the interval, since the Run's I/O began."),
-    _text("utc", "The same instant, ISO 8601 with Z; missing when fio told no epoch."),
+    _text(
+        "utc",
+        "The same instant by the controller's clock, ISO 8601 with Z; missing when fio told no"
+        " epoch.",
+    ),
     _real("iops", "1/s", "Mean over the interval; 0 when nothing completed."),
     _real("bw_bytes_per_s", "bytes/s", "Mean over the interval; 0 when nothing completed."),
     _real("lat_mean_s", "s", "Mean total latency of the interval's I/Os; NaN for none."),
@@ -184,7 +188,7 @@ DEVICE: tuple[Column, ...] = (
     _text("device", "Kernel name of the block device, such as `sdb`; missing without one (nbd)."),
     _text("level", "`volume`, or `beneath` for the disk under a partition, loop, dm or md."),
     _real("t_s", "s", "End of the interval, since the Run's I/O began; may be below 0."),
-    _text("utc", "The same instant, ISO 8601 with Z."),
+    _text("utc", "The same instant by the controller's clock, ISO 8601 with Z."),
     _real("interval_s", "s", "Length of the interval, as the host's clock measured it."),
     Column("after_fio", "bool", "", "Whether fio had ended: the write-back tail."),
     _real("read_iops", "1/s", "Reads the device completed."),

@@ -1,0 +1,36 @@
+"""What a host's clock was ahead in, its times by the controller's clock out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from numbers import Real
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+def clock_offset_s(status: Mapping[str, object]) -> float:
+    """Return the seconds that the clock of a Run's host was ahead of the controller's.
+
+    Args:
+        status: of the Run; 0 when it tells none, as of a Run that started alone.
+    """
+    start = status.get("start")
+    told = start.get("clock_offset_s") if isinstance(start, Mapping) else None
+    offset_s = float(told) if isinstance(told, Real) else 0.0
+    return offset_s if math.isfinite(offset_s) else 0.0
+
+
+def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
+    """Return an instant later by some seconds; what is no text, and by 0 s, as it was.
+
+    Args:
+        utc: ISO 8601 with Z; None where nobody told.
+        by_s: seconds; negative for earlier.
+    """
+    if not isinstance(utc, str) or not by_s:
+        return utc
+    later = datetime.fromisoformat(utc) + timedelta(seconds=by_s)
+    return later.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
