@@ -54,8 +54,6 @@ def test_a_cut_link_is_noticed_and_made_again(tmp_path: Path) -> None:
             assert error.context["sent"] is True
             assert "may have happened" in error.hint
             assert took_s < USER_TIMEOUT_S + 10, "the kernel's own patience is a quarter of an hour"
-            with pytest.raises(ConnectError, match="h0 can't be reached"):
-                executor.read_text("/tmp/starts")
             own[0].link(up=True)
             assert executor.read_text("/tmp/starts") == "one\n"
 
@@ -122,10 +120,11 @@ def test_a_restarted_host_is_another_boot(tmp_path: Path) -> None:
 def test_dead_hosts_do_not_hold_up_the_living(tmp_path: Path) -> None:
     """Of many hosts, the living answer while the dead are still waited for; each has its result."""
     with fleet(12, tmp_path / "f") as own:
-        dead = {0, 5, 11}
-        for number in dead:
-            own[number].link(up=False)
+        dead = {0: 200, 5: 201, 11: 202}
+        network = own[0].address.rpartition(".")[0]
         entries = [listed(own, host) for host in own.hosts]
+        for number, last in dead.items():
+            entries[number] = listed(own, own[number], address=f"{network}.{last}")
         done_s: dict[int, float] = {}
         with pool_for(own, *entries, patience=ONCE) as pool:
             begun = time.monotonic()

@@ -29,8 +29,9 @@ OPEN_S = 10.0
 USER_TIMEOUT_S = 15
 KEEPALIVE_S = 5
 WINDOW_BYTES = 8 * 1024**2
-LOGINS_AT_ONCE = 8
-"""At one sshd: its default MaxStartups, 10:30:100, refuses some of eleven (sshd_config(5))."""
+LOGINS_AT_ONCE = 6
+"""At one sshd. Its default MaxStartups, 10:30:100, refuses some of eleven (sshd_config(5)), and it
+counts a login until it has heard of its end."""
 
 CHANNELS_AT_ONCE = 6
 """On one connection. The default MaxSessions is 10 (sshd_config(5)); a session counts until sshd
