@@ -16,6 +16,7 @@ VERBS: dict[str, str] = {
     "run": "Run profiles on volumes and keep the results in a campaign folder.",
     "warmup": "Write or read every block of a volume once, and prove it.",
     "resume": "Go on with a campaign that was interrupted.",
+    "reap": "End and remove what a campaign left on its machines.",
     "probe": "Show what this machine and its volumes are.",
     "profile": "List, show, check, render and import profiles.",
     "inventory": "Show and check lists of hosts.",

@@ -9,9 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.engine.fleet import run_together
+from volbench.engine.holding import free_devices, hold_devices
 from volbench.engine.ledger import Ledger
 from volbench.engine.machine import Machine
+from volbench.engine.reap import forget_campaign
 from volbench.engine.scratch import Scratch
+from volbench.engine.station import of_each
 from volbench.engine.stop import Stop
 from volbench.engine.warmproof import Outcomes
 from volbench.engine.worker import Settings, Worker
@@ -80,11 +83,16 @@ def run_campaign(
         ]
         for machine in around.machines.values():
             machine.executor.be_patient(unless=lambda: around.stop.requested)
+        machines = list(around.machines.values())
+        of_each(machines, lambda machine: hold_devices(machine.executor, campaign))
         try:
             _run_all(campaign, workers, ledger)
         finally:
-            for one in scratch.values():
-                _clean(one, ledger, keep=settings.keep_files)
+            # What goes on somewhere keeps its files, its folder and its locks until a resume.
+            through = [one for one in machines if _is_through(one, campaign, ledger)]
+            for one in through:
+                _clean(scratch[one.host], ledger, keep=settings.keep_files)
+            of_each(through, lambda machine: _leave(machine, layout, campaign))
         _conclude(layout, campaign, ledger, around)
 
 
@@ -111,6 +119,18 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], ledger: Ledger) -> N
     if ledger.is_new:
         worker.probe()
     worker.run_all(pending)
+
+
+def _is_through(machine: Machine, campaign: Campaign, ledger: Ledger) -> bool:
+    """Tell whether no Run goes on any more on a machine."""
+    here = [run for run in campaign.runs if run.host == machine.host]
+    return all(ledger.state(run) is not RunState.RUNNING for run in here)
+
+
+def _leave(machine: Machine, layout: Layout, campaign: Campaign) -> None:
+    """Let a machine go: its devices, and the folder in which Runs worked."""
+    free_devices(machine.executor, campaign)
+    forget_campaign(machine.executor, campaign, layout.root)
 
 
 def _clean(scratch: Scratch, ledger: Ledger, *, keep: bool) -> None:

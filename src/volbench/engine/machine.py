@@ -23,6 +23,11 @@ class Machine:
     clock: Clock = field(default_factory=Clock)
 
     @property
+    def name(self) -> str:
+        """Its name in the plan."""
+        return self.host
+
+    @property
     def host(self) -> str:
         """Its name in the plan."""
         return self.executor.host

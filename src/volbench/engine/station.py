@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from volbench.engine.machine import Machine
 from volbench.errors import CampaignError, VolbenchError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
@@ -17,6 +18,7 @@ MOST_THREADS = 64
 
 _MOST_TOLD = 5
 
+Place = TypeVar("Place", "Station", Machine)
 Found = TypeVar("Found")
 
 
@@ -32,31 +34,36 @@ class Station:
     host: Host
     executor: Executor
 
+    @property
+    def name(self) -> str:
+        """The host's name."""
+        return self.host.name
+
 
 def this_machine() -> Station:
     """Return the controller's own machine, without any inventory."""
     return Station(Host(name=LOCAL), LocalExecutor())
 
 
-def of_each(stations: Sequence[Station], look: Callable[[Station], Found]) -> list[Found]:
+def of_each(places: Sequence[Place], look: Callable[[Place], Found]) -> list[Found]:
     """Return what a look at each of them gives, in their order; they are looked at side by side.
 
     Raises:
         VolbenchError: of the only one, its own; of several, all that went wrong, in one.
     """
-    if len(stations) == 1:
-        return [look(stations[0])]
+    if len(places) == 1:
+        return [look(places[0])]
     found: list[Found] = []
     problems: list[tuple[str, VolbenchError]] = []
-    with ThreadPoolExecutor(min(len(stations), MOST_THREADS)) as pool:
-        futures = [pool.submit(look, station) for station in stations]
-        for station, future in zip(stations, futures, strict=True):
+    with ThreadPoolExecutor(min(len(places), MOST_THREADS)) as pool:
+        futures = [pool.submit(look, place) for place in places]
+        for place, future in zip(places, futures, strict=True):
             try:
                 found.append(future.result())
             except VolbenchError as error:
-                problems.append((station.host.name, error))
+                problems.append((place.name, error))
     if problems:
-        raise _together(problems, of=len(stations))
+        raise _together(problems, of=len(places))
     return found
 
 

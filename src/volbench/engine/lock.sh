@@ -1,0 +1,30 @@
+# Hold a block device for one campaign: take|free NAME CAMPAIGN
+# Prints nothing when it is ours; else who holds it. A lock from before a restart holds nothing.
+verb=$1 name=$2 campaign=$3
+folder=/run/lock
+[ -w "$folder" ] || folder=/tmp
+lock=$folder/volbench-$name
+boot=$(cat /proc/sys/kernel/random/boot_id)
+holder() {
+    held=
+    read -r held 2>/dev/null <"$lock/holder"
+    echo "$held"
+}
+if [ "$verb" = free ]; then
+    [ "$(holder)" = "$boot $campaign" ] && rm -rf -- "$lock"
+    exit 0
+fi
+for try in 1 2 3; do
+    if mkdir -m 755 "$lock" 2>/dev/null; then
+        echo "$boot $campaign" >"$lock/new" && mv "$lock/new" "$lock/holder"
+        exit 0
+    fi
+    found=$(holder)
+    case $found in
+    "$boot $campaign") exit 0 ;;
+    "$boot "*) break ;;
+    '') sleep 1 ;; # it is just being made
+    *) rm -rf -- "$lock" ;;
+    esac
+done
+echo "${found#"$boot "}"
