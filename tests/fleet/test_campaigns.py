@@ -110,7 +110,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def fios(host: RealHost) -> list[str]:
     """Return the processes of fio and of samplers on a host."""
-    told = host.run("ps", "-eo", "pid=,args=").splitlines()
+    told = host.run("ps", "-ww", "-eo", "pid=,args=").splitlines()
     return [line for line in told if "fio " in line or "sample" in line]
 
 
@@ -218,3 +218,20 @@ def test_a_host_that_never_answers_is_named(desk: Desk) -> None:
     assert "1 of 4 hosts can't take part: vm9" in said
     assert not desk.out.exists()
     os.sync()
+
+
+def test_reap_ends_what_is_left(desk: Desk) -> None:
+    """After a killed controller nothing of the campaign stays, and a resume does it again."""
+    desk.prepare(runtime="6s")
+    process = desk.run()
+    until(lambda: desk.started(3) and all(fios(host) for host in desk.fleet.hosts))
+    process.kill()
+    process.communicate()
+    assert all(fios(host) for host in desk.fleet.hosts)
+    said = ended(desk.start("reap", desk.out))
+    assert said.count("ended on vm") == 3
+    check_clean(desk.fleet.hosts)
+    assert desk.states()[:3] == ["interrupted"] * 3
+    ended(desk.start("resume", desk.out))
+    assert desk.states() == ["finished"] * 6
+    check_clean(desk.fleet.hosts)

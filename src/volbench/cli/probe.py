@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from volbench.cli.fleet import Where, on_hosts
 from volbench.cli.options import parse_targets
+from volbench.cli.survey import show_survey
 from volbench.engine.coldprobe import Probed, probe_cold
 from volbench.engine.probe import find_volume, probe_host, probe_volume, require_fio
 from volbench.engine.stop import Stop
@@ -30,8 +32,21 @@ from volbench.store.layout import ProbeFolder
     help="Read a sample of each TARGET twice, and tell whether it is cold or was never written.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(targets: tuple[str, ...], *, cold: bool, as_json: bool) -> None:
-    """Show this machine and each TARGET: model, size, scheduler, filesystem, what is on it."""
+@on_hosts
+def command(targets: tuple[str, ...], *, cold: bool, as_json: bool, where: Where) -> None:
+    """Show this machine and each TARGET: model, size, scheduler, filesystem, what is on it.
+
+    With an inventory, its hosts and their volumes instead: can they be reached, which fio is there,
+    how does the clock stand, what is on the disks.
+    """
+    if where.inventory is not None:
+        if targets or cold:
+            raise InputError(
+                "with --inventory the hosts' own volumes are looked at, not cold or other ones",
+                hint="name them in the inventory; probe --cold works on each host itself",
+            )
+        show_survey(where, as_json=as_json)
+        return
     executor = LocalExecutor()
     if cold and not targets:
         raise InputError("--cold probes volumes, but none is named", hint="add a TARGET")
