@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from tests.present.frames_for_figures import frames, intervals, result
-from tests.present.storm_frames import both, storm
+from tests.present.storm_frames import START_S, both, client, series, storm
 from tests.present.test_figures import texts_outside
 from volbench.errors import InputError
 from volbench.present.figures import describe, draw_chart
@@ -133,6 +133,22 @@ def test_words_for_people_who_can_not_see_it(slow: Frames) -> None:
     assert "Storm of slow: 5 clients, started 4m 00s apart" in words
     assert "the last start" in words
     assert "settled after 6m 00s" in words
+
+
+@pytest.mark.parametrize(
+    ("busy_at_s", "words"),
+    [(11, "at the last start"), (21, "10s after the last start"), (1, "10s before the last start")],
+)
+def test_when_the_peak_came_is_told_as_exactly_as_it_is_known(busy_at_s: int, words: str) -> None:
+    """Means of 5 s can't tell which of two things in one interval was first."""
+    rows = [client("c01"), client("c02")]
+    reads = [100.0 if busy_at_s <= second < busy_at_s + 4 else 10.0 for second in range(40)]
+    told = [
+        *series(rows[0], "read", reads, start_s=START_S),
+        *series(rows[1], "read", [1.0] * 29, start_s=START_S + 12),
+    ]
+    shown = frames([result("vm", direction="read") | row for row in rows], series=told)
+    assert f"IOPS came {words}" in describe("storm", shown)
 
 
 def test_at_most_four_storms_are_drawn() -> None:

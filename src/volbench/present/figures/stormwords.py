@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from volbench.analyse.storm import Storm
+from volbench.analyse.storm import INTERVAL_S, Storm
 from volbench.present.cells import printable
 from volbench.units import format_count, format_duration
 
@@ -63,13 +63,16 @@ def _pace(storm: Storm) -> str:
 def _when(storm: Storm) -> str:
     """Return when the peak came, relative to the last start."""
     gap_s = storm.peak_s - storm.last_start_s
+    if abs(gap_s) < INTERVAL_S / 2:
+        return "at the last start"
     after = "after" if gap_s >= 0 else "before"
-    return f"{format_duration(abs(gap_s))} {after} the last start"
+    # A mean of some seconds is not known to the tenth of one.
+    return f"{format_duration(round(abs(gap_s)))} {after} the last start"
 
 
 def _later(storm: Storm) -> str:
     share = storm.later_share
-    return "" if math.isnan(share) else f", {100 * share:.0f} % of all I/Os after it"
+    return "" if math.isnan(share) else f", {100 * share:.0f} % of all I/Os after that"
 
 
 def _busy(storm: Storm) -> str:
