@@ -100,8 +100,8 @@ def main() -> None:
             cost = 1 - statistics.median(found)
             print(
                 f"{name}: {LOOKS_PER_S} looks a second cost {cost:+.2%} of fio's I/Os"
-                f" per CPU second (99 %: {1 - high:+.2%} to {1 - low:+.2%}, {QUADS} quads), one a second"
-                f" {cost / LOOKS_PER_S:+.3%} (at most {(1 - low) / LOOKS_PER_S:.3%});"
+                f" per CPU second (99 %: {1 - high:+.2%} to {1 - low:+.2%}, {QUADS} quads),"
+                f" one a second {cost / LOOKS_PER_S:+.3%} (at most {(1 - low) / LOOKS_PER_S:.3%});"
                 f" it takes {share:.2%} of one core with its start"
             )
 

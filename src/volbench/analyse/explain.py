@@ -18,6 +18,10 @@ __all__ = ["Cause", "Explanation", "explain"]
 
 _BINDING = frozenset({Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF})
 """Events whose outcome is the level that a Run ends at."""
+_BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_CAP})
+"""Levels that such an event explains better."""
+_BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_CAP}
+"""The same where credits ran out: their baseline is a cap, of I/Os or of bytes."""
 
 
 def explain(
@@ -42,7 +46,8 @@ def explain(
     level = explain_level(view, rates, others=_comparable(view, direction, others))
     binding = [event for event in events if event.cause in _BINDING]
     further = [event for event in events if event.cause not in _BINDING]
-    if binding and level.cause in {Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_CAP}:
+    ran_out = any(event.cause is Cause.CREDITS for event in binding)
+    if binding and level.cause in (_BY_CREDITS if ran_out else _BY_EVENTS):
         return (*binding, *further)
     if further and level.cause is Cause.UNKNOWN and not binding:
         return (*further, level)
