@@ -145,6 +145,19 @@ def test_a_workplace_is_brought_back(hosts: Fleet, machine: SshExecutor, tmp_pat
     assert hosts[0].tmp.is_dir()
 
 
+def test_what_sudo_made_is_removed_too(hosts: Fleet, tmp_path: Path) -> None:
+    """A workplace in which root wrote goes as a whole, and sudo reaches nothing outside of it."""
+    with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
+        place = executor.workplace(str(tmp_path), name="campaign/run-1")
+        executor.run(["mkdir", "-m", "700", f"{place}/root"], sudo=True)
+        executor.run(["touch", f"{place}/root/file"], sudo=True)
+        executor.discard(place)
+        assert executor.stat(place) is None
+        with pytest.raises(VolbenchError, match="not below"):
+            executor.discard("/etc")
+        assert executor.stat("/etc/passwd") is not None
+
+
 def test_what_may_not_be_looked_at_is_an_error(hosts: Fleet) -> None:
     """A path that the user may not see is not taken for one that is not there."""
     hosts[1].run("mkdir", "-m", "700", "/run/secret")

@@ -297,13 +297,15 @@ class SshExecutor:
             self.fetch(posixpath.join(place, name), into)
 
     def discard(self, place: str) -> None:
-        """Remove a workplace with all that is in it.
+        """Remove a workplace with all that is in it, also what sudo has made there.
 
         Raises:
             VolbenchError: it is no workplace, or the system refused.
         """
         base = self.inventory_host.workdir or _WORKDIR
-        answer = self._ask(Question(scripts.REMOVE_TREE, (base, place), f"removing {place}"))
+        sudo = "sudo" if self.inventory_host.sudo else ""
+        arguments = base, place, sudo
+        answer = self._ask(Question(scripts.REMOVE_TREE, arguments, f"removing {place}"))
         if answer.status:
             raise VolbenchError(
                 f"{place} can't be removed from {self.host}: {answer.reason}",

@@ -72,17 +72,6 @@ class RemoteExecutor(SshExecutor):
         """Return a program that an earlier controller started."""
         return DetachedProcess(_AsRoot(self) if self.inventory_host.sudo else self, handle)
 
-    def discard(self, place: str) -> None:
-        """Remove a workplace with all that is in it, also what sudo has made there.
-
-        Raises:
-            VolbenchError: it is no workplace, or the system refused.
-        """
-        if self.inventory_host.sudo:
-            uid = self.run(["id", "-u"]).stdout.strip()
-            self.run(["chown", "-R", "--", uid, place], sudo=True)
-        super().discard(place)
-
 
 class _AsRoot:
     """What a detached program needs of its machine, every command started by ``sudo -n``.

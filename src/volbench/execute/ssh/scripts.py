@@ -66,11 +66,12 @@ FREE = 'stat -f -c "%a %S" -- "$1"; exit $?'
 REMOVE = 'rm -f -- "$1"; exit $?'
 REMOVE_TREE = (
     'b=$(cd -- "$1" && pwd -P) || exit 0; case "$2/" in */../*) r=1;; "$b"/?*) r=;; *) r=1;; esac; '
-    'if [ "$r" ]; then echo "not below $b" >&2; exit 97; fi; rm -rf -- "$2"; exit $?'
+    'if [ "$r" ]; then echo "not below $b" >&2; exit 97; fi; '
+    'if [ "$3" ] && ! rm -rf -- "$2" 2>/dev/null; then sudo -n -- rm -rf -- "$2"; exit $?; fi; '
+    'rm -rf -- "$2"; exit $?'
 )
-"""Remove a folder below another one: the upper, the lower."""
+"""Remove a folder below another one: the upper, the lower, sudo (for what it made) or empty."""
 
-HOME = "cd && pwd -P"
 FOLDER = 'mkdir -p -- "$1" && cd -- "$1" && pwd -P'
 FILES = 'cd -- "$1" && find . -type f -print | sort; exit $?'
 
