@@ -235,3 +235,34 @@ def test_reap_ends_what_is_left(desk: Desk) -> None:
     ended(desk.start("resume", desk.out))
     assert desk.states() == ["finished"] * 6
     check_clean(desk.fleet.hosts)
+
+
+def test_a_host_freezes_for_a_while(desk: Desk) -> None:
+    """Everything on it stands still, fio too; when it thaws its Run comes to its end."""
+    desk.prepare(runtime="8s")
+    process = desk.run()
+    until(lambda: desk.started(3) and bool(fios(desk.fleet[1])))
+    time.sleep(3)
+    desk.fleet[1].freeze()
+    time.sleep(25)
+    desk.fleet[1].freeze(thaw=True)
+    ended(process)
+    assert desk.states() == ["finished"] * 6
+    check_clean(desk.fleet.hosts)
+
+
+def test_a_full_disk_on_a_host_is_told(desk: Desk) -> None:
+    """A host without room for results does nothing, in plain words; the others are kept."""
+    desk.prepare()
+    full = desk.fleet[2]
+    full.run("mkdir", "-p", "/root/.volbench")
+    full.run("mount", "-t", "tmpfs", "-o", "size=40k", "none", "/root/.volbench")
+    try:
+        said = ended(desk.run("--policy", "best-effort"), status=3)
+    finally:
+        full.run("umount", "/root/.volbench")
+    assert "are free" in said
+    states = {name: str(note.state) for name, note in volbench.open_campaign(desk.out).runs.items()}
+    assert {state for name, state in states.items() if not name.endswith("vm2")} == {"finished"}
+    assert "finished" not in {state for name, state in states.items() if name.endswith("vm2")}
+    check_clean(desk.fleet.hosts)

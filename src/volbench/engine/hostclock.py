@@ -23,6 +23,19 @@ def clock_offset_s(status: Mapping[str, object]) -> float:
     return offset_s if math.isfinite(offset_s) else 0.0
 
 
+def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
+    """Return how a Run's start among others went, for the summary; nothing where it was alone."""
+    start = status.get("start")
+    if not isinstance(start, Mapping):
+        return {}
+    told = {
+        "start_late_s": start.get("late_s"),
+        "clock_offset_s": start.get("clock_offset_s"),
+        "clock_bound_s": start.get("clock_bound_s"),
+    }
+    return {name: float(value) for name, value in told.items() if isinstance(value, Real)}
+
+
 def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
     """Return an instant later by some seconds; what is no text, and by 0 s, as it was.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench.engine.device import begun_utc_s, device_rows, read_samples
-from volbench.engine.hostclock import clock_offset_s, shifted_utc
+from volbench.engine.hostclock import clock_offset_s, shifted_utc, start_columns
 from volbench.engine.series import SectionSeries, read_section_series
 from volbench.engine.single import read_facts, read_run_output, read_status
 from volbench.errors import ArchiveError, OutputError
@@ -114,7 +114,7 @@ def _add_run(rows: Rows, campaign: Campaign, run: Run, state: RunState, folder: 
     for row in (*rows.series[timed[0] :], *rows.device[timed[1] :]):
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
     for row in rows.summary[before:]:
-        row["damage"] = damage.words or None
+        row |= {"damage": damage.words or None, **start_columns(status)}
 
 
 def _add_series(
@@ -211,6 +211,7 @@ def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
         "limit_iops": run.limits.iops,
         "limit_bw_bytes_per_s": run.limits.bandwidth_bytes_per_s,
         "note": run.note or None,
+        "start_offset_s": run.start_offset_s if run.step else None,
         "client": run.client or None,
         **_labels(campaign, run.host),
     }

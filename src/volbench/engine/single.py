@@ -167,7 +167,8 @@ def _attend(attempt: Attempt, command: Command, process: Process, sampler: Sampl
     )
     ended_utc = utc_now()
     follow_tail(executor, run, sampler, stop=watcher.stop, listener=watcher.listener)
-    return _Attended(watched, ended_utc, None if steady is None else steady.record)
+    until = None if steady is None else steady.record
+    return _Attended(watched, ended_utc, until, process.lost)
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,7 @@ class _Attended:
     watched: Watched
     ended_utc: str
     until: Mapping[str, object] | None
+    lost: str
 
 
 def _conclude(
@@ -189,6 +191,8 @@ def _conclude(
         gate.wait_until_quiet(attempt.watcher.stop)
     attempt.place.bring_back()
     end = judge(attempt.run, folder, attended.watched, version=command.version)
+    if attended.lost and end.state is RunState.FAILED:
+        end = RunEnd(RunState.FAILED, f"nobody saw how it ended: {attended.lost}. {end.reason}")
     if gate is not None and (reason := gate.held_back):
         end = RunEnd(RunState.INTERRUPTED, reason)
     _compress_logs(folder.path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from volbench.engine.coldprobe import probe_campaign
 from volbench.engine.gate import Gate
+from volbench.engine.guard import check_space
 from volbench.engine.ledger import Ledger
 from volbench.engine.machine import Machine
 from volbench.engine.orphans import end_orphan, trace
@@ -41,6 +42,9 @@ from volbench.store.layout import Layout, RunFolder
 GRACE_S = 600.0
 """Seconds a Run may be late. A provider's cache that is full can hang a volume for 8 minutes
 ("Disk performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019)."""
+
+RESULT_BYTES = 16 * 1024**2
+"""Room that a Run's result and logs get on another machine, beside the reserve of any file."""
 
 GateOf = Callable[[Run], Gate | None]
 
@@ -176,6 +180,9 @@ class Worker:
             campaign_dir=str(self.layout.root.resolve()),
             ours=self.scratch.owns,
         )
+        place = self._place(run, folder)
+        if not place.is_here:
+            check_space(executor, place.path, needed_bytes=RESULT_BYTES)
         facts = probe_volume(executor, run.volume)
         write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
         self.scratch.expect(planned_files(run))
@@ -208,15 +215,18 @@ class Worker:
         device = None if major is None or minor is None else (major, minor)
         devices = (facts.device, *facts.beneath) if facts.device else ()
         waits_s = 0.0 if gate is None else gate.patience_s
-        name = f"{self.campaign.key}/{run.id}-{attempts_before(folder)}"
         return Attempt(
             self.machine,
             run,
-            Workplace(executor, folder, name=name),
+            self._place(run, folder),
             deadline_s=deadline_s(run, grace_s=self.settings.grace_s) + waits_s,
             watcher=Watcher(self.ledger.listener, self.stop, device, devices, note_start),
             gate=gate,
         )
+
+    def _place(self, run: Run, folder: RunFolder) -> Workplace:
+        name = f"{self.campaign.key}/{run.id}-{attempts_before(folder)}"
+        return Workplace(self.machine.executor, folder, name=name)
 
     def _end(self, run: Run, end: RunEnd) -> None:
         self.ledger.note(run, end.state, reason=end.reason)

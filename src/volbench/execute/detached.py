@@ -29,6 +29,13 @@ LOST_STATUS = -signal.SIGKILL
 """Exit status of a program whose end nobody saw: its machine restarted, or it was killed."""
 
 
+_LOST = {
+    "reboot": "its machine restarted",
+    "died": "it was killed with what waited for it, or there was no room to write down its end",
+    "none": "it was never started, or its folder was removed",
+}
+
+
 class Shell(Protocol):
     """What a detached program needs of its machine; every Executor has it."""
 
@@ -91,9 +98,6 @@ class DetachedProcess:
         executor: its machine.
         control: path of its control folder.
         poll_s: seconds between two looks.
-
-    Attributes:
-        lost: how it was lost (``reboot`` or ``died``); empty while it was not.
     """
 
     def __init__(self, executor: Shell, control: str, *, poll_s: float = POLL_S) -> None:
@@ -106,7 +110,12 @@ class DetachedProcess:
         self._waiting: list[str] = []
         self._status: int | None = None
         self._pid = 0
-        self.lost = ""
+        self._lost = ""
+
+    @property
+    def lost(self) -> str:
+        """Why nobody saw how it ended; empty while that is not so."""
+        return _LOST.get(self._lost, self._lost)
 
     @property
     def handle(self) -> str:
@@ -182,7 +191,7 @@ class DetachedProcess:
         if word == "done":
             self._status = _exit_status(rest)
         elif word in {"lost", "none"}:
-            self.lost = rest or word
+            self._lost = rest or word
             self._status = LOST_STATUS
 
 

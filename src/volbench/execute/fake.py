@@ -47,6 +47,11 @@ class FakeProcess:
         """Nothing: it can't be found again."""
         return ""
 
+    @property
+    def lost(self) -> str:
+        """Nothing: its end is always seen."""
+        return ""
+
     def poll(self) -> int | None:
         """Return the exit status, or None while it runs."""
         if self._ended is None and self._step >= len(self.steps):

@@ -55,6 +55,11 @@ class LocalProcess:
         """Nothing: another controller ends it, and does its Run again."""
         return ""
 
+    @property
+    def lost(self) -> str:
+        """Nothing: its end is always seen."""
+        return ""
+
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
         return self._process.poll()

@@ -56,6 +56,10 @@ class Process(Protocol):
     def handle(self) -> str:
         """What `Executor.find` finds it again by; empty when it ends with its controller."""
 
+    @property
+    def lost(self) -> str:
+        """Why nobody saw how it ended; empty while that is not so."""
+
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
 

@@ -130,6 +130,14 @@ SUMMARY: tuple[Column, ...] = (
     _whole(
         "bad_log_rows", "", "Lines of fio's logs that the series leaves out; missing without logs."
     ),
+    _real("start_offset_s", "s", "How much later than the first of its step it was to start."),
+    _real(
+        "start_late_s",
+        "s",
+        "How much later than at its own instant it started; missing where a Run started alone.",
+    ),
+    _real("clock_offset_s", "s", "What its host's clock was ahead of the controller's."),
+    _real("clock_bound_s", "s", "How far that may be wrong."),
     _whole("client", "", "Which of several clients on its host it was, from 1; missing for one."),
 )
 

@@ -20,6 +20,8 @@ from volbench.analyse.findings import (
     file_not_device,
     host_cache,
     io_errors,
+    late_start,
+    missing_clients,
     neighbour,
     never_written,
     not_steady,
@@ -61,6 +63,8 @@ RULES: tuple[Rule, ...] = (
     file_not_device.RULE,
     io_errors.RULE,
     clock_jumped.RULE,
+    late_start.RULE,
+    missing_clients.RULE,
     bad_log_rows.RULE,
     damaged_files.RULE,
 )
