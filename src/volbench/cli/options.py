@@ -33,7 +33,8 @@ ALLOW_DESTROY = click.option(
     "--allow-destroy",
     multiple=True,
     metavar="DEVICE",
-    help="Allow this device or file to be overwritten. Name each one.",
+    help="Allow this device or file to be overwritten. Name each one; on another host with its "
+    "name before it: vm01:/dev/sdb.",
 )
 
 KEEP_FILES = click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")

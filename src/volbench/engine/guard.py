@@ -15,6 +15,7 @@ from volbench.engine.places import nearest_existing
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
+from volbench.model.fleet import LOCAL
 from volbench.model.profile import Tool
 from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Run
@@ -81,10 +82,20 @@ def _dd_writes(run: Run) -> bool:
 
 def _needs_leave(run: Run) -> RefusedError:
     target = run.volume.target
+    if run.host == LOCAL:
+        hint = f"look at it with volbench probe {target}; if all on it may be lost: --allow-destroy"
+        hint = f"{hint} {target}"
+    else:
+        serial = run.volume.pin.serial if run.volume.pin is not None else ""
+        own = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""
+        hint = (
+            f"look at it with volbench probe --inventory FILE; if all on it may be lost: "
+            f"{own}--allow-destroy {run.host}:{target}"
+        )
     return RefusedError(
-        f"job {run.job} would overwrite {target}",
-        hint=f"look at it with volbench probe {target}; "
-        f"if all on it may be lost: --allow-destroy {target}",
+        f"job {run.job} would overwrite {target}"
+        + (f" on {run.host}" if run.host != LOCAL else ""),
+        hint=hint,
         context={"path": target, "job": run.job},
     )
 

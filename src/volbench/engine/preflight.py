@@ -19,6 +19,7 @@ from volbench.model.target import VolumeKind
 from volbench.plan.estimate import layout_bytes
 from volbench.store.layout import JOB_FILE
 
+_SERIAL = "serial:"
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
@@ -70,7 +71,7 @@ def guard_run(
         run,
         writes=writes(run) or lays_out(run),
         files=files,
-        allow_destroy=campaign.allow_destroy,
+        allow_destroy=allowed_for(run, campaign),
         campaign_dir=campaign_dir,
         ours=ours,
     )
@@ -78,6 +79,32 @@ def guard_run(
     if missing and run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
         share = len(missing) / len(files)
         check_space(executor, missing[0], needed_bytes=round(layout_bytes(run) * share))
+
+
+def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
+    """Return what a Run may overwrite on its host, as paths and uris.
+
+    On another machine ``/dev/sdb`` is another disk. There the command line's leave counts only with
+    the host's name before it (``vm01:/dev/sdb``), and the inventory's names devices by serial
+    number or by a path under /dev/disk/by-id.
+    """
+    hosts = {host.name: host for host in campaign.hosts}
+    host = hosts.get(run.host)
+    if host is None or host.is_local:
+        given = campaign.allow_destroy
+    else:
+        named = f"{run.host}:"
+        given = tuple(
+            entry.removeprefix(named) for entry in campaign.allow_destroy if entry.startswith(named)
+        )
+    own = host.allow_destroy if host is not None else ()
+    pin = run.volume.pin
+    by_serial = pin is not None and bool(pin.serial) and f"{_SERIAL}{pin.serial}" in own
+    return (
+        *given,
+        *(entry for entry in own if not entry.startswith(_SERIAL)),
+        *((run.volume.target,) if by_serial else ()),
+    )
 
 
 def check_cpus(run: Run, *, cpus: int) -> None:
