@@ -124,6 +124,10 @@ class CampaignData:
         """Return one row for each doubt about a Run, with its evidence."""
         return self.frame("findings")
 
+    def totals(self) -> pd.DataFrame:
+        """Return one row for each step of several clients, section and direction: their sums."""
+        return self.frame("totals")
+
     def percentiles(self) -> pd.DataFrame:
         """Return one row for each latency percentile that fio reported."""
         return self.frame("percentiles")
@@ -223,6 +227,10 @@ def _derive(name: str, data: CampaignData) -> pd.DataFrame:
         from volbench.analyse.findings import finding_rows  # noqa: PLC0415 - slow to import
 
         rows = finding_rows(data.context())
+    elif name == "totals":
+        from volbench.analyse.totals import total_rows  # noqa: PLC0415 - slow to import
+
+        rows = total_rows(data.campaign, {one: data.frame(one) for one in _READ})
     return frame_of(table_of(name, rows))
 
 

@@ -256,3 +256,41 @@ def test_a_terminal_that_cannot_draw_gets_lines(
 def test_a_pipe_gets_lines() -> None:
     """Without a terminal there are no bars."""
     assert isinstance(listener_for(io.StringIO()), PlainProgress)
+
+
+def crowd(*silent_s: float) -> list[Event | float]:
+    """Return the events of Runs under way on as many hosts, heard from so long ago."""
+    runs = [
+        run_of(f"001-a-r1-vm{number}").model_copy(update={"host": f"vm{number}", "job": "a"})
+        for number in range(len(silent_s))
+    ]
+    campaign = CAMPAIGN.model_copy(update={"runs": tuple(runs)})
+    events: list[Event | float] = [CampaignStarted(campaign, campaign.runs, {})]
+    for run, silent in zip(runs, silent_s, strict=True):
+        told = Progress(10.0, 60.0, "run", read_iops=400.0, write_iops=600.0, silent_s=silent)
+        events += [RunStarted(run, 60.0), RunProgress(run, told)]
+    return events
+
+
+def test_many_at_once_are_a_table() -> None:
+    """A row for each host with its rates and its time left; those long silent stand first."""
+    lines = screen(crowd(0.0, 0.0, 42.0, 0.0, 0.0, 0.0), width=100).splitlines()
+    rows = [line for line in lines if line.startswith("vm")]
+    assert len(rows) == 6
+    assert rows[0].startswith("vm2")
+    assert "42s ago" in rows[0]
+    assert "1k" in rows[1]
+    assert "50s" in rows[1]
+    assert "now" in rows[1]
+
+
+def test_more_than_fit_are_counted() -> None:
+    """A screen of 25 lines shows the first of a hundred hosts, and says how many there are."""
+    text = screen(crowd(*[0.0] * 100), width=100)
+    assert "and 81 more" in text
+    assert len(text.splitlines()) < 25
+
+
+def test_a_few_at_once_are_bars() -> None:
+    """Up to four keep a bar each."""
+    assert "heard" not in screen(crowd(0.0, 0.0, 0.0), width=100)

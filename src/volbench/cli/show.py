@@ -16,6 +16,7 @@ from volbench.present.cells import records
 from volbench.present.export import export_frame
 from volbench.present.findings_table import doubt_marks
 from volbench.present.tables import show_table, states_table, summary_table
+from volbench.present.totals_table import totals_table
 from volbench.present.use_table import use_table
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ def command(campaign: Path, *, as_json: bool, by_run: bool, use: bool) -> None:
         return
     doubts = doubt_marks(records(opened.findings()))
     show_table(summary_table(opened.summary(), states=opened.runs, doubts=doubts))
+    totals = records(opened.totals())
+    if totals:
+        show_table(totals_table(totals))
 
 
 def _show_use(opened: CampaignData, *, as_json: bool) -> None:

@@ -157,7 +157,7 @@ def _attend(attempt: Attempt, command: Command, process: Process, sampler: Sampl
     run, watcher, executor = attempt.run, attempt.watcher, attempt.machine.executor
     steady = _steady_watch(run)
     pulse = Pulse(executor, watcher.device)
-    tell = _teller(run, command, watcher, pulse, steady, attempt.gate)
+    tell = _teller(attempt, command, process, pulse, steady)
     watched = watch(
         process,
         deadline_s=attempt.deadline_s,
@@ -227,14 +227,14 @@ def _tool_version(executor: Executor, run: Run, *, fio: str) -> str:
 
 
 def _teller(
-    run: Run,
+    attempt: Attempt,
     command: Command,
-    watcher: Watcher,
+    process: Process,
     pulse: Pulse,
     steady: SteadyWatch | None,
-    gate: Gate | None,
 ) -> Callable[[str, float], None]:
     """Return what turns output of the process into progress events."""
+    run, watcher, gate = attempt.run, attempt.watcher, attempt.gate
     reader = ProgressReader(total_s=command.expected_s)
     last = Progress(0.0, command.expected_s)
 
@@ -250,6 +250,7 @@ def _teller(
             elapsed_s=elapsed_s,
             lat_mean_s=pulse.latency_s(elapsed_s),
             note="" if steady is None else steady.words,
+            silent_s=process.silent_s,
         )
         if gate is not None and gate.is_waiting:
             last = replace(last, state=WAITING)

@@ -118,6 +118,11 @@ class DetachedProcess:
         return _LOST.get(self._lost, self._lost)
 
     @property
+    def silent_s(self) -> float:
+        """Seconds since its machine last told how it stands."""
+        return time.monotonic() - self._heard_s
+
+    @property
     def handle(self) -> str:
         """Its control folder."""
         return self._control

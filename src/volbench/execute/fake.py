@@ -52,6 +52,11 @@ class FakeProcess:
         """Nothing: its end is always seen."""
         return ""
 
+    @property
+    def silent_s(self) -> float:
+        """Nothing: it is always seen."""
+        return 0.0
+
     def poll(self) -> int | None:
         """Return the exit status, or None while it runs."""
         if self._ended is None and self._step >= len(self.steps):

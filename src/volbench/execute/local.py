@@ -60,6 +60,11 @@ class LocalProcess:
         """Nothing: its end is always seen."""
         return ""
 
+    @property
+    def silent_s(self) -> float:
+        """Nothing: it is always seen."""
+        return 0.0
+
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
         return self._process.poll()

@@ -60,6 +60,10 @@ class Process(Protocol):
     def lost(self) -> str:
         """Why nobody saw how it ended; empty while that is not so."""
 
+    @property
+    def silent_s(self) -> float:
+        """Seconds since its machine last told how it stands; 0 where it is always seen."""
+
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
 

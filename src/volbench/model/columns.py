@@ -255,6 +255,30 @@ FINDINGS: tuple[Column, ...] = (
     _text("advice", "What to do."),
 )
 
+TOTALS: tuple[Column, ...] = (
+    _text("campaign", "Name of the campaign."),
+    _text("profile", "Profile that the Runs come from."),
+    _text("job", "Job of the profile."),
+    _text("group", "Section of the job file."),
+    _whole("step", "", "Place in the plan of every client, from 1."),
+    _whole("repeat", "", "Number of the repeat, from 1."),
+    _text("direction", "`read`, `write`, `trim` or `sync`."),
+    _whole("clients", "", "Clients that finished: all sums are over these."),
+    _whole("clients_planned", "", "Clients that were asked to: more when some failed."),
+    _real("overlap_s", "s", "Time in which all of them ran: rates are sums over this time only."),
+    _real("start_skew_s", "s", "From the first client's first I/O interval to the last one's."),
+    _real("end_skew_s", "s", "From the first client's end to the last one's."),
+    _real("iops", "1/s", "Sum over the clients; NaN when they never ran at one time."),
+    _real(
+        "bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN when they never ran at one time."
+    ),
+    _real("lat_mean_s", "s", "Mean total latency of all their I/Os, over the whole Runs."),
+    _real("lat_p50_s", "s", "Median, from the clients' bins added up; to fio's resolution."),
+    _real("lat_p99_s", "s", "99th percentile, the same way."),
+    _real("lat_p999_s", "s", "99.9th percentile, the same way."),
+    _real("lat_max_s", "s", "Greatest of any client."),
+)
+
 FRAMES: dict[str, tuple[Column, ...]] = {
     "summary": SUMMARY,
     "series": SERIES,
@@ -263,8 +287,9 @@ FRAMES: dict[str, tuple[Column, ...]] = {
     "histogram": HISTOGRAM,
     "verdicts": VERDICTS,
     "findings": FINDINGS,
+    "totals": TOTALS,
 }
 """Every frame by name, in the order of its columns."""
 
-DERIVED = ("verdicts", "findings")
+DERIVED = ("verdicts", "findings", "totals")
 """Frames that are judged from the others; the others are read from raw files."""

@@ -15,9 +15,10 @@ class Progress:
     Attributes:
         elapsed_s: since the process started.
         total_s: expected length; None when only the data's size bounds it.
-        state: ``layout``, ``ramp`` or ``run``.
+        state: ``layout``, ``waiting`` for the others, ``ramp`` or ``run``.
         lat_mean_s: of the block device beneath the volume over about the last second, as the kernel
             counts; None when unknown or nothing completed.
+        silent_s: since the process, or its machine, last told anything.
         note: what else a person may want to know, such as how far from steady it is.
         read_iops: None when the tool has not said; 0 when it said nothing completes.
     """
@@ -33,6 +34,7 @@ class Progress:
     trim_bw_bytes_per_s: float | None = None
     lat_mean_s: float | None = None
     note: str = ""
+    silent_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
@@ -29,6 +30,7 @@ from volbench.model.event import (
 )
 from volbench.model.run import Extent, Run, RunState
 from volbench.present.cells import printable
+from volbench.present.livetable import Row, live_table
 from volbench.present.outcome import first_line
 from volbench.present.pace import Pace
 from volbench.units import format_count, format_duration, format_latency, format_rate
@@ -36,7 +38,16 @@ from volbench.units import format_count, format_duration, format_latency, format
 Clock = Callable[[], float]
 
 _UNKNOWN = "-"
-_STATE_WORDS = {"layout": "laying out the file", "ramp": "ramping up", "run": "running"}
+_STATE_WORDS = {
+    "layout": "laying out the file",
+    "waiting": "waiting for its start",
+    "ramp": "ramping up",
+    "run": "running",
+}
+_FEW = 4
+"""More Runs than these at once are rows of a table, not bars."""
+_OTHER_LINES = 6
+"""Lines of the screen that are not the table's."""
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
@@ -163,6 +174,7 @@ class LiveProgress:
         self, stream: TextIO, *, clock: Clock = time.monotonic, console: Console | None = None
     ) -> None:
         self._tally = Tally(clock)
+        self._lock = Lock()
         self._console = console or Console(file=stream)
         self._live = Live(
             console=self._console,
@@ -188,17 +200,21 @@ class LiveProgress:
         self._live.stop()
 
     def __call__(self, event: Event, /) -> None:
-        """Draw one event."""
-        line = _line(event, self._tally)
-        self._tally.note(event)
+        """Take one event; what changes often is drawn a few times a second, whoever tells it."""
+        with self._lock:
+            line = _line(event, self._tally)
+            self._tally.note(event)
         if line is not None:
             self._console.print(line, soft_wrap=True)
-        elif isinstance(event, RunStarted | RunProgress):
+        elif isinstance(event, RunStarted):
             self._live.refresh()
 
     def draw(self) -> RenderableType:
         """Return what stands at the bottom of the screen now."""
-        tally = self._tally
+        with self._lock:
+            return self._drawn(self._tally)
+
+    def _drawn(self, tally: Tally) -> RenderableType:
         if not tally.total:
             return Text("")
         bars = Table.grid(padding=(0, 1), expand=True)
@@ -206,6 +222,9 @@ class LiveProgress:
         bars.add_column(ratio=1, min_width=8)
         bars.add_column(no_wrap=True, justify="right")
         bars.add_row("campaign", _bar(tally.done(), tally.total), _campaign_words(tally))
+        if len(tally.active) > _FEW:
+            most = max(_FEW, self._console.height - _OTHER_LINES)
+            return Group(bars, live_table([_row(tally, one) for one in tally.active], most=most))
         rates: list[RenderableType] = []
         for run_id, seen in tally.active.items():
             total_s = tally.total_s(run_id)
@@ -214,6 +233,14 @@ class LiveProgress:
             bars.add_row(Text(printable(run_id)), bar, _run_words(elapsed_s, total_s))
             rates.append(_rates(seen, alone=len(tally.active) == 1))
         return Group(bars, *rates)
+
+
+def _row(tally: Tally, run_id: str) -> Row:
+    """Return a Run under way as a row of the table."""
+    seen, total_s = tally.active[run_id], tally.total_s(run_id)
+    left_s = None if total_s is None else max(0.0, total_s - tally.elapsed_s(run_id))
+    state = _STATE_WORDS.get(seen.progress.state, seen.progress.state)
+    return Row(seen.run, state, seen.progress, left_s, seen.progress.silent_s)
 
 
 class PlainProgress:
