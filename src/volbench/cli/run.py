@@ -64,6 +64,11 @@ from volbench.units import parse_duration
 @ALLOW_EXEC
 @on_hosts
 @POLICY
+@click.option(
+    "--install-fio",
+    is_flag=True,
+    help="Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
+)
 def command(
     profiles: tuple[str, ...],
     targets: tuple[str, ...],
@@ -80,6 +85,7 @@ def command(
     allow_exec: bool,
     where: Where,
     policy: str,
+    install_fio: bool,
 ) -> None:
     r"""Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder.
 
@@ -103,6 +109,7 @@ def command(
         command=_shown_command(profiles, into),
         policy=chosen,
         quorum=quorum,
+        install_fio=install_fio,
     )
     how = Settings(grace_s=parse_duration(grace), keep_files=keep_files)
     with stations_of(where) as stations:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from volbench import __version__
 from volbench.engine.clock import Clock, read_clock
+from volbench.engine.install import with_fio
 from volbench.engine.machine import Machine
 from volbench.engine.preflight import check_campaign
-from volbench.engine.probe import find_volume, probe_host, probe_volume, require_fio
+from volbench.engine.probe import find_volume, probe_host, probe_volume
 from volbench.engine.station import Station, of_each
 from volbench.engine.warming import sizes_of
 from volbench.model.fleet import Host, Policy
@@ -42,6 +43,7 @@ class Request:
         command: the command line, for the record.
         policy: how many hosts must do a Run for its totals to count.
         quorum: that number when the policy is ``quorum``.
+        install_fio: install it where it is missing.
     """
 
     profiles: tuple[Profile, ...]
@@ -54,6 +56,7 @@ class Request:
     command: tuple[str, ...] = field(default=())
     policy: Policy = Policy.ALL
     quorum: int = 0
+    install_fio: bool = False
 
     @property
     def needs_fio(self) -> bool:
@@ -157,7 +160,7 @@ def _looker(request: Request) -> Callable[[Station], _Found]:
 
     def look(station: Station) -> _Found:
         executor = station.executor
-        fio = require_fio(executor) if request.needs_fio else ""
+        fio = with_fio(executor, may_install=request.install_fio) if request.needs_fio else ""
         volumes = {
             role: find_volume(executor, role=role, target=target)
             for role, target in _targets(request, station.host).items()
