@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from volbench.engine.coldprobe import probe_campaign
+from volbench.engine.flush import flush_volume
 from volbench.engine.gate import Gate
 from volbench.engine.guard import check_space
 from volbench.engine.ledger import Ledger
@@ -25,6 +26,7 @@ from volbench.engine.single import (
     take_over,
 )
 from volbench.engine.stop import Stop
+from volbench.engine.tail import may_leave_dirt
 from volbench.engine.warming import make_room, with_parallelism
 from volbench.engine.warmproof import Outcomes, progress_words
 from volbench.engine.workplace import Workplace
@@ -183,12 +185,21 @@ class Worker:
         place = self._place(run, folder)
         if not place.is_here:
             check_space(executor, place.path, needed_bytes=RESULT_BYTES)
+        self._flush(run)
         facts = probe_volume(executor, run.volume)
         write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
         self.scratch.expect(planned_files(run))
         make_room(executor, run)
         run = with_parallelism(self.outcomes, self.campaign, run, is_done=self.ledger.is_finished)
         return run_single(self._attempt(run, folder, facts, gate))
+
+    def _flush(self, run: Run) -> None:
+        """Write what earlier Runs of this client left in memory: it is not this one's load."""
+        before = self.runs[: self.runs.index(run)]
+        if any(may_leave_dirt(one) for one in before) and (
+            problem := flush_volume(self.machine.executor, run.volume)
+        ):
+            self.ledger.tell(f"{run.id}: what earlier Runs left may disturb it: {problem}")
 
     def _go_on(self, run: Run, gate: Gate | None) -> RunEnd:
         """Take over a Run that goes on, or has ended, without a controller."""
