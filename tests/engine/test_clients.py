@@ -138,3 +138,16 @@ def test_a_client_that_fails_early(tmp_path: Path, data: Path, policy: Policy) -
     others = "finished" if policy is Policy.BEST_EFFORT else "interrupted"
     assert states == [others, "failed", others]
     assert not [one for one in events if isinstance(one, Notice) and "orphan" in one.message]
+
+
+def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -> None:
+    """That is no lost machine: each Run is told as failed, and the next one is tried."""
+    campaign = a_campaign(data, 1, steps=2)
+    archive = Archive(
+        campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
+    )
+    layout = create_campaign(tmp_path / "c", archive)
+    machine = Machine(LocalExecutor(), "/no/such/fio")
+    around = Surroundings({"local": machine}, lambda _event: None, Stop())
+    with pytest.raises(CampaignError, match="2 of 2 Runs failed"):
+        run_campaign(layout, campaign, settings=Settings(), around=around)

@@ -10,7 +10,8 @@ import pytest
 
 from volbench.engine.orphans import end_orphan, identify, is_alive
 from volbench.engine.stop import Stop, stop_on_signals
-from volbench.engine.watch import Ending, watch
+from volbench.engine.watch import Ending, end_process, watch
+from volbench.errors import ConnectError, TransportError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Process
 
@@ -118,3 +119,21 @@ def test_another_process_of_that_number_is_left_alone(tmp_path: Path) -> None:
     assert not end_orphan(executor, {})
     assert process.poll() is None
     watch(process, deadline_s=0.0, stop=Stop(), on_output=lambda _text, _elapsed: None)
+
+
+@pytest.mark.parametrize(("error", "runs_on"), [(TransportError, False), (ConnectError, True)])
+def test_only_a_lost_machine_keeps_its_process(
+    tmp_path: Path, error: type[TransportError], *, runs_on: bool
+) -> None:
+    """What fails for good ends the process; a broken line does not."""
+    process = start(tmp_path, ASLEEP)
+
+    def tell(_text: str, _elapsed_s: float) -> None:
+        raise error("no way", hint="none")
+
+    try:
+        with pytest.raises(error):
+            watch(process, deadline_s=60, stop=Stop(), on_output=tell)
+        assert (process.poll() is None) is runs_on
+    finally:
+        end_process(process, Stop())

@@ -91,6 +91,8 @@ def run_together(
         pending = {id(one): problems.pending(one) for one in workers}
         everything = [run for one in workers for run in pending[id(one)]]
         announce(everything)
+        if campaign.cold_probe_roles and ledger.is_new:
+            ledger.tell("cold_probe is left out: it looks at one client's volumes only")
         steps = Steps(campaign, everything)
 
         def work(worker: Worker) -> Callable[[], None]:

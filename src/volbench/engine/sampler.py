@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 
 from volbench.analyse.procfs import Sample, SampleReader
+from volbench.engine.watch import is_out_of_reach
 from volbench.engine.workplace import Workplace
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Executor, Process
@@ -223,11 +224,10 @@ def ended_after(sampler: Sampler) -> Iterator[None]:
     """End a sampler with the block, unless its machine is lost: the measured process goes on."""
     try:
         yield
-    except TransportError:
-        raise
-    except BaseException:
-        sampler.stop()
-        sampler.tidy()
+    except BaseException as error:
+        if not is_out_of_reach(error):
+            sampler.stop()
+            sampler.tidy()
         raise
     sampler.stop()
     sampler.tidy()

@@ -85,13 +85,17 @@ def watch(
                 break
         else:
             on_output(process.read_output(), time.monotonic() - started)
-    except TransportError:
-        raise
-    except BaseException:
-        end_process(process, stop)
+    except BaseException as error:
+        if not is_out_of_reach(error):
+            end_process(process, stop)
         raise
     status = end_process(process, stop)
     return Watched(status, ending, time.monotonic() - started)
+
+
+def is_out_of_reach(error: BaseException) -> bool:
+    """Tell whether a machine is lost for now: what was started there goes on."""
+    return isinstance(error, TransportError) and error.transient
 
 
 def end_process(process: Process, stop: Stop) -> int | None:

@@ -157,9 +157,11 @@ class Worker:
         try:
             goes_on = self.ledger.state(run) is RunState.RUNNING
             end = self._go_on(run, gate) if goes_on else self._begin(run, gate)
-        except TransportError:
-            # The machine is lost, not the Run: it may go on there, and is found again by a resume.
-            raise
+        except TransportError as error:
+            if error.transient:
+                # The machine is lost, not the Run: it may go on there, and a resume finds it again.
+                raise
+            end = RunEnd(RunState.FAILED, error.message)
         except (RefusedError, ArchiveError) as error:
             # The next Run would meet the same: a changed volume, or no room for results.
             self._end(run, RunEnd(RunState.FAILED, error.message))
