@@ -69,33 +69,33 @@ def job(options: str) -> str:
 def test_one_local_client_has_the_plan_it_always_had() -> None:
     """Without inventory and clients nothing changes: ids, steps, seeds, all of it."""
     profile = load(STORM)
-    (client,) = clients_of([(LOCAL, folder())], 1)
+    (client,) = clients_of([Client(LOCAL, 0, folder())], 1)
     assert expand_clients([profile], [client], TERMS) == expand([profile], folder(), TERMS)
 
 
 def test_ids_tell_step_job_repeat_and_client() -> None:
     """Runs stand step by step, in each of them as the clients do."""
-    several = planned(STORM, *clients_of([(LOCAL, folder())], 2), repeat=2)
+    several = planned(STORM, *clients_of([Client(LOCAL, 0, folder())], 2), repeat=2)
     ids = [run.id for run in several.runs]
     assert ids[:3] == ["001-fill-r1-c01", "001-fill-r1-c02", "002-boot-r1-c01"]
     assert ids[-1] == "003-boot-r2-c02"
     assert [run.step for run in several.runs] == [1, 1, 2, 2, 3, 3]
-    hosts = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 2))
+    hosts = planned(STORM, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 2))
     assert [run.id for run in hosts.runs][2:] == ["002-boot-r1-vm01", "002-boot-r1-vm02"]
-    both = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 4))
+    both = planned(STORM, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 4))
     assert [run.id for run in both.runs][-1] == "002-boot-r1-vm02-c02"
 
 
 def test_host_and_client_of_each_run_are_told() -> None:
     """Hosts stand in the plan with their labels; this machine alone needs no entry."""
-    both = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 4))
+    both = planned(STORM, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 4))
     assert both.hosts == (VM1, VM2)
     last = [(run.host, run.client) for run in both.runs if run.step == 2]
     assert last == [("vm01", 1), ("vm01", 2), ("vm02", 1), ("vm02", 2)]
-    assert planned(STORM, *clients_of([(LOCAL, folder())], 2)).hosts == ()
+    assert planned(STORM, *clients_of([Client(LOCAL, 0, folder())], 2)).hosts == ()
     quorum = expand_clients(
         [load(STORM)],
-        clients_of([(VM1, folder())], 1),
+        clients_of([Client(VM1, 0, folder())], 1),
         TERMS,
         policy=Policy.QUORUM,
         quorum=1,
@@ -120,7 +120,7 @@ def test_clients_are_spread_evenly(hosts: int, count: int, numbers: list[tuple[i
 
 def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
     """Client i starts i x stagger later, over all hosts."""
-    runs = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 4)).runs
+    runs = planned(STORM, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 4)).runs
     told = {(run.phase, run.start, run.start_offset_s) for run in runs if run.step == 1}
     assert told == {(Phase.PRECONDITION, Start.TOGETHER, 0.0)}
     assert [run.start_offset_s for run in runs if run.step == 2] == [0.0, 20.0, 40.0, 60.0]
@@ -129,7 +129,7 @@ def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
 
 def test_no_two_clients_read_the_same_offsets() -> None:
     """Seeds differ from client to client and from repeat to repeat, and stay with the seed."""
-    clients = clients_of([(VM1, folder()), (VM2, folder())], 6)
+    clients = clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 6)
     runs = planned(STORM, *clients, repeat=3).runs
     assert len({run.seed for run in runs}) == len(runs)
     assert runs == planned(STORM, *clients, repeat=3).runs
@@ -137,7 +137,7 @@ def test_no_two_clients_read_the_same_offsets() -> None:
 
 def test_limits_of_a_host_come_before_those_of_the_profile() -> None:
     """What is known of one machine's volume is nearer than what the profile assumes."""
-    runs = planned(STORM, *clients_of([(VM1, folder()), (VM2, folder())], 2)).runs
+    runs = planned(STORM, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 2)).runs
     assert [run.limits.iops for run in runs if run.step == 2] == [1100, 7]
 
 
@@ -145,7 +145,9 @@ def test_shuffled_order_is_the_same_everywhere() -> None:
     """Clients meet at a barrier before each step, so all of them do the same job in it."""
     names = ", ".join(f"j{n}: {{rw: read, size: 1m}}" for n in range(8))
     text = f"name: x\norder: shuffled\njobs: {{{names}}}\n"
-    runs = planned(text, *clients_of([(VM1, folder()), (VM2, folder("/other"))], 4)).runs
+    runs = planned(
+        text, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder("/other"))], 4)
+    ).runs
     jobs = {step: {run.job for run in runs if run.step == step} for step in range(1, 9)}
     assert [len(found) for found in jobs.values()] == [1] * 8
     assert [next(iter(found)) for found in jobs.values()] != [f"j{n}" for n in range(8)]
@@ -162,7 +164,7 @@ def test_shuffled_order_is_the_same_everywhere() -> None:
 )
 def test_each_client_in_a_directory_has_its_own_files(options: str, first: str) -> None:
     """The guard is told exactly those files, and the job file names them."""
-    runs = planned(job(options), *clients_of([(LOCAL, folder())], 3)).runs
+    runs = planned(job(options), *clients_of([Client(LOCAL, 0, folder())], 3)).runs
     files = [planned_files(run) for run in runs]
     assert files[0][0] == f"/data/{first}"
     assert len({path for own in files for path in own}) == sum(map(len, files))
@@ -171,13 +173,16 @@ def test_each_client_in_a_directory_has_its_own_files(options: str, first: str) 
 
 def test_sections_of_a_client_keep_sharing_their_file() -> None:
     """The phase after boot works on what the boot read."""
-    runs = planned(STORM, *clients_of([(LOCAL, folder())], 2)).runs
+    runs = planned(STORM, *clients_of([Client(LOCAL, 0, folder())], 2)).runs
     assert planned_files(runs[-1]) == ("/data/c02-disk",)
 
 
 def test_files_are_not_renamed_where_a_client_is_alone() -> None:
     """Hosts, and clients with directories of their own, don't share anything."""
-    runs = planned(job("rw: write, size: 1m"), *clients_of([(VM1, folder()), (VM2, folder())], 2))
+    runs = planned(
+        job("rw: write, size: 1m"),
+        *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 2),
+    )
     assert {planned_files(run) for run in runs.runs} == {("/data/a.0.0",)}
     apart = [Client(LOCAL, 1, folder("/one")), Client(LOCAL, 2, folder("/two"))]
     assert [planned_files(run)[0] for run in planned(job("size: 1m"), *apart).runs] == [
@@ -201,7 +206,7 @@ def ranges(campaign: Campaign) -> list[tuple[int, int]]:
 def test_a_device_is_cut_into_slices_that_do_not_meet(clients: int) -> None:
     """Slices are whole MiB, equal, in order, and within the device."""
     campaign = planned(
-        job("rw: randwrite"), *clients_of([(LOCAL, device(1000 * MIB + 513))], clients)
+        job("rw: randwrite"), *clients_of([Client(LOCAL, 0, device(1000 * MIB + 513))], clients)
     )
     found = ranges(campaign)
     assert len(found) == clients
@@ -216,7 +221,7 @@ def test_a_device_is_cut_into_slices_that_do_not_meet(clients: int) -> None:
 )
 def test_size_holds_within_the_slice(size: str, expected: int) -> None:
     """A size in bytes stays as it is, one in percent is of the client's own part."""
-    campaign = planned(job(size), *clients_of([(LOCAL, device(200 * MIB))], 2))
+    campaign = planned(job(size), *clients_of([Client(LOCAL, 0, device(200 * MIB))], 2))
     assert ranges(campaign) == [(0, expected), (100 * MIB, 100 * MIB + expected)]
 
 
@@ -234,7 +239,7 @@ def test_size_holds_within_the_slice(size: str, expected: int) -> None:
 def test_jobs_that_would_leave_their_slice_are_refused(options: str, words: str) -> None:
     """Two clients that write the same blocks would measure something else."""
     with pytest.raises(InputError, match=words) as caught:
-        planned(job(options), *clients_of([(LOCAL, device(200 * MIB))], 2))
+        planned(job(options), *clients_of([Client(LOCAL, 0, device(200 * MIB))], 2))
     assert caught.value.hint
 
 
@@ -245,15 +250,22 @@ def test_a_file_and_an_export_are_not_shared_out(kind: VolumeKind, target: str) 
     """The hint says what can be; one client alone may have them."""
     volumes = {"data": Volume(role="data", kind=kind, target=target)}
     with pytest.raises(InputError, match="can't share") as caught:
-        planned(job("size: 1m"), *clients_of([(LOCAL, volumes)], 2))
+        planned(job("size: 1m"), *clients_of([Client(LOCAL, 0, volumes)], 2))
     assert "directory" in caught.value.hint
-    assert len(planned(job("size: 1m"), *clients_of([(VM1, volumes), (VM2, volumes)], 1)).runs) == 2
+    assert (
+        len(
+            planned(
+                job("size: 1m"), *clients_of([Client(VM1, 0, volumes), Client(VM2, 0, volumes)], 1)
+            ).runs
+        )
+        == 2
+    )
 
 
 def test_a_device_of_less_than_a_mib_each_is_refused() -> None:
     """A slice of nothing would be all of the device to fio."""
     with pytest.raises(InputError, match="less than 1 MiB"):
-        planned(job("rw: read"), *clients_of([(LOCAL, device(MIB))], 2))
+        planned(job("rw: read"), *clients_of([Client(LOCAL, 0, device(MIB))], 2))
 
 
 WARMING = """
@@ -265,7 +277,7 @@ jobs: {a: {rw: read, size: 1m}}
 
 def test_a_shared_device_is_warmed_once_by_the_first_client() -> None:
     """Every block is touched once; the others wait for it at the next step."""
-    runs = planned(WARMING, *clients_of([(LOCAL, device(256 * MIB))], 3)).runs
+    runs = planned(WARMING, *clients_of([Client(LOCAL, 0, device(256 * MIB))], 3)).runs
     warming = [run for run in runs if run.extent]
     assert {run.client for run in warming} == {1}
     written = [run.extent for run in warming if run.extent and run.extent.direction == "write"]
@@ -275,7 +287,7 @@ def test_a_shared_device_is_warmed_once_by_the_first_client() -> None:
 
 def test_files_in_a_directory_are_warmed_by_each_client() -> None:
     """A file of one client does not warm that of another."""
-    runs = planned(WARMING, *clients_of([(LOCAL, folder())], 2)).runs
+    runs = planned(WARMING, *clients_of([Client(LOCAL, 0, folder())], 2)).runs
     files = {run.client: planned_files(run) for run in runs if run.extent}
     assert files == {1: ("/data/c01-fill.warm",), 2: ("/data/c02-fill.warm",)}
 
@@ -298,7 +310,7 @@ def test_hosts_with_more_to_warm_have_more_steps() -> None:
 
 def test_time_of_a_step_is_that_of_its_last_client() -> None:
     """Clients run side by side; one after another only when they are told so."""
-    clients = clients_of([(VM1, folder()), (VM2, folder())], 4)
+    clients = clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 4)
     storm = planned(STORM, *clients)
     assert estimate(storm).total_s == pytest.approx(60 + 360, abs=2)
     text = STORM.replace("start: staggered\nstagger: 20s", "start: sequential")
@@ -323,4 +335,4 @@ def test_clients_that_make_no_plan_are_refused(clients: list[Client], words: str
 def test_more_runs_than_make_sense_are_refused() -> None:
     """Clients count."""
     with pytest.raises(InputError, match="200000 Runs"):
-        planned(job("size: 1m"), *clients_of([(VM1, folder())], 1000), repeat=200)
+        planned(job("size: 1m"), *clients_of([Client(VM1, 0, folder())], 1000), repeat=200)

@@ -23,7 +23,7 @@ from volbench.model.target import Volume
 from volbench.plan.dump import dump_profile
 from volbench.plan.estimate import Estimate, estimate
 from volbench.plan.expand import Terms
-from volbench.plan.fleet import Client, client_numbers, expand_clients
+from volbench.plan.fleet import Client, clients_of, expand_clients
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
 
@@ -117,13 +117,11 @@ def prepare(stations: Sequence[Station], request: Request) -> Prepared:
         TransportError: a host does not answer.
     """
     found = of_each(stations, _looker(request))
-    clients = [
-        Client(station.host, number, one.volumes, one.sizes_bytes)
-        for station, one, numbers in zip(
-            stations, found, client_numbers(len(stations), request.clients), strict=True
-        )
-        for number in numbers
+    alone = [
+        Client(station.host, 0, one.volumes, one.sizes_bytes)
+        for station, one in zip(stations, found, strict=True)
     ]
+    clients = clients_of(alone, request.clients)
     terms = Terms(
         name=request.into.absolute().name,
         created_utc=utc_now(),

@@ -96,13 +96,6 @@ class Attempt:
     watcher: Watcher
     gate: Gate | None = None
 
-    @property
-    def command(self) -> Command:
-        """What is started."""
-        version = _tool_version(self.machine.executor, self.run, fio=self.machine.fio)
-        is_gated = self.gate is not None
-        return command_of(self.run, fio=self.machine.fio, version=version, is_gated=is_gated)
-
 
 def run_single(attempt: Attempt) -> RunEnd:
     """Execute one Run in its empty folder and judge it.
@@ -114,7 +107,7 @@ def run_single(attempt: Attempt) -> RunEnd:
         TransportError: the machine can't be reached any more; there the Run may go on.
     """
     run, place, watcher = attempt.run, attempt.place, attempt.watcher
-    command = attempt.command
+    command = _command(attempt)
     for name, text in command.files.items():
         place.put(name, text)
     if attempt.gate is not None:
@@ -141,7 +134,7 @@ def take_over(attempt: Attempt, *, handle: str, sampler_handle: str, since_utc: 
     Raises:
         TransportError: the machine can't be reached.
     """
-    command = attempt.command
+    command = _command(attempt)
     executor = attempt.machine.executor
     if attempt.gate is not None:
         attempt.gate.open_again(attempt.place)
@@ -150,6 +143,14 @@ def take_over(attempt: Attempt, *, handle: str, sampler_handle: str, since_utc: 
         sampler.take_over(executor.find(sampler_handle) if sampler_handle else None)
         watched = _attend(attempt, command, executor.find(handle), sampler)
     return _conclude(attempt, command, watched, started_utc=since_utc)
+
+
+def _command(attempt: Attempt) -> Command:
+    """Return what is started; the machine tells the version of its tool."""
+    run, machine = attempt.run, attempt.machine
+    version = _tool_version(machine.executor, run, fio=machine.fio)
+    is_gated = attempt.gate is not None
+    return command_of(run, fio=machine.fio, version=version, is_gated=is_gated)
 
 
 def _attend(attempt: Attempt, command: Command, process: Process, sampler: Sampler) -> _Attended:

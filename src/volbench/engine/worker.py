@@ -101,11 +101,10 @@ class Worker:
     def recover(self) -> None:
         """Settle what an earlier controller left: processes it started, Runs it did not note."""
         for run in self.runs:
-            if self.ledger.state(run) is not RunState.RUNNING or self.ledger.process(run).get(
-                "handle"
-            ):
+            left = self.ledger.process(run)
+            if self.ledger.state(run) is not RunState.RUNNING or left.get("handle"):
                 continue
-            if end_orphan(self.machine.executor, self.ledger.process(run)):
+            if end_orphan(self.machine.executor, left):
                 self.ledger.tell(f"{run.id}: ended the process that an earlier controller left")
             status = read_status(self.layout.run(run.id))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
@@ -193,7 +192,7 @@ class Worker:
         self.scratch.expect(planned_files(run))
         make_room(executor, run)
         run = with_parallelism(self.outcomes, self.campaign, run, is_done=self.ledger.is_finished)
-        return run_single(self._attempt(run, folder, facts, gate))
+        return run_single(self._attempt(run, place, facts, gate))
 
     def _flush(self, run: Run) -> None:
         """Write what earlier Runs of this client left in memory: it is not this one's load."""
@@ -210,14 +209,14 @@ class Worker:
         facts = read_facts(folder) or probe_volume(self.machine.executor, run.volume)
         self.ledger.tell(f"{run.id}: found again on {self.machine.host}")
         return take_over(
-            self._attempt(run, folder, facts, gate),
+            self._attempt(run, self._place(run, folder), facts, gate),
             handle=left["handle"],
             sampler_handle=left.get("sampler", ""),
             since_utc=left.get("since_utc", ""),
         )
 
     def _attempt(
-        self, run: Run, folder: RunFolder, facts: VolumeFacts, gate: Gate | None
+        self, run: Run, place: Workplace, facts: VolumeFacts, gate: Gate | None
     ) -> Attempt:
         executor = self.machine.executor
 
@@ -231,7 +230,7 @@ class Worker:
         return Attempt(
             self.machine,
             run,
-            self._place(run, folder),
+            place,
             deadline_s=deadline_s(run, grace_s=self.settings.grace_s) + waits_s,
             watcher=Watcher(self.ledger.listener, self.stop, device, devices, note_start),
             gate=gate,

@@ -47,17 +47,17 @@ class Client:
         return replace(terms, sizes_bytes=self.sizes_bytes or terms.sizes_bytes)
 
 
-def clients_of(hosts: Sequence[tuple[Host, Mapping[str, Volume]]], count: int) -> list[Client]:
+def clients_of(hosts: Sequence[Client], count: int) -> list[Client]:
     """Return clients spread evenly over hosts, host after host.
 
     Args:
-        hosts: each with its volumes by role.
+        hosts: a client of each, as if it were alone there.
         count: as the profile says, in all.
     """
     numbers = client_numbers(len(hosts), count)
     return [
-        Client(host, number, volumes)
-        for (host, volumes), own in zip(hosts, numbers, strict=True)
+        replace(host, number=number)
+        for host, own in zip(hosts, numbers, strict=True)
         for number in own
     ]
 
