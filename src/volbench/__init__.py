@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from volbench.api import CampaignData, open_campaign
+    from volbench.dataset import Dataset, open_campaigns
     from volbench.errors import VolbenchError
 
 __version__ = "0.1.0"
-__all__ = ["CampaignData", "VolbenchError", "__version__", "open_campaign"]
+__all__ = [
+    "CampaignData",
+    "Dataset",
+    "VolbenchError",
+    "__version__",
+    "open_campaign",
+    "open_campaigns",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -23,6 +31,10 @@ def __getattr__(name: str) -> object:
         from volbench import api  # noqa: PLC0415 - lazy on purpose: pandas is slow to import
 
         return getattr(api, name)
+    if name in {"Dataset", "open_campaigns"}:
+        from volbench import dataset  # noqa: PLC0415 - same
+
+        return getattr(dataset, name)
     if name == "VolbenchError":
         from volbench.errors import VolbenchError  # noqa: PLC0415 - same
 

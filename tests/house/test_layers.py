@@ -19,11 +19,14 @@ FLOORS = {
     "present": 4,
     "cli": 5,
     "api": 5,
+    "dataset": 5,
     "__main__": 6,
 }
 SAME_FLOOR = {
     ("units", "errors"),  # bad units are reported with the one error tree
+    ("dataset", "api"),  # several campaigns are made of single ones
     ("cli", "api"),  # the command line reads a campaign as any Python program does
+    ("cli", "dataset"),  # the same
 }
 ANYWHERE = {"__version__"}  # a plain text that the package itself holds
 

@@ -12,7 +12,14 @@ from pathlib import Path
 import volbench
 from volbench import errors
 
-PUBLIC = ["CampaignData", "VolbenchError", "__version__", "open_campaign"]
+PUBLIC = [
+    "CampaignData",
+    "Dataset",
+    "VolbenchError",
+    "__version__",
+    "open_campaign",
+    "open_campaigns",
+]
 
 
 def error_classes() -> dict[str, type[errors.VolbenchError]]:

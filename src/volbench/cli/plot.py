@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
-import pandas as pd
 
-from volbench.api import CampaignData, open_campaign
 from volbench.cli.outputs import binary_output
+from volbench.dataset import open_campaigns
 from volbench.model.columns import FRAMES
 from volbench.present.figures import KINDS, applicable, draw_chart, warmup_chart
 from volbench.present.figures.save import save
@@ -70,11 +68,13 @@ def command(
     warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
     if len(campaigns) > 1 and kind not in _SIDE_BY_SIDE:
         raise click.UsageError(f"{kind} draws one campaign; only storm takes several")
-    opened = [open_campaign(path) for path in campaigns]
-    frames = _joined(opened, FRAMES if kind == "all" else KINDS[kind].frame_names)
+    dataset = open_campaigns(*campaigns)
+    names = FRAMES if kind == "all" else KINDS[kind].frame_names
+    frames = {name: dataset.frame(name) for name in names}
     if into is None:
-        opened[0].report_folder.mkdir(exist_ok=True)
-        into = str(opened[0].report_folder)
+        folder = next(iter(dataset.names.values())).report_folder
+        folder.mkdir(exist_ok=True)
+        into = str(folder)
     for name in applicable(frames) if kind == "all" else (kind,):
         figure = draw_chart(warmup if name == "warmup" else name, frames, title=title)
         with binary_output(into, default_name=f"{name}.{image}") as sink:
@@ -83,24 +83,3 @@ def command(
 
 _SIDE_BY_SIDE = ("storm",)
 """Charts of several campaigns."""
-
-
-def _joined(opened: Sequence[CampaignData], names: Iterable[str]) -> dict[str, pd.DataFrame]:
-    """Return the frames of campaigns as one; those of one name are numbered apart."""
-    if len(opened) == 1:
-        return {name: opened[0].frame(name) for name in names}
-    called = [data.campaign.name for data in opened]
-    apart = [
-        f"{name} ({place})" if called.count(name) > 1 else name
-        for place, name in enumerate(called, start=1)
-    ]
-    return {
-        name: pd.concat(
-            [
-                data.frame(name).assign(campaign=own)
-                for data, own in zip(opened, apart, strict=True)
-            ],
-            ignore_index=True,
-        )
-        for name in names
-    }

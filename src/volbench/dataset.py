@@ -1,0 +1,129 @@
+"""Several campaigns as one: folders enter, frames with the rows of all of them leave.
+
+campaigns = volbench.open_campaigns("results")
+campaigns.summary().groupby("label_volume_type")["iops"].median()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from volbench.analyse.where import select
+from volbench.api import CampaignData, open_campaign
+from volbench.errors import InputError
+from volbench.model.columns import FRAMES, LABEL_PREFIX
+from volbench.store.layout import Layout
+
+
+class Dataset:
+    """Campaigns opened for reading together.
+
+    Frames have the columns of docs/reference/frames.md. Where there are several campaigns,
+    ``campaign`` tells them apart although two may have the same name, and ``run`` has it before
+    it (``aks/0001-test1``), so that ids stay unique.
+
+    Attributes:
+        names: name to campaign, in order.
+    """
+
+    def __init__(self, campaigns: Sequence[CampaignData], *, where: str = "") -> None:
+        self.names = dict(zip(_names(campaigns), campaigns, strict=True))
+        self._where = where
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row for each Run, fio job section and direction."""
+        return self.frame("summary")
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name with the rows of all campaigns; a copy.
+
+        Rows of Runs that the condition leaves out of the summary are left out of every frame.
+
+        Raises:
+            InputError: no frame has that name, or the condition can't be read.
+        """
+        if name not in self._frames:
+            self._frames[name] = self._chosen(name)
+        return self._frames[name].copy()
+
+    def _chosen(self, name: str) -> pd.DataFrame:
+        whole = self._joined(name)
+        if not self._where or name not in FRAMES:
+            return whole
+        if name == "summary":
+            return select(whole, self._where)
+        if "run" not in whole:
+            return whole
+        runs = self.frame("summary")["run"].drop_duplicates()
+        return whole[whole["run"].isin(runs)].reset_index(drop=True)
+
+    def _joined(self, name: str) -> pd.DataFrame:
+        if len(self.names) == 1:
+            return next(iter(self.names.values())).frame(name)
+        parts = [_named(data.frame(name), campaign=own) for own, data in self.names.items()]
+        filled = [part for part in parts if len(part)] or parts[:1]
+        joined = pd.concat(filled, ignore_index=True)
+        return joined[_in_order(parts, list(joined.columns))]
+
+
+def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
+    """Open campaign folders, and every campaign below folders that hold some.
+
+    Args:
+        paths: campaign folders, or folders with campaigns in them at any depth.
+        where: keep only Runs for which this holds, such as ``bs==4k and volume_type~gp``.
+
+    Raises:
+        InputError: there is no campaign in one of them.
+        ArchiveError: one is damaged, or written by a newer volbench.
+    """
+    found = [folder for path in paths for folder in _folders(Path(path))]
+    return Dataset([open_campaign(folder) for folder in dict.fromkeys(found)], where=where)
+
+
+def _folders(path: Path) -> list[Path]:
+    """Return the campaigns at or below a path, in the order of their names."""
+    if Layout(path).campaign.exists():
+        return [path]
+    found = []
+    for folder, below, files in os.walk(path):
+        if Layout(Path(folder)).campaign.name in files:
+            found.append(Path(folder))
+            below.clear()
+        below.sort()
+    if not found:
+        raise InputError(
+            f"there is no campaign in {path}",
+            hint="name a folder that volbench run or volbench import wrote",
+            context={"path": str(path)},
+        )
+    return found
+
+
+def _names(campaigns: Sequence[CampaignData]) -> list[str]:
+    """Return a name for each campaign: its own, else its folder's, else numbered."""
+    own = [data.campaign.name for data in campaigns]
+    if len(set(own)) == len(own):
+        return own
+    folders = [data.path.resolve().name for data in campaigns]
+    if len(set(folders)) == len(folders):
+        return folders
+    return [f"{name} ({place})" for place, name in enumerate(own, start=1)]
+
+
+def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
+    frame["campaign"] = pd.array([campaign] * len(frame), dtype="string")
+    if "run" in frame:
+        frame["run"] = frame["campaign"] + "/" + frame["run"]
+    return frame
+
+
+def _in_order(parts: Sequence[pd.DataFrame], columns: list[str]) -> list[str]:
+    """Return columns in the contract's order: labels, which differ by campaign, come last."""
+    first = [name for name in parts[0].columns if not name.startswith(LABEL_PREFIX)]
+    return [*first, *(name for name in columns if name not in first)]

@@ -1,0 +1,51 @@
+"""Short names of columns: what people type enters, the column's name leaves."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from volbench.errors import InputError
+from volbench.model.columns import LABEL_PREFIX
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "bandwidth": "bw_bytes_per_s",
+        "bs": "block_bytes",
+        "bw": "bw_bytes_per_s",
+        "depth": "iodepth",
+        "engine": "ioengine",
+        "fio": "fio_version",
+        "jobs": "numjobs",
+        "lat": "lat_mean_s",
+        "size": "size_bytes",
+        **{name: f"lat_{name}_s" for name in ("p50", "p90", "p95", "p99", "p999", "p9999")},
+        **{name: f"lat_{name}_s" for name in ("mean", "min", "max", "stddev")},
+    }
+)
+"""What engineers say, and the column of the summary that it is."""
+
+
+def find_column(name: str, columns: Collection[str]) -> str:
+    """Return the column that a name means: itself, a label of hosts, or an alias.
+
+    Args:
+        name: such as ``iops``, ``p99``, ``bs`` or ``volume_type`` (for ``label_volume_type``).
+        columns: the columns there are.
+
+    Raises:
+        InputError: no column is meant; the hint tells the nearest ones.
+    """
+    wanted = name.strip()
+    for candidate in (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, "")):
+        if candidate in columns:
+            return candidate
+    known = [one.removeprefix(LABEL_PREFIX) for one in columns]
+    known += [alias for alias, column in ALIASES.items() if column in columns]
+    near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
+    raise InputError(
+        f"there is no column {wanted!r}",
+        hint=f"did you mean {', '.join(near)}? docs/reference/frames.md lists them",
+        context={"column": wanted},
+    )

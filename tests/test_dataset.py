@@ -1,0 +1,60 @@
+"""Several campaigns read as one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.test_labels import HOSTS, make
+from volbench.errors import InputError
+from volbench.model.columns import FRAMES
+
+
+@pytest.fixture(name="results")
+def _results(tmp_path: Path) -> Path:
+    """Return a folder with two campaigns of one name, one of them deeper."""
+    make(tmp_path / "results", HOSTS)
+    shutil.copytree(tmp_path / "results/c", tmp_path / "results/older/first")
+    return tmp_path / "results"
+
+
+def test_rows_of_all_campaigns(results: Path) -> None:
+    """Folders tell equal names apart, and ids of Runs stay unique."""
+    dataset = volbench.open_campaigns(results)
+    assert list(dataset.names) == ["c", "first"]
+    summary = dataset.summary()
+    single = volbench.open_campaign(results / "c").summary()
+    assert len(summary) == 2 * len(single)
+    assert summary["run"].nunique() == 2 * single["run"].nunique()
+    assert summary["run"][0] == "c/001-mix-r1"
+    assert list(summary.columns) == list(single.columns)
+    assert (summary.dtypes == single.dtypes).all()
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_one_campaign_is_left_as_it_is(results: Path, name: str) -> None:
+    """A single folder gives the frames that open_campaign gives."""
+    own = volbench.open_campaign(results / "c").frame(name)
+    assert volbench.open_campaigns(results / "c").frame(name).equals(own)
+
+
+def test_a_condition_holds_in_every_frame(results: Path) -> None:
+    """What is left out of the summary is left out everywhere."""
+    dataset = volbench.open_campaigns(results, where="volume_type==P15")
+    assert set(dataset.summary()["host"]) == {"vm1"}
+    assert set(dataset.frame("histogram")["host"]) == {"vm1"}
+    assert set(dataset.frame("percentiles")["campaign"]) == {"c", "first"}
+
+
+def test_named_twice_is_read_once(results: Path) -> None:
+    """A folder and the one above it don't count a campaign twice."""
+    assert len(volbench.open_campaigns(results / "c", results).names) == 2
+
+
+def test_no_campaign_is_told(tmp_path: Path) -> None:
+    """An empty folder is an error that names it."""
+    with pytest.raises(InputError, match="no campaign in"):
+        volbench.open_campaigns(tmp_path)
