@@ -117,7 +117,7 @@ def _names(campaigns: Sequence[CampaignData]) -> list[str]:
 
 
 def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
-    frame["campaign"] = pd.array([campaign] * len(frame), dtype="string")
+    frame["campaign"] = pd.Series(campaign, index=frame.index, dtype=frame["campaign"].dtype)
     if "run" in frame:
         frame["run"] = frame["campaign"] + "/" + frame["run"]
     return frame
