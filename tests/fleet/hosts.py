@@ -185,11 +185,14 @@ class RealHost:
                 os.kill(pid, number)
 
     def kill_sshd(self) -> None:
-        """Kill its sshd and every session; other processes go on."""
-        for pid in list(_below(self.space.init)):  # the kernel moves children of the dead
-            with suppress(ProcessLookupError, FileNotFoundError):
-                if Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == "sshd":
+        """Kill its sshd and every session, and wait until its port is free; others go on."""
+        until = time.monotonic() + _PATIENCE_S
+        while sshds := [pid for pid in _below(self.space.init) if _is_sshd(pid)]:
+            assert time.monotonic() < until, f"sshd of {self.name} does not die"
+            for pid in sshds:  # the kernel moves children of the dead, so look again
+                with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
 
     def start_sshd(self) -> None:
         """Start sshd again after it was killed."""
@@ -268,6 +271,14 @@ def fleet(
         lines = "".join(f"{host.address} {host.public_key}\n" for host in hosts)
         known.write_text(lines, encoding="utf-8")
         yield Fleet(tuple(hosts), folder, key, user_ca, known)
+
+
+def _is_sshd(pid: int) -> bool:
+    """Tell whether a process is an sshd that lives."""
+    with suppress(ProcessLookupError, FileNotFoundError):
+        name, state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)
+        return name.endswith("(sshd") and state.split()[0] not in {"Z", "X"}
+    return False
 
 
 def wait_for_sshd(address: str) -> None:

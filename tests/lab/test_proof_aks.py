@@ -78,9 +78,10 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     assert iops["test3"] == pytest.approx(400, rel=0.10)
     assert iops["test4"] == pytest.approx(1100, rel=0.03)
     assert iops["test5"] == pytest.approx(200, rel=0.10)
-    bound = campaign.verdicts().set_index("job")["bound_by"]
-    assert bound[["test3", "test4", "test5"]].tolist() == ["latency", "iops-cap", "latency"]
-    assert bound["test6"] == "bandwidth-cap"
+    verdicts = campaign.verdicts().set_index("job")
+    told = verdicts["explanation"].to_dict()
+    for job, cause in CAUSES.items():
+        assert verdicts["bound_by"][job] == cause, (told[job], rates(campaign.device(), job))
     told_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
     _check_buffered(campaign.device(), told_bytes=told_bytes)
     # Active time is counted in ticks of the kernel: sixteen in flight fill them all.
@@ -97,6 +98,18 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
 
 
 FRAMES = ("summary", "series", "device")
+CAUSES = {
+    "test3": "latency",
+    "test4": "iops-cap",
+    "test5": "latency",
+    "test6": "bandwidth-cap",
+}
+
+
+def rates(device: pd.DataFrame, job: str) -> str:
+    """Return the samples of a job's volume, for the message of a failure."""
+    rows = device[(device["job"] == job) & (device["level"] == "volume")]
+    return rows[["t_s", "write_bw_bytes_per_s", "write_iops", "after_fio"]].to_csv(index=False)
 
 
 def _check_buffered(device: pd.DataFrame, *, told_bytes: float) -> None:

@@ -50,7 +50,9 @@ class Clock:
 def screen(events: Iterable[Event | float], *, width: int = 80) -> str:
     """Return what stands at the bottom of a screen after events; a number moves the clock."""
     clock = Clock()
-    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    console = Console(
+        file=io.StringIO(), force_terminal=True, width=width, height=25, color_system=None
+    )
     progress = LiveProgress(io.StringIO(), clock=clock, console=console)
     for event in events:
         if isinstance(event, float):
