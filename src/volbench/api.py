@@ -34,7 +34,7 @@ from volbench.store.tables import frame_of, read_table, table_of, write_table
 if TYPE_CHECKING:
     from volbench.analyse.context import Context
 
-TABLES_VERSION = "7"
+TABLES_VERSION = "8"
 """Raised whenever rows are made differently, so that older tables are rebuilt."""
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -45,7 +45,7 @@ class RunNote:
     """Where a Run stands and why.
 
     Attributes:
-        state: planned, running, finished, failed or interrupted.
+        state: planned, running, finished, failed, interrupted or not needed.
         reason: empty when finished.
     """
 

@@ -81,7 +81,7 @@ def ingest(layout: Layout, campaign: Campaign, history: History) -> Rows:
     rows = Rows()
     for run in campaign.runs:
         state = history.states.get(run.id, RunState.PLANNED)
-        if state not in {RunState.PLANNED, RunState.RUNNING}:
+        if state not in {RunState.PLANNED, RunState.RUNNING, RunState.NOT_NEEDED}:
             _add_run(rows, campaign, run, state, layout.run(run.id))
     return rows
 
@@ -200,6 +200,7 @@ def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
         **_identity(campaign, run, section.name),
         "tool": run.tool.value,
         "rw": options["rw"],
+        "rwmixread": _read_percent(options),
         "direct": _is_direct(options),
         "iodepth": _whole(options.get("iodepth", "1")),
         "numjobs": _whole(options.get("numjobs", "1")),
@@ -226,6 +227,15 @@ def _labels(campaign: Campaign, name: str) -> Row:
 def _is_direct(options: Mapping[str, str]) -> bool:
     flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
     return options.get("direct", "0") == "1" or "direct" in flags
+
+
+def _read_percent(options: Mapping[str, str]) -> int | None:
+    """Return the share of reads in a mixed pattern; half of it without an option (fio HOWTO)."""
+    if options["rw"].partition(":")[0] not in {"rw", "readwrite", "randrw"}:
+        return None
+    if "rwmixwrite" in options and "rwmixread" not in options:
+        return 100 - int(options["rwmixwrite"])
+    return int(options.get("rwmixread", "50"))
 
 
 def _whole(text: str) -> int | None:

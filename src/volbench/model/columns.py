@@ -97,6 +97,7 @@ SUMMARY: tuple[Column, ...] = (
     _text("tool", "`fio` or `dd`."),
     _text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and its kin)."),
     _text("rw", "Access pattern as fio names it, such as `randwrite`."),
+    _whole("rwmixread", "%", "Share of reads asked for in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
     _whole("block_bytes", "bytes", "Block size of this direction; missing when it varies."),
     _whole("iodepth", "", "I/Os kept in flight, as asked for, by each clone."),

@@ -77,6 +77,55 @@ class Until(Frozen):
     block_s: float = 10.0
 
 
+class Metric(StrEnum):
+    """What of a job is tracked over rounds; of all directions and sections together."""
+
+    IOPS = "iops"
+    BW = "bw"
+    LAT_MEAN = "lat_mean"
+
+
+class Track(Frozen):
+    """A tracking variable.
+
+    Attributes:
+        job: name of a measured job.
+        metric: of it.
+    """
+
+    job: str
+    metric: Metric
+
+    @property
+    def name(self) -> str:
+        """As in a profile, such as ``r0-4k.iops``."""
+        return f"{self.job}.{self.metric.value}"
+
+
+class Rounds(Frozen):
+    """Repeat the measured jobs until all tracking variables are steady, as SNIA's PTS says.
+
+    Attributes:
+        most: rounds after which it ends in any case.
+        track: the tracking variables, one at least.
+    """
+
+    most: int = 25
+    track: tuple[Track, ...]
+
+
+class Outlast(Frozen):
+    """Run longer than the declared burst credits of a volume last; runtime is the least.
+
+    Attributes:
+        margin: how many times as long as they are predicted to last.
+        most_s: and no longer than this.
+    """
+
+    margin: float = 1.3
+    most_s: float = 10800.0
+
+
 class Warming(StrEnum):
     """How a warm-up job touches every block of its volume, each once."""
 
@@ -114,6 +163,8 @@ class Job(Frozen):
         sections: several fio sections that run together; empty for the usual single one.
         limits: its own limits; None to take the profile's.
         until: end it when it is steady; None to run its full length.
+        pause_before_s: the volume is left alone so long before it starts.
+        outlast: run longer than burst credits last; None to take the runtime as it is.
         warming: touch every block of the volume in extents, a Run each; None for usual jobs.
         extents: how many, about; 0 to let volbench choose.
         auto_jobs: find out how many clones a warm-up needs, extent by extent.
@@ -128,6 +179,8 @@ class Job(Frozen):
     sections: dict[str, Options] = Field(default_factory=dict)
     limits: Limits | None = None
     until: Until | None = None
+    pause_before_s: float = 0.0
+    outlast: Outlast | None = None
     warming: Warming | None = None
     extents: int = 0
     auto_jobs: bool = False
@@ -144,6 +197,7 @@ class Profile(Frozen):
         jobs: all jobs of all phases, in file order; a matrix is already expanded.
         volumes: role to target, for roles the command line does not name.
         repeat: how often the measured jobs run.
+        rounds: repeat them until they are steady instead; None for `repeat`.
         order: listed, or shuffled within each repeat.
         seed: of the shuffle and of fio's offsets; None to draw one and record it.
         limits: role to declared limits; the key ``*`` holds for every role.
@@ -163,6 +217,7 @@ class Profile(Frozen):
     jobs: tuple[Job, ...]
     volumes: dict[str, str] = Field(default_factory=dict)
     repeat: int = 1
+    rounds: Rounds | None = None
     order: Order = Order.LISTED
     seed: int | None = None
     limits: dict[str, Limits] = Field(default_factory=dict)

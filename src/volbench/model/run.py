@@ -9,7 +9,7 @@ from pydantic import Field
 
 from volbench.model.base import Frozen
 from volbench.model.fleet import Host, Policy
-from volbench.model.profile import Limits, Order, Phase, Start, Tool, Until
+from volbench.model.profile import Limits, Order, Phase, Rounds, Start, Tool, Until
 from volbench.model.target import Volume
 
 
@@ -65,6 +65,7 @@ class Run(Frozen):
         sample_s: seconds between points of the series; 0 for none.
         device_sample_s: seconds between looks at the device's own counters; 0 for none.
         until: end it when it is steady; None to run its full length.
+        pause_before_s: the volume is left alone so long, from the end of the Run before it.
         extent: the part of a warm-up that it does; None for usual Runs.
         client: which of several processes on its host it is, from 1; 0 where there is one only.
         step: its place in the plan of its host, from 1; Runs of one step belong together.
@@ -88,6 +89,7 @@ class Run(Frozen):
     sample_s: float = 1.0
     device_sample_s: float = 1.0
     until: Until | None = None
+    pause_before_s: float = 0.0
     extent: Extent | None = None
     client: int = 0
     step: int = 0
@@ -107,6 +109,12 @@ class RunState(StrEnum):
     FINISHED = "finished"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+    NOT_NEEDED = "not-needed"
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to do: it is done, or was never needed."""
+        return self in {RunState.FINISHED, RunState.NOT_NEEDED}
 
 
 class OnError(StrEnum):
@@ -114,6 +122,20 @@ class OnError(StrEnum):
 
     CONTINUE = "continue"
     STOP = "stop"
+
+
+class Absent(Frozen):
+    """A host that was asked to take part and could not, when the campaign was planned.
+
+    Attributes:
+        host: its name.
+        reason: why not, one sentence.
+        clients: how many it would have had.
+    """
+
+    host: str
+    reason: str
+    clients: int = 1
 
 
 class Campaign(Frozen):
@@ -132,6 +154,8 @@ class Campaign(Frozen):
         hosts: where it runs; empty for the controller's own machine.
         policy: how many hosts must do a Run for its totals to count.
         quorum: that number when the policy is ``quorum``.
+        absent: hosts that the policy let it be planned without.
+        rounds: profile to when its rounds end; the repeat of its Runs is the round.
     """
 
     name: str
@@ -146,6 +170,13 @@ class Campaign(Frozen):
     hosts: tuple[Host, ...] = ()
     policy: Policy = Policy.ALL
     quorum: int = 0
+    absent: tuple[Absent, ...] = ()
+    rounds: dict[str, Rounds] = Field(default_factory=dict)
+
+    @property
+    def clients_absent(self) -> int:
+        """How many clients every step lacks from the start."""
+        return sum(one.clients for one in self.absent)
 
     @property
     def key(self) -> str:
