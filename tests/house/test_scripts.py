@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = ("scripts/setup", "scripts/test", "scripts/demo", ".ci/run")
+SCRIPTS = ("scripts/setup", "scripts/get-promtool", "scripts/test", "scripts/demo", ".ci/run")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
