@@ -46,7 +46,7 @@ class Variable:
 
     Attributes:
         track: job and metric.
-        by_round: values, round by round from the first on: I/Os a second, bytes a second or seconds; NaN
+        by_round: values from the first round on, in I/Os a second, bytes a second or seconds; NaN
             where a round has none.
         judged: of the window.
         slope: change a round of the line fitted to the window; it goes through the mean at the

@@ -13,12 +13,16 @@ _SUFFIXES = (".yaml", ".yml")
 _SIZE_LIMIT = 1 << 20
 
 
-def _folder() -> Traversable:
-    """Return where the bundled profiles are: inside the wheel, or at the top of a checkout."""
-    installed = files("volbench") / "profiles"
+def bundled_folder(name: str) -> Traversable:
+    """Return where bundled files are: inside the wheel, or at the top of a checkout."""
+    installed = files("volbench") / name
     if installed.is_dir():
         return installed
-    return Path(__file__).resolve().parents[3] / "profiles"
+    return Path(__file__).resolve().parents[3] / name
+
+
+def _folder() -> Traversable:
+    return bundled_folder("profiles")
 
 
 def profile_names() -> tuple[str, ...]:

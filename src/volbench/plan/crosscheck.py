@@ -8,6 +8,7 @@ from volbench.model.contradictions import contradictions
 from volbench.model.profile import Job, Options, Tool
 from volbench.plan.document import Node
 from volbench.plan.extents import warming_problem
+from volbench.plan.outlast import outlast_problem
 from volbench.plan.reader import Reader
 from volbench.plan.until import until_problem
 
@@ -21,6 +22,9 @@ def check_job(reader: Reader, job: Job, defaults: Options) -> None:
     if problem := warming_problem(job):
         message, hint = problem
         reader.complain(fallback, message, key=f"{fallback.key}.warming", hint=hint)
+    if found := outlast_problem(job, defaults):
+        key, message, hint = found
+        reader.complain(fallback, message, key=f"{fallback.key}.{key}", hint=hint)
     if job.tool is Tool.DD:
         for name, message, hint in dd_problems(job.options):
             _complain(reader, [job.name], name, message, hint, fallback)

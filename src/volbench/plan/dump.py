@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from volbench.model.profile import Job, Limits, Options, Phase, Profile, Start, Tool
 from volbench.plan.limits import LIMIT_KEYS
+from volbench.plan.rounds import CRITERION
 
 
 def dump_profile(profile: Profile) -> str:
@@ -23,7 +24,14 @@ def dump_profile(profile: Profile) -> str:
         content["defaults"] = _options(profile.defaults)
     if profile.volumes:
         content["volumes"] = dict(profile.volumes)
-    content["repeat"] = profile.repeat
+    if profile.rounds:
+        content["rounds"] = {
+            "most": profile.rounds.most,
+            "until": CRITERION,
+            "track": [track.name for track in profile.rounds.track],
+        }
+    else:
+        content["repeat"] = profile.repeat
     content["order"] = profile.order.value
     if profile.seed is not None:
         content["seed"] = profile.seed
@@ -80,6 +88,11 @@ def _job(job: Job) -> dict[str, object]:
             "window": _shortest(job.until.window_s),
             "block": _shortest(job.until.block_s),
         }
+    if job.pause_before_s:
+        content["pause_before"] = _shortest(job.pause_before_s)
+    if job.outlast:
+        margin, most = _shortest(job.outlast.margin), _shortest(job.outlast.most_s)
+        content["outlast"] = {"what": "credits", "margin": margin, "most": most}
     if job.warming:
         content["warming"] = {
             "mode": job.warming.value,

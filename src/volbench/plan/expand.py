@@ -13,6 +13,7 @@ from volbench.model.profile import Job, Limits, Order, Phase, Profile, Tool
 from volbench.model.run import Campaign, OnError, Run, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.plan.extents import Touch, touches
+from volbench.plan.outlast import outlasting
 
 _SEED_LIMIT = 2**31
 
@@ -125,7 +126,7 @@ def steps_of(
     jobs = [
         (profile, job, number)
         for profile in profiles
-        for job, number in _ordered(profile, terms.repeat or profile.repeat, root)
+        for job, number in _ordered(profile, repeats_of(profile, terms), root)
     ]
     return [
         Step((ordinal, part), profile, job, number, touch)
@@ -150,6 +151,7 @@ def campaign_of(
         cold_probe_roles=tuple(
             dict.fromkeys(job.role for p in profiles if p.cold_probe for job in p.jobs)
         ),
+        rounds={one.name: one.rounds for one in profiles if one.rounds is not None},
     )
 
 
@@ -159,7 +161,7 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
     Raises:
         InputError: there are more than `MOST_RUNS`.
     """
-    each = sum((terms.repeat or profile.repeat) * len(profile.jobs) for profile in profiles)
+    each = sum(repeats_of(profile, terms) * len(profile.jobs) for profile in profiles)
     total = clients * each
     if total > MOST_RUNS:
         raise InputError(
@@ -167,6 +169,22 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
             hint="lower repeat, or leave out jobs",
             context={"runs": total},
         )
+
+
+def repeats_of(profile: Profile, terms: Terms) -> int:
+    """Return how often the measured jobs run, or are to run at most.
+
+    Raises:
+        InputError: a number of repeats is asked for where rounds decide.
+    """
+    if profile.rounds is None:
+        return terms.repeat or profile.repeat
+    if terms.repeat is not None:
+        raise InputError(
+            f"profile {profile.name} repeats its jobs in rounds until they are steady",
+            hint=f"leave out --repeat, or write --set rounds.most={max(5, terms.repeat)}",
+        )
+    return profile.rounds.most
 
 
 def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
@@ -233,12 +251,12 @@ def _given(options: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def run_of(step: Step, *, id_: str, volume: Volume, seed: int) -> Run:
-    """Return the Run of a step for the only client there is."""
+def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | None = None) -> Run:
+    """Return the Run of a step for the only client there is; its host's limits count before all."""
     profile, job, touch = step.profile, step.job, step.touch
-    limits = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
+    own = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
     shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
-    return Run(
+    run = Run(
         id=id_,
         profile=profile.name,
         job=touch.job if touch else job.name,
@@ -250,12 +268,14 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int) -> Run:
         options=shared,
         sections=sections,
         note=job.note,
-        limits=limits,
+        limits=limits or own,
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
         until=job.until,
+        pause_before_s=job.pause_before_s,
         extent=touch.extent if touch else None,
     )
+    return outlasting(run, job.outlast)
 
 
 def derive(root: int, *names: str) -> int:

@@ -100,6 +100,7 @@ def expand_clients(
     if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
         return expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
     _check(clients, {job.role for profile in profiles for job in profile.jobs})
+    _check_rounds(profiles, clients)
     check_length(profiles, terms, clients=len(clients))
     root = root_seed(profiles, terms)
     fleet = _Fleet(clients)
@@ -156,13 +157,14 @@ class _Fleet:
         width = index_width(count)
         measured = step.job.phase is Phase.MEASURED
         start = step.profile.start if measured else Start.TOGETHER
+        limits = client.host.limits.get(step.job.role) or client.host.limits.get("*")
         usual = run_of(
             step,
             id_=f"{index:0{width}d}-{step.label}-r{step.repeat}-{name}",
             volume=client.volumes[step.job.role],
             seed=derive(root, step.profile.name, step.label, str(step.repeat), name),
+            limits=limits,
         )
-        limits = client.host.limits.get(step.job.role) or client.host.limits.get("*")
         mine = usual.model_copy(
             update={
                 "host": client.host.name,
@@ -172,7 +174,6 @@ class _Fleet:
                 "start_offset_s": number * step.profile.stagger_s
                 if start is Start.STAGGERED
                 else 0.0,
-                "limits": limits or usual.limits,
             }
         )
         return own_part(mine, self._share(number, step))
@@ -197,6 +198,23 @@ class _Fleet:
             shares.append(Share(volume, before[place], totals[place], label))
             before[place] += 1
         return shares
+
+
+def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
+    """Refuse rounds on several clients: they are not steady at the same time.
+
+    Raises:
+        InputError: that is so.
+    """
+    named = next((profile.name for profile in profiles if profile.rounds), None)
+    if named is not None and len(clients) > 1:
+        raise InputError(
+            f"profile {named} goes on in rounds until its volume is steady, and {len(clients)} "
+            "clients are not steady at the same time",
+            hint="run it on one host after another (--limit HOST), each into a folder of its own; "
+            "or write --set rounds= --set repeat=5 for a fixed number of rounds",
+            context={"profile": named},
+        )
 
 
 def _check(clients: Sequence[Client], roles: set[str]) -> None:

@@ -9,11 +9,23 @@ from dataclasses import dataclass, field
 
 from volbench.model.profile import Job, Options, Phase, Tool
 from volbench.plan.document import Entry, Node
+from volbench.plan.outlast import read_outlast
 from volbench.plan.reader import Reader
 from volbench.plan.until import read_until
 from volbench.plan.warming import read_warming
+from volbench.units import parse_duration
 
-JOB_KEYS = ("role", "note", "tool", "limits", "sections", "until", "warming")
+JOB_KEYS = (
+    "role",
+    "note",
+    "tool",
+    "limits",
+    "sections",
+    "until",
+    "pause_before",
+    "outlast",
+    "warming",
+)
 MATRIX_KEYS = ("role", "note", "name", "exclude", "include")
 _COMBINATIONS_LIMIT = 10_000
 
@@ -52,9 +64,15 @@ def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
         limits=reader.limits(special["limits"].value) if "limits" in special else None,
         until=read_until(reader, special["until"].value) if "until" in special else None,
     )
-    if "warming" not in special:
-        return job
-    return job.model_copy(update=read_warming(reader, special["warming"].value))
+    more: dict[str, object] = {}
+    if "pause_before" in special:
+        node = special["pause_before"].value
+        more["pause_before_s"] = reader.value(node, "pause_before", parse_duration, 0.0)
+    if "outlast" in special:
+        more["outlast"] = read_outlast(reader, special["outlast"].value)
+    if "warming" in special:
+        more |= read_warming(reader, special["warming"].value)
+    return job.model_copy(update=more)
 
 
 def _content(reader: Reader, entry: Entry, what: str) -> tuple[Entry, ...]:

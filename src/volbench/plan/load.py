@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from volbench.errors import Problems
 from volbench.model.option import OptionTable, nearest
-from volbench.model.profile import Job, Limits, Order, Phase, Profile, Source, Start
+from volbench.model.profile import Job, Limits, Order, Phase, Profile, Rounds, Source, Start
 from volbench.plan.crosscheck import check_job
 from volbench.plan.document import Entry, Node, parse_document
 from volbench.plan.jobs import read_jobs, read_matrix, read_phases
 from volbench.plan.reader import Reader
+from volbench.plan.rounds import read_rounds, rounds_problem
 from volbench.plan.starting import MOST_CLIENTS, read_stagger, start_problem
 from volbench.units import parse_duration
 
@@ -22,6 +23,7 @@ PROFILE_KEYS = (
     "defaults",
     "volumes",
     "repeat",
+    "rounds",
     "order",
     "seed",
     "sample",
@@ -81,6 +83,8 @@ def _profile(reader: Reader, top: Node) -> Profile:
         check_job(reader, job, defaults if isinstance(defaults, dict) else {})
     if jobs and "limits" in entries:
         _check_roles(reader, entries["limits"].value, sorted({job.role for job in jobs}))
+    if jobs and "rounds" in entries:
+        _check_rounds(reader, entries["rounds"], values, jobs)
     return Profile.model_validate({**values, "jobs": tuple(jobs)})
 
 
@@ -93,6 +97,16 @@ def _is_given(reader: Reader, entry: Entry) -> bool:
         reader.complain(entry, f"{entry.name} has no value", hint="write one, or leave it out")
         return False
     return True
+
+
+def _check_rounds(reader: Reader, entry: Entry, values: dict[str, object], jobs: list[Job]) -> None:
+    """Note rounds that track what is not measured, or that stand beside a repeat."""
+    rounds, repeat = values.get("rounds"), values.get("repeat", 1)
+    if not isinstance(rounds, Rounds) or not isinstance(repeat, int):
+        return
+    if problem := rounds_problem(rounds, jobs, repeat=repeat):
+        message, hint = problem
+        reader.complain(entry, message, hint=hint)
 
 
 def _check_start(reader: Reader, entries: dict[str, Entry], values: dict[str, object]) -> None:
@@ -214,6 +228,7 @@ _READERS: dict[str, Callable[[Reader, Node], object]] = {
     "defaults": lambda reader, node: reader.options(reader.entries(node, "defaults"), owner=""),
     "volumes": _volumes,
     "repeat": _whole("repeat", 1, MOST_REPEATS),
+    "rounds": read_rounds,
     "order": lambda reader, node: reader.choice(
         node, "order", {order.value: order for order in Order}
     ),

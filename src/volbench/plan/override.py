@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from volbench.errors import InputError
 from volbench.model.canonical import check_option
 from volbench.model.contradictions import contradictions
 from volbench.model.ddoption import check_dd_option
 from volbench.model.option import OptionTable, nearest
-from volbench.model.profile import Job, Limits, Options, Order, Profile, Start, Tool
+from volbench.model.profile import Job, Limits, Options, Order, Phase, Profile, Start, Tool
 from volbench.plan.crosscheck import dd_problems, effective
 from volbench.plan.extents import warming_problem
 from volbench.plan.limits import LIMIT_KEYS, limit_problem
 from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED
+from volbench.plan.outlast import outlast_problem, set_outlast
+from volbench.plan.rounds import rounds_problem, set_rounds
 from volbench.plan.starting import MOST_CLIENTS, read_stagger, start_problem
 from volbench.plan.until import set_until, until_problem, window_problem
 from volbench.units import parse_duration
 
 _START_KEYS = ("start", "stagger")
 _WHOLE = {"repeat": (1, MOST_REPEATS), "seed": (0, MOST_SEED), "clients": (1, MOST_CLIENTS)}
+_OWN_KEYS = ("until", "outlast", "pause_before")
 _KEYS = ("order", "sample", "device_sample", "cold_probe", *_WHOLE, *_START_KEYS)
 
 
@@ -35,7 +39,7 @@ def apply_overrides(
     for one of its sections; ``repeat``, ``order``, ``seed``, ``sample``, ``device_sample``,
     ``cold_probe``, ``start``, ``stagger``, ``clients`` and ``limits.iops`` for the profile.
     ``test1.until=steady`` and ``test1.until.window=1m`` hold for one job. ``KEY=`` takes an option
-    away.
+    away, and ``test1=`` or ``*-512=`` whole jobs.
 
     Args:
         profile: as loaded.
@@ -87,8 +91,11 @@ def _check_together(asked: Profile, changed: Profile, settings: Sequence[str]) -
         raise InputError(
             f"--set {wrong[0]}: {wrong[1]}", hint="set both: start=staggered and stagger=20s"
         )
-    for before, after in zip(asked.jobs, changed.jobs, strict=True):
-        known = set(_contradictions(before, asked))
+    if problem := rounds_problem(changed.rounds, changed.jobs, repeat=changed.repeat):
+        raise InputError(f"rounds: {problem[0]}", hint=problem[1])
+    before = {job.name: job for job in asked.jobs}
+    for after in changed.jobs:
+        known = set(_contradictions(before[after.name], asked))
         for message, hint in _contradictions(after, changed):
             if (message, hint) not in known:
                 given = " ".join(f"--set {setting}" for setting in settings)
@@ -106,6 +113,8 @@ def _contradictions(job: Job, profile: Profile) -> Iterator[tuple[str, str]]:
         yield problem
     if problem := warming_problem(job):
         yield problem
+    if found := outlast_problem(job, profile.defaults):
+        yield found[1:]
     for options in effective(job, profile.defaults).values():
         yield from ((message, hint) for _, message, hint in contradictions(options))
 
@@ -113,25 +122,47 @@ def _contradictions(job: Job, profile: Profile) -> Iterator[tuple[str, str]]:
 def _apply(profile: Profile, key: str, value: str, *, fio: _Fio) -> Profile:
     if key in _KEYS:
         return _set_key(profile, key, value)
-    if key == "limits" or key.startswith("limits."):
-        return _set_limit(profile, key.split(".")[1:], value)
+    match key.partition(".")[0]:
+        case "limits":
+            return _set_limit(profile, key.split(".")[1:], value)
+        case "rounds":
+            return profile.model_copy(update={"rounds": set_rounds(profile.rounds, key, value)})
+    return _set_in_jobs(profile, key, value, fio=fio)
+
+
+def _set_in_jobs(profile: Profile, key: str, value: str, *, fio: _Fio) -> Profile:
     if found := _section(profile, key):
         return _set_in_section(profile, found, value, fio=fio)
-    owner, dot, option = key.partition(".until")
-    if dot and option[:1] in {"", "."}:
-        option = f"until{option}"
-    else:
+    if not value and fio.table.find(key) is None and (left := _without(profile, key)):
+        return left
+    if key == "pause_before":
+        waiting = {job.name for job in profile.jobs if job.pause_before_s}
+        return _in_jobs(profile, waiting, lambda job: _set_own(job, key, value))
+    owner, dot, option = key.partition(".")
+    if option.partition(".")[0] not in _OWN_KEYS:
         owner, dot, option = key.rpartition(".")
     if not dot:
         return _set_everywhere(profile, key, value, fio=fio)
     if owner not in {job.name for job in profile.jobs}:
         names = ", ".join(job.name for job in profile.jobs)
         raise InputError(f"profile {profile.name} has no job {owner!r}", hint=f"it has {names}")
-    jobs = tuple(
-        _set_in_job(job, option, value, fio=fio) if job.name == owner else job
-        for job in profile.jobs
-    )
+    return _in_jobs(profile, {owner}, lambda job: _set_in_job(job, option, value, fio=fio))
+
+
+def _in_jobs(profile: Profile, names: set[str], change: Callable[[Job], Job]) -> Profile:
+    """Return a profile with some of its jobs changed."""
+    jobs = tuple(change(job) if job.name in names else job for job in profile.jobs)
     return profile.model_copy(update={"jobs": jobs})
+
+
+def _without(profile: Profile, pattern: str) -> Profile | None:
+    """Return a profile without the jobs that a pattern names; None when it names none."""
+    left = tuple(job for job in profile.jobs if not fnmatchcase(job.name, pattern))
+    if len(left) == len(profile.jobs):
+        return None
+    if not any(job.phase is Phase.MEASURED for job in left):
+        raise InputError("nothing would be measured any more", hint="leave a job in it")
+    return profile.model_copy(update={"jobs": left})
 
 
 def _section(profile: Profile, key: str) -> tuple[str, str, str] | None:
@@ -251,11 +282,23 @@ def _replaced(options: Options, name: str, canonical: str | None) -> Options:
 def _set_in_job(job: Job, option: str, value: str, *, fio: _Fio) -> Job:
     if job.tool is Tool.DD:
         return _set_in_dd(job, option, value)
-    if option.partition(".")[0] == "until":
-        return job.model_copy(update={"until": set_until(job.until, option, value)})
+    if option.partition(".")[0] in _OWN_KEYS:
+        return _set_own(job, option, value)
     name, canonical = fio.check(option, value)
     changed = _replace(job, name, canonical)
     return changed.model_copy(update={"options": {**job.options, name: canonical}})
+
+
+def _set_own(job: Job, option: str, value: str) -> Job:
+    """Return a job with a key set that is volbench's own."""
+    match option.partition(".")[0]:
+        case "until":
+            return job.model_copy(update={"until": set_until(job.until, option, value)})
+        case "outlast":
+            return job.model_copy(update={"outlast": set_outlast(job.outlast, option, value)})
+    if option != "pause_before":
+        raise InputError(f"there is no {option}", hint="write pause_before=5m")
+    return job.model_copy(update={"pause_before_s": parse_duration(value or "0")})
 
 
 def _set_in_dd(job: Job, option: str, value: str) -> Job:

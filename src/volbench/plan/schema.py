@@ -9,6 +9,7 @@ from volbench.plan.extents import MOST_EXTENTS
 from volbench.plan.jobs import JOB_KEYS, MATRIX_KEYS
 from volbench.plan.limits import LIMIT_KEYS
 from volbench.plan.load import MOST_REPEATS, MOST_SEED, PROFILE_KEYS
+from volbench.plan.rounds import CRITERION, LEAST_ROUNDS, MOST_ROUNDS
 from volbench.plan.starting import MOST_CLIENTS
 
 Schema = dict[str, object]
@@ -94,6 +95,21 @@ _PROFILE: dict[str, Schema] = {
         "maximum": MOST_REPEATS,
         "description": "How often the jobs run.",
     },
+    "rounds": {
+        "type": "object",
+        "description": "Repeat the measured jobs until what is tracked is steady.",
+        "properties": {
+            "most": {"type": "integer", "minimum": LEAST_ROUNDS, "maximum": MOST_ROUNDS},
+            "until": {"enum": [CRITERION]},
+            "track": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string", "pattern": r"^[A-Za-z0-9_-]+\.(iops|bw|lat_mean)$"},
+            },
+        },
+        "required": ["track"],
+        "additionalProperties": False,
+    },
     "order": {"enum": [order.value for order in Order]},
     "seed": {
         "type": ["integer", "null"],
@@ -153,6 +169,23 @@ _UNTIL: Schema = {
 }
 
 
+_OUTLAST: Schema = {
+    "description": "Run longer than declared burst credits last; runtime is the least.",
+    "anyOf": [
+        {"enum": ["credits"]},
+        {
+            "type": "object",
+            "properties": {
+                "what": {"enum": ["credits"]},
+                "margin": {**_NUMBER_TEXT, "description": "How many times as long; 1.3."},
+                "most": {**_NUMBER_TEXT, "description": "And no longer than this; 3h."},
+            },
+            "additionalProperties": False,
+        },
+    ],
+}
+
+
 _WARMING: Schema = {
     "description": "Touch every block of the volume once, in extents.",
     "anyOf": [
@@ -189,6 +222,11 @@ def _job_properties(options: dict[str, Schema]) -> dict[str, Schema]:
         "limits": {"$ref": "#/$defs/limits"},
         "sections": sections,
         "until": _UNTIL,
+        "pause_before": {
+            **_NUMBER_TEXT,
+            "description": "The volume is left alone so long before the job starts.",
+        },
+        "outlast": _OUTLAST,
         "warming": _WARMING,
     }
     return {name: known[name] for name in JOB_KEYS}
