@@ -12,17 +12,27 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-KEY = ("profile", "host", "volume", "job", "group", "direction")
+KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
 """What tells one measured thing from another; repeats of it are pooled."""
+
+BY = "by"
+"""A column that, where a frame has it, stands for campaign, profile, host and volume: rows that are
+equal in it are pooled. It holds the value, as text, of what somebody asked to have told apart."""
+
+COLOUR = "colour"
+"""A column that, where a frame has it, tells which rows share a colour in charts."""
+
+_PLACE = ("campaign", "profile", "host", "volume")
 
 OPTIONS = ("iodepth", "block_bytes", "numjobs")
 """Numeric options that people sweep, in the order of preference for an x axis."""
 
-SETTING = ("profile", "host", "volume", "tool", "rw", "direction", "direct", "ioengine")
+SETTING = ("campaign", "profile", "host", "volume", "tool", "rw", "direction", "direct", "ioengine")
 """What must be equal along a line of a sweep, beside the other options."""
 
 _CONTEXT = (
     "campaign",
+    "host",
     "role",
     "tool",
     "rw",
@@ -32,6 +42,7 @@ _CONTEXT = (
     "numjobs",
     "limit_iops",
     "limit_bw_bytes_per_s",
+    COLOUR,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -64,11 +75,21 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     """
     plain = frame["group"].isna() | (frame["group"] == frame["job"])
     names = frame["job"].where(plain, frame["job"] + "/" + frame["group"].fillna(""))
+    if BY in frame:
+        return (names + ", " + frame[BY]).where(frame[BY] != "", names).astype(str)
     several = frame.assign(name=names)
-    for column, joint in (("profile", " of "), ("host", " on "), ("volume", " on ")):
+    joints = (("profile", " of "), ("host", " on "), ("volume", " on "), ("campaign", ", "))
+    for column, joint in joints:
         found = several.groupby("name", dropna=False)[column].transform("nunique")
         names = names.where(found < 2, names + joint + frame[column].fillna("?"))
     return names.astype(str)
+
+
+def key_of(frame: pd.DataFrame, key: Sequence[str] = KEY) -> list[str]:
+    """Return the columns that tell rows apart: `BY` for the places where the frame has it."""
+    if BY not in frame:
+        return list(key)
+    return [BY, *(name for name in key if name not in _PLACE)]
 
 
 def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -79,8 +100,8 @@ def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         columns: numeric columns to pool.
 
     Returns:
-        A row for each combination of `KEY` among the finished measured Runs, in the order of
-        their first appearance: `KEY`, ``label``, ``repeats`` (Runs that told the first of
+        A row for each combination of `key_of` among the finished measured Runs, in the order of
+        their first appearance: those columns, ``label``, ``repeats`` (Runs that told the first of
         `columns`, int), the options and limits of the job, and for each column its median under
         its own name, its least under ``<column>_low`` and its greatest under ``<column>_high``
         (float; NaN when no repeat told it).
@@ -89,8 +110,11 @@ def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     rows["label"] = labels(rows)
     for column in columns:
         rows[column] = rows[column].astype("float64")
-    groups = rows.groupby(list(KEY), sort=False, dropna=False)
-    pooled = groups[["label", *_CONTEXT]].first()
+    key = key_of(rows)
+    groups = rows.groupby(key, sort=False, dropna=False)
+    pooled = groups[
+        ["label", *(name for name in _CONTEXT if name not in key and name in rows)]
+    ].first()
     pooled["repeats"] = groups[columns[0]].count()
     for column in columns:
         pooled[column] = groups[column].median()
@@ -199,7 +223,7 @@ def _lines_of(rows: pd.DataFrame, options: list[str], columns: Sequence[str]) ->
     """Return pooled points of the sets of equal jobs in which every option varies."""
     rows = rows[rows["direction"] != "sync"]
     rows = rows.assign(**{column: rows[column].astype("float64") for column in columns})
-    fixed = _fixed(*options)
+    fixed = key_of(rows, _fixed(*options))
     groups = rows.groupby(fixed, sort=False, dropna=False)
     rows = rows.assign(line=groups.ngroup())
     rows = rows[(groups[options].transform("nunique") >= 2).all(axis=1)]
@@ -224,12 +248,13 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
     """
     rows = of_measured(histogram, summary)
     sync = rows["direction"] == "sync"
-    kinds = rows[~sync].groupby(list(KEY), sort=False, dropna=False)["latency"].agg(set)
+    key = key_of(rows)
+    kinds = rows[~sync].groupby(key, sort=False, dropna=False)["latency"].agg(set)
     kind = "clat" if any("clat" in told and "lat" not in told for told in kinds) else "lat"
     rows = rows[(rows["latency"] == kind) | (sync & (rows["latency"] == "lat"))]
     rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
-    order = rows.groupby(list(KEY), sort=False, dropna=False).ngroup()
-    by = ["order", *KEY, "label", "bin_high_s"]
+    order = rows.groupby(key, sort=False, dropna=False).ngroup()
+    by = ["order", *key, "label", "bin_high_s"]
     pooled = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
     running = pooled.groupby("order")["count"]
     pooled["share"] = running.cumsum() / running.transform("sum")
@@ -266,4 +291,5 @@ def _fixed(*options: str) -> list[str]:
 
 def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:
     """Return how many values of an option each line has."""
-    return rows.groupby(_fixed(option), sort=False, dropna=False)[option].nunique()
+    fixed = key_of(rows, _fixed(option))
+    return rows.groupby(fixed, sort=False, dropna=False)[option].nunique()

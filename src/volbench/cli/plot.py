@@ -1,4 +1,4 @@
-"""volbench plot: one chart of a campaign, or all that apply."""
+"""volbench plot: one chart of one or several campaigns, or all that apply."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.outputs import binary_output
+from volbench.cli.charting import Picture, charts_of, columns_of, list_kinds, report_folder
 from volbench.dataset import open_campaigns
 from volbench.model.columns import FRAMES
-from volbench.present.figures import KINDS, applicable, draw_chart, warmup_chart
-from volbench.present.figures.save import save
+from volbench.present.figures import KINDS, warmup_chart
+from volbench.present.themes import THEMES
 from volbench.units import parse_price, parse_size
 
 
@@ -24,19 +24,50 @@ from volbench.units import parse_price, parse_size
     metavar="DIR...",
 )
 @click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=list_kinds,
+    help="List the kinds: what each shows and what it needs.",
+)
+@click.option(
+    "--by",
+    metavar="COLUMN[,COLUMN]",
+    help="Tell apart by a column or label: each value of the first has a colour, and what is equal "
+    "in it is pooled; each value of the second has a panel.",
+)
+@click.option(
+    "--where",
+    default="",
+    metavar="CONDITION",
+    help="Draw only Runs for which this holds, such as 'bs==4k and host~vm'.",
+)
+@click.option("--title", help="Title over the chart.")
+@click.option(
+    "--theme",
+    type=click.Choice([*THEMES]),
+    default="light",
+    show_default=True,
+    help="Colours; print is grey, with hatches.",
+)
+@click.option(
     "--format",
     "image",
     type=click.Choice(["svg", "png", "pdf"]),
-    default="svg",
-    show_default=True,
-    help="Of the picture.",
+    help="Of the picture. Default: as --into ends, else svg.",
 )
 @click.option(
     "--into",
     metavar="PATH",
     help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
 )
-@click.option("--title", help="Title over the chart.")
+@click.option(
+    "--csv",
+    "numbers",
+    metavar="FILE",
+    help="Where the numbers go that are drawn; - is standard output. Default: beside the picture.",
+)
 @click.option(
     "--size",
     default="1t",
@@ -53,33 +84,30 @@ from volbench.units import parse_price, parse_size
 def command(
     kind: str,
     campaigns: tuple[Path, ...],
-    image: str,
-    into: str | None,
+    by: str | None,
+    where: str,
     title: str | None,
+    theme: str,
+    image: str | None,
+    into: str | None,
+    numbers: str | None,
     size: str,
     price: str | None,
 ) -> None:
-    """Draw the chart KIND of the campaign in DIR; `all` draws every chart that applies.
+    r"""Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies.
 
-    Kinds: iops, bandwidth, latency, distribution, sweep, heatmap, series, device, warmup, storm.
-    Only storm takes several campaigns; they stand side by side.
+    \b
+    volbench plot --list
+    volbench plot iops results/quick
+    volbench plot sets results/before results/after --by volume_type
+    volbench plot sweep results --by volume_type,zone --where 'rw==randread' --into sweep.png
     """
     amount, currency = parse_price(price)
     warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
-    if len(campaigns) > 1 and kind not in _SIDE_BY_SIDE:
-        raise click.UsageError(f"{kind} draws one campaign; only storm takes several")
-    dataset = open_campaigns(*campaigns)
+    dataset = open_campaigns(*campaigns, where=where)
     names = FRAMES if kind == "all" else KINDS[kind].frame_names
-    frames = {name: dataset.frame(name) for name in names}
-    if into is None:
-        folder = next(iter(dataset.names.values())).report_folder
-        folder.mkdir(exist_ok=True)
-        into = str(folder)
-    for name in applicable(frames) if kind == "all" else (kind,):
-        figure = draw_chart(warmup if name == "warmup" else name, frames, title=title)
-        with binary_output(into, default_name=f"{name}.{image}") as sink:
-            save(figure, sink, format=image)
-
-
-_SIDE_BY_SIDE = ("storm",)
-"""Charts of several campaigns."""
+    frames = {name: dataset.frame(name) for name in {"summary", *names}}
+    picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "")
+    folder = Path() if into else report_folder(dataset)
+    for chart in charts_of(kind, frames, warmup=warmup, picture=picture):
+        picture.write(chart, frames, folder=folder)

@@ -3,75 +3,107 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from volbench.errors import InputError
 from volbench.model.columns import FRAMES
-from volbench.present.figures.bars import BANDWIDTH, IOPS
+from volbench.present.figures.arrange import arrange, by_columns
 from volbench.present.figures.chart import Chart
-from volbench.present.figures.device import DEVICE
-from volbench.present.figures.distribution import DISTRIBUTION
-from volbench.present.figures.heatmap import HEATMAP
-from volbench.present.figures.latency import LATENCY
-from volbench.present.figures.series import SERIES
-from volbench.present.figures.storm import STORM
-from volbench.present.figures.sweep import SWEEP
-from volbench.present.figures.warmup import WARMUP, warmup_chart
+from volbench.present.figures.compose import draw_panels, join_numbers
+from volbench.present.figures.kinds import EVERYDAY, KINDS
+from volbench.present.figures.traced import traced
+from volbench.present.figures.warmup import warmup_chart
 from volbench.present.style import styled
+from volbench.present.themes import apply_theme
 
-__all__ = ["KINDS", "Chart", "applicable", "describe", "draw_chart", "warmup_chart"]
-
-KINDS: Mapping[str, Chart] = MappingProxyType(
-    {
-        chart.name: chart
-        for chart in (
-            IOPS,
-            BANDWIDTH,
-            LATENCY,
-            DISTRIBUTION,
-            SWEEP,
-            HEATMAP,
-            SERIES,
-            DEVICE,
-            WARMUP,
-            STORM,
-        )
-    }
-)
-"""Every kind of chart by name, in the order of a report."""
+__all__ = [
+    "EVERYDAY",
+    "KINDS",
+    "Chart",
+    "applicable",
+    "chart_numbers",
+    "describe",
+    "draw_chart",
+    "warmup_chart",
+]
 
 
 def draw_chart(
-    kind: str | Chart, frames: Mapping[str, pd.DataFrame], *, title: str | None = None
+    kind: str | Chart,
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    title: str | None = None,
+    by: Sequence[str] = (),
+    theme: str = "light",
 ) -> Figure:
-    """Draw one chart of a campaign.
+    """Draw one chart of a campaign, or of several.
 
     Args:
         kind: a name in `KINDS`, or a Chart made with terms, such as by `warmup_chart`.
         frames: the campaign's frames by name, with the columns of the contract.
         title: instead of the chart's own.
+        by: one or two columns or labels: the first is told apart in colour, and what is equal in
+            it is pooled; the second makes a panel for each of its values.
+        theme: ``light``, ``dark`` or ``print``.
 
     Returns:
         A new Figure, labelled with its kind; write it with `volbench.present.figures.save.save`.
 
     Raises:
-        InputError: there is no such kind, or the campaign has nothing for it.
+        InputError: there is no such kind, column or theme, or the campaign has nothing for it.
     """
     chart, told = _ready(kind, frames)
+    panels = arrange(told, by_columns(told["summary"], by))
+    shown = chart.title if title is None else title
     with styled():
-        figure = chart.draw(told, chart.title if title is None else title)
+        if len(panels) == 1:
+            figure = chart.draw(panels[0][1], _with_panel(shown, panels[0][0]))
+        else:
+            figure = draw_panels(chart, panels, shown)
+        apply_theme(figure, theme)
     figure.set_label(chart.name)
     return figure
 
 
-def applicable(frames: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
-    """Return the kinds that the frames have something for."""
+def chart_numbers(
+    kind: str | Chart, frames: Mapping[str, pd.DataFrame], *, by: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return the numbers that a chart draws, in base units.
+
+    Args:
+        kind: as for `draw_chart`.
+        frames: as for `draw_chart`.
+        by: as for `draw_chart`.
+
+    Returns:
+        A row for each mark: the columns are the chart's own. Charts that keep no table of their
+        own give the points of their lines and bars, as ``traced`` reads them.
+
+    Raises:
+        InputError: as `draw_chart`.
+    """
+    chart, told = _ready(kind, frames)
+    if chart.numbers is None:
+        return traced(draw_chart(chart, frames, by=by))
+    panels = arrange(told, by_columns(told["summary"], by))
+    parts = [(name, chart.numbers(part)) for name, part in panels if not chart.lack(part)]
+    return join_numbers(parts)
+
+
+def applicable(
+    frames: Mapping[str, pd.DataFrame], *, among: Sequence[str] = EVERYDAY
+) -> tuple[str, ...]:
+    """Return the kinds that the frames have something for.
+
+    Args:
+        frames: the campaign's frames by name.
+        among: names of kinds; those of a report unless told otherwise.
+    """
     told = _complete(frames)
-    return tuple(name for name, chart in KINDS.items() if not chart.lack(told))
+    return tuple(name for name in among if not KINDS[name].lack(told))
 
 
 def describe(kind: str, frames: Mapping[str, pd.DataFrame]) -> str:
@@ -82,6 +114,10 @@ def describe(kind: str, frames: Mapping[str, pd.DataFrame]) -> str:
     """
     chart, told = _ready(kind, frames)
     return chart.describe(told)
+
+
+def _with_panel(title: str, panel: str) -> str:
+    return f"{title}, {panel}" if panel else title
 
 
 def _ready(

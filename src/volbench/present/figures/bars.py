@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from volbench.analyse.frames import measured, per_job
 from volbench.present.cells import Row, number, records, text
+from volbench.present.figures.arrange import side_by_side
+from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -22,9 +24,11 @@ from volbench.present.figures.chart import (
     lack_of_runs,
     new_figure,
     rows_height_in,
+    table,
 )
+from volbench.present.figures.colours import colour_map, colour_of, patches
 from volbench.present.figures.limits import declared, draw_across
-from volbench.present.style import BLACK, DIRECTIONS, GREY, count_axis, rate_axis
+from volbench.present.style import BLACK, GREY, count_axis, rate_axis
 from volbench.units import format_count, format_rate
 
 BAR = 0.62
@@ -50,7 +54,13 @@ class Bars:
     def rows(self, frames: Frames) -> list[Row]:
         """Return a row per job and direction; sync has latencies but no rate."""
         summary = frames["summary"]
-        return list(records(per_job(summary[summary["direction"] != "sync"], [self.column])))
+        rated = summary[summary["direction"] != "sync"]
+        return list(records(side_by_side(per_job(rated, [self.column]))))
+
+    def numbers(self, frames: Frames) -> pd.DataFrame:
+        """Return the rows that are drawn."""
+        columns = [self.column, f"{self.column}_low", f"{self.column}_high", self.limit]
+        return table(self.rows(frames), columns)
 
     def draw(self, frames: Frames, title: str) -> Figure:
         """Draw horizontal bars from zero, with the range of the repeats and declared limits."""
@@ -61,12 +71,16 @@ class Bars:
             title=title,
             note=caption(
                 frames["summary"],
+                pooled(frames["summary"]),
                 "Bars: median of the repeats; whiskers: least to greatest" * repeated,
             ),
             height_in=1.7 + rows_height_in(names),
         )
         axes = figure.add_subplot()
-        ends = [self._bar(axes, place, row) for place, row in enumerate(rows)]
+        colours = colour_map(rows)
+        ends = [
+            self._bar(axes, place, row, colour_of(row, colours)) for place, row in enumerate(rows)
+        ]
         limits = declared(rows, self.limit, self.format_value)
         axes.set_xlim(0, 1.14 * max([*ends, *(limit.value for limit in limits)]) or 1)
         axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -76,7 +90,7 @@ class Bars:
         axes.set_xlabel(self.axis_label)
         self.format_axis(axes.xaxis)
         draw_across(axes, limits, half_row=0.45)
-        _direction_legend(axes, rows, above_in=0.1 + 0.2 * bool(limits) + 0.16 * (len(limits) > 1))
+        _legend(axes, colours, above_in=0.1 + 0.2 * bool(limits) + 0.16 * (len(limits) > 1))
         return figure
 
     def lack(self, frames: Frames) -> str:
@@ -105,7 +119,7 @@ class Bars:
         value = self.format_value(number(row, self.column))
         return f"{text(row, 'label')} ({text(row, 'direction')}) with {value}"
 
-    def _bar(self, axes: Axes, place: int, row: Row) -> float:
+    def _bar(self, axes: Axes, place: int, row: Row, colour: str) -> float:
         """Draw one bar and return where it ends; a rate that was not told is said, not drawn."""
         value = number(row, self.column)
         if math.isnan(value):
@@ -121,7 +135,6 @@ class Bars:
             )
             return 0.0
         low, high = number(row, f"{self.column}_low"), number(row, f"{self.column}_high")
-        colour = DIRECTIONS.get(text(row, "direction"), GREY)
         axes.barh(place, value, height=BAR, color=colour, label=text(row, "label"), zorder=2)
         if number(row, "repeats") > 1:
             axes.errorbar(
@@ -145,15 +158,14 @@ class Bars:
         return high
 
 
-def _direction_legend(axes: Axes, rows: Sequence[Row], *, above_in: float) -> None:
+def _legend(axes: Axes, colours: dict[str, str], *, above_in: float) -> None:
     """Name the colours above the axes."""
-    found = dict.fromkeys(text(row, "direction") for row in rows)
     axes.legend(
-        handles=[Patch(color=DIRECTIONS.get(name, GREY), label=name) for name in found],
+        handles=patches(colours),
         loc="lower right",
         bbox_to_anchor=(1, 1),
         bbox_transform=beside(axes, y_in=above_in),
-        ncols=len(found),
+        ncols=min(len(colours), 5),
         borderaxespad=0,
     )
 
@@ -167,6 +179,8 @@ def _chart(name: str, title: str, help_text: str, bars: Bars) -> Chart:
         help=help_text,
         lack=bars.lack,
         describe=bars.describe,
+        needs="a finished Run" if name == "bandwidth" else "a finished Run of fio",
+        numbers=bars.numbers,
     )
 
 

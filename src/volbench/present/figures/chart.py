@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from textwrap import fill
+from typing import cast
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.transforms import ScaledTranslation, Transform
 
 from volbench.analyse.frames import left_out, measured
 from volbench.present.cells import Row, flag, number, pattern, printable, size, text
+from volbench.present.figures.captions import setting
 from volbench.present.style import GREY
 
 Frames = Mapping[str, pd.DataFrame]
@@ -33,6 +37,8 @@ class Chart:
         help: what it shows, one sentence.
         lack: why the frames have nothing for it, empty when they have.
         describe: its main numbers in one sentence, for who can't see it.
+        needs: what a campaign must have for it, a few words.
+        numbers: the rows that it draws; None to take them from the lines and bars drawn.
     """
 
     name: str
@@ -42,12 +48,45 @@ class Chart:
     help: str
     lack: Callable[[Frames], str]
     describe: Callable[[Frames], str]
+    needs: str = "a finished measured Run"
+    numbers: Callable[[Frames], pd.DataFrame] | None = None
+
+
+@dataclass
+class Panel:
+    """A place in a larger figure that a chart is drawn into.
+
+    Attributes:
+        figure: the place.
+        notes: what the chart would have written at its foot.
+    """
+
+    figure: SubFigure
+    notes: list[str] = field(default_factory=list)
+
+
+_PANEL: ContextVar[Panel | None] = ContextVar("panel", default=None)
+
+
+@contextmanager
+def drawn_into(panel: Panel) -> Iterator[None]:
+    """Let `new_figure` hand out a place in a larger figure while the block runs."""
+    token = _PANEL.set(panel)
+    try:
+        yield
+    finally:
+        _PANEL.reset(token)
 
 
 def new_figure(
     *, title: str, note: str = "", height_in: float, width_in: float = WIDTH_IN
 ) -> Figure:
     """Return an empty figure with a title, and a note at its foot."""
+    panel = _PANEL.get()
+    if panel is not None:
+        panel.figure.suptitle(printable(title), x=0.012, ha="left", fontsize=10, fontweight="bold")
+        panel.notes.append(note)
+        return cast("Figure", panel.figure)
     figure = Figure(figsize=(width_in, height_in), layout="constrained")
     FigureCanvasAgg(figure)
     engine = figure.get_layout_engine()
@@ -57,9 +96,14 @@ def new_figure(
     shown = fill(printable(title), columns)
     figure.suptitle(shown, x=0.012, ha="left", fontsize=12, fontweight="bold")
     if note:
-        wrapped = fill(printable(note), int(width_in * 14))
-        figure.supxlabel(wrapped, x=0.012, ha="left", fontsize=8, color=GREY)
+        write_note(figure, note, width_in=width_in)
     return figure
+
+
+def write_note(figure: Figure, note: str, *, width_in: float = WIDTH_IN) -> None:
+    """Write, or write anew, the note at a figure's foot."""
+    wrapped = fill(printable(note), int(width_in * 14))
+    figure.supxlabel(wrapped, x=0.012, ha="left", fontsize=8, color=GREY)
 
 
 def beside(axes: Axes, *, x_in: float = 0, y_in: float = 0) -> Transform:
@@ -83,8 +127,12 @@ def lack_of_runs(frames: Frames) -> str:
 
 def caption(summary: pd.DataFrame, *parts: str) -> str:
     """Return the note at the foot: campaign, further parts, and what is not shown."""
-    names = ", ".join(dict.fromkeys(str(name) for name in summary["campaign"].dropna()))
-    told = [f"Campaign {names}", *(part for part in parts if part)]
+    campaigns = [str(name) for name in summary["campaign"].dropna().unique()]
+    names = ", ".join(campaigns[:MOST_NAMED])
+    if len(campaigns) > MOST_NAMED:
+        names += f" and {len(campaigns) - MOST_NAMED} more"
+    told = [f"Campaign{'s' * (len(campaigns) > 1)} {names}"]
+    told += [part for part in (setting(summary), *parts) if part]
     for state, count in left_out(summary).items():
         if state == "failed":
             told.append(f"{count} Run{'s' if count > 1 else ''} failed and {_be(count)} not shown")
@@ -94,6 +142,32 @@ def caption(summary: pd.DataFrame, *parts: str) -> str:
                 f"and {_be(count)} not shown"
             )
     return ". ".join(told) + "."
+
+
+IDENTITY = (
+    "label",
+    "by",
+    "campaign",
+    "profile",
+    "host",
+    "volume",
+    "job",
+    "group",
+    "direction",
+    "rw",
+    "block_bytes",
+    "iodepth",
+    "numjobs",
+    "direct",
+    "repeats",
+)
+"""Columns that tell what a row of numbers is of."""
+
+
+def table(rows: Sequence[Row] | pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the numbers of rows, those columns that tell what they are of first."""
+    frame = pd.DataFrame(rows)
+    return frame[[name for name in (*IDENTITY, *columns) if name in frame]]
 
 
 def shape(row: Row) -> str:
@@ -123,6 +197,8 @@ def job_names(rows: Sequence[Row]) -> list[str]:
     return [wrap_name(name, columns=60) for name in names]
 
 
+MOST_NAMED = 6
+"""Up to how many campaigns are named in the note."""
 TWO_LINES = 20
 """Up to how many rows a label takes two lines."""
 

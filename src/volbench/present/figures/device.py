@@ -191,4 +191,5 @@ DEVICE = Chart(
     " the volume's device over time, with fio's own view and declared limits.",
     lack=lack,
     describe=describe,
+    needs="a block device, or a host that tells its counters",
 )

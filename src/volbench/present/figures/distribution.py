@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from volbench.analyse.frames import KEY, distribution
+from volbench.analyse.frames import distribution, key_of
 from volbench.present.cells import printable
+from volbench.present.figures.captions import pooled as pooled_words
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -16,6 +17,7 @@ from volbench.present.figures.chart import (
     caption,
     lack_of_runs,
     new_figure,
+    table,
     wrap_name,
 )
 from volbench.present.figures.latency import KINDS
@@ -34,7 +36,11 @@ def draw(frames: Frames, title: str) -> Figure:
     panels = [lines[first : first + LINES] for first in range(0, len(lines), LINES)]
     figure = new_figure(
         title=title,
-        note=caption(frames["summary"], "From fio's bins, exact to 0.8 %; repeats are added up"),
+        note=caption(
+            frames["summary"],
+            pooled_words(frames["summary"]),
+            "From fio's bins, exact to 0.8 %; repeats are added up",
+        ),
         height_in=1.1 + PANEL_IN * len(panels),
     )
     grid = figure.subplots(len(panels), squeeze=False, sharex=True)
@@ -60,7 +66,7 @@ def draw(frames: Frames, title: str) -> Figure:
 
 
 def _lines(pooled: pd.DataFrame) -> list[pd.DataFrame]:
-    return [line for _, line in pooled.groupby(list(KEY), sort=False, dropna=False)]
+    return [line for _, line in pooled.groupby(key_of(pooled), sort=False, dropna=False)]
 
 
 def _name(line: pd.DataFrame) -> str:
@@ -127,6 +133,12 @@ def describe(frames: Frames) -> str:
     )
 
 
+def numbers(frames: Frames) -> pd.DataFrame:
+    """Return the steps that are drawn: ``share`` of the I/Os was faster than ``bin_high_s``."""
+    told, kind = distribution(frames["histogram"], frames["summary"])
+    return table(told, ["bin_high_s", "count", "share"]).assign(latency=KINDS[kind])
+
+
 DISTRIBUTION = Chart(
     name="distribution",
     title="Latency distribution",
@@ -135,4 +147,6 @@ DISTRIBUTION = Chart(
     help="Which share of the I/Os was faster than each latency, from fio's bins.",
     lack=lack,
     describe=describe,
+    needs="latency bins (fio's json+)",
+    numbers=numbers,
 )

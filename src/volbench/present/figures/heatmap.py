@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from volbench.analyse.frames import (
     OPTIONS,
     SETTING,
+    key_of,
     swept_options,
     with_latencies,
 )
@@ -20,7 +21,15 @@ from volbench.analyse.frames import (
     grid as grid_points,
 )
 from volbench.present.cells import pattern, printable, records
-from volbench.present.figures.chart import Chart, Frames, caption, lack_of_runs, new_figure
+from volbench.present.figures.captions import pooled
+from volbench.present.figures.chart import (
+    Chart,
+    Frames,
+    caption,
+    lack_of_runs,
+    new_figure,
+    table,
+)
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.sweep import NAMES, SHORT, option_text
 from volbench.present.style import BLACK, GREY
@@ -44,7 +53,7 @@ class Grid:
     y: str
 
 
-def _grids(frames: Frames) -> tuple[list[Grid], str]:
+def grids_of(frames: Frames) -> tuple[list[Grid], str]:
     """Return a grid for each pattern in which two options vary, and the kind of latency."""
     options = swept_options(frames["summary"])
     if len(options) < 2:
@@ -54,7 +63,7 @@ def _grids(frames: Frames) -> tuple[list[Grid], str]:
     points = grid_points(summary, (x, y), COLUMNS)
     groups = [group for _, group in points.groupby("line", sort=True)]
     heads = [records(group.head(1))[0] for group in groups]
-    apart = (*SETTING, *(name for name in OPTIONS if name not in (x, y)))
+    apart = key_of(points, (*SETTING, *(name for name in OPTIONS if name not in (x, y))))
     telling = [
         name
         for name in apart
@@ -69,12 +78,17 @@ def _grids(frames: Frames) -> tuple[list[Grid], str]:
 
 def draw(frames: Frames, title: str) -> Figure:
     """Draw IOPS at the left and mean latency at the right, a row of grids per pattern."""
-    grids, kind = _grids(frames)
+    grids, kind = grids_of(frames)
     cells = max(grid.points[grid.x].nunique() for grid in grids)
     heights = [1.15 + 0.36 * grid.points[grid.y].nunique() for grid in grids]
     figure = new_figure(
         title=title,
-        note=caption(frames["summary"], "Darker is more", "Hatched: not measured"),
+        note=caption(
+            frames["summary"],
+            pooled(frames["summary"]),
+            "Darker is more",
+            "Hatched: not measured",
+        ),
         height_in=1.0 + sum(heights),
         width_in=max(9.0, 2.2 + 1.2 * cells),
     )
@@ -132,14 +146,14 @@ def lack(frames: Frames) -> str:
     """Return why there is nothing to draw."""
     if reason := lack_of_runs(frames):
         return reason
-    if not _grids(frames)[0]:
+    if not grids_of(frames)[0]:
         return "no grid: it takes jobs that sweep two of I/O depth, block size and clones"
     return ""
 
 
 def describe(frames: Frames) -> str:
     """Return the best cell of the IOPS grids in one sentence."""
-    grids, _ = _grids(frames)
+    grids, _ = grids_of(frames)
     points = pd.concat([grid.points for grid in grids], ignore_index=True)
     x, y = grids[0].x, grids[0].y
     best = points.nlargest(1, "iops").iloc[0]
@@ -151,6 +165,13 @@ def describe(frames: Frames) -> str:
     )
 
 
+def numbers(frames: Frames) -> pd.DataFrame:
+    """Return the cells that are drawn."""
+    grids, kind = grids_of(frames)
+    cells = pd.concat([grid.points.assign(label=grid.name) for grid in grids], ignore_index=True)
+    return table(cells, COLUMNS).rename(columns={"mean": "mean_s"}).assign(latency=kind)
+
+
 HEATMAP = Chart(
     name="heatmap",
     title="IOPS and latency over two options",
@@ -159,4 +180,6 @@ HEATMAP = Chart(
     help="Grids of IOPS and mean latency where jobs sweep two options, such as depth and block.",
     lack=lack,
     describe=describe,
+    needs="a sweep over two of depth, block size and clones",
+    numbers=numbers,
 )

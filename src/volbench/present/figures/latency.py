@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from volbench.analyse.frames import per_job, with_latencies
 from volbench.present.cells import Row, number, records, text
+from volbench.present.figures.arrange import side_by_side
+from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -19,6 +22,7 @@ from volbench.present.figures.chart import (
     lack_of_runs,
     new_figure,
     rows_height_in,
+    table,
 )
 from volbench.present.style import GREY, PALE, log_latency_axis
 from volbench.units import format_latency
@@ -37,7 +41,7 @@ KINDS = {"lat": "total latency", "clat": "completion latency"}
 def latency_rows(frames: Frames) -> tuple[list[Row], str]:
     """Return a row per job and direction with the columns of `POINTS`, and the kind's name."""
     summary, kind = with_latencies(frames["summary"], tuple(POINTS))
-    rows = records(per_job(summary, tuple(POINTS)))
+    rows = records(side_by_side(per_job(summary, tuple(POINTS))))
     told = [row for row in rows if not all(math.isnan(number(row, name)) for name in POINTS)]
     return list(told), KINDS[kind]
 
@@ -49,7 +53,11 @@ def draw(frames: Frames, title: str) -> Figure:
     repeated = any(number(row, "repeats") > 1 for row in rows)
     figure = new_figure(
         title=title,
-        note=caption(frames["summary"], "Points: median of the repeats" * repeated),
+        note=caption(
+            frames["summary"],
+            pooled(frames["summary"]),
+            "Points: median of the repeats" * repeated,
+        ),
         height_in=1.7 + rows_height_in(names),
     )
     axes = figure.add_subplot()
@@ -142,6 +150,16 @@ def _p99(row: Row) -> str:
     return f"{value} ({text(row, 'label')}, {text(row, 'direction')})"
 
 
+def numbers(frames: Frames) -> pd.DataFrame:
+    """Return the points that are drawn, in seconds."""
+    rows, kind = latency_rows(frames)
+    return (
+        table(rows, list(POINTS))
+        .rename(columns={name: f"{name}_s" for name in POINTS})
+        .assign(latency=kind)
+    )
+
+
 LATENCY = Chart(
     name="latency",
     title="Latency percentiles per job",
@@ -150,4 +168,6 @@ LATENCY = Chart(
     help="Median, p90, p99, p99.9 and greatest latency of each job and direction.",
     lack=lack,
     describe=describe,
+    needs="latencies of fio",
+    numbers=numbers,
 )

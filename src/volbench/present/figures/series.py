@@ -142,4 +142,5 @@ SERIES = Chart(
     help="IOPS, bandwidth and mean latency over time, a row of panels per job.",
     lack=lack,
     describe=describe,
+    needs="a sample interval above 0",
 )

@@ -332,4 +332,5 @@ STORM = Chart(
     help="IOPS of all clients over time, stacked and apart, with each start and the peak.",
     lack=lack,
     describe=describe,
+    needs="a job that several clients did side by side",
 )

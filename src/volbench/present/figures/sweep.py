@@ -13,6 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from volbench.analyse.frames import OPTIONS, sweep, swept_options, with_latencies
 from volbench.present.cells import Row, pattern, records
+from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -20,6 +21,7 @@ from volbench.present.figures.chart import (
     caption,
     lack_of_runs,
     new_figure,
+    table,
     wrap_name,
 )
 from volbench.present.figures.latency import KINDS
@@ -77,9 +79,11 @@ def draw(frames: Frames, title: str) -> Figure:
     points, metrics, kind = _points(frames, option)
     lines = [records(line) for _, line in points.groupby("line", sort=True)]
     height_in = 1.3 + max(2.5 * len(metrics), 0.2 * len(lines))
-    figure = new_figure(title=title, note=caption(frames["summary"]), height_in=height_in)
+    figure = new_figure(
+        title=title, note=caption(frames["summary"], pooled(frames["summary"])), height_in=height_in
+    )
     grid = figure.subplots(len(metrics), squeeze=False, sharex=True)
-    names = _line_names(points, option)
+    names = line_names(points, option)
     for axes, metric in zip(grid[:, 0], metrics, strict=True):
         for place, line in enumerate(lines):
             axes.plot(
@@ -130,11 +134,12 @@ def _scale(axes: Axes, option: str, values: list[float]) -> None:
     axes.tick_params(labelbottom=True)
 
 
-def _line_names(points: pd.DataFrame, option: str) -> list[str]:
+def line_names(points: pd.DataFrame, option: str) -> list[str]:
     """Return a name for each line: its pattern, and what else tells lines apart."""
     heads = records(points.drop_duplicates("line").sort_values("line"))
     others = [name for name in OPTIONS if name != option]
-    apart = ["profile", "host", "volume", "tool", "direct", "ioengine", *others]
+    places = ["by"] if "by" in points else ["campaign", "profile", "host", "volume"]
+    apart = [*places, "tool", "direct", "ioengine", *others]
     telling = [name for name in apart if len({str(row[name]) for row in heads}) > 1]
     return [", ".join([pattern(row), *(_told(row, name) for name in telling)]) for row in heads]
 
@@ -164,13 +169,25 @@ def describe(frames: Frames) -> str:
     points, metrics, _ = _points(frames, option)
     metric = metrics[0]
     best = points.nlargest(1, metric.column).iloc[0]
-    name = _line_names(points, option)[int(best["line"])]
+    name = line_names(points, option)[int(best["line"])]
     values = sorted({float(value) for value in points[option]})
     return (
         f"{', '.join(m.name for m in metrics)} over {SHORT[option]} "
         f"{option_text(option, values[0])} to {option_text(option, values[-1])}: the most is "
         f"{metric.format_value(float(best[metric.column]))} for {name} at {SHORT[option]} "
         f"{option_text(option, float(best[option]))}."
+    )
+
+
+def numbers(frames: Frames) -> pd.DataFrame:
+    """Return the points that are drawn."""
+    option = swept_options(frames["summary"])[0]
+    points, metrics, kind = _points(frames, option)
+    named = points.assign(label=points["line"].map(dict(enumerate(line_names(points, option)))))
+    return (
+        table(named, [metric.column for metric in metrics])
+        .rename(columns={"p99": "p99_s"})
+        .assign(latency=kind)
     )
 
 
@@ -182,4 +199,6 @@ SWEEP = Chart(
     help="IOPS and p99 latency along the option that jobs differ in: depth, block size or clones.",
     lack=lack,
     describe=describe,
+    needs="jobs that differ in depth, block size or clones alone",
+    numbers=numbers,
 )

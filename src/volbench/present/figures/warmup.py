@@ -56,6 +56,7 @@ def warmup_chart(
         help="IOPS and latency from the first touch of a volume until it is warm.",
         lack=lack,
         describe=partial(_describe, tell_cost=terms),
+        needs="a first Run that climbed or was repeated, or a warm-up in extents",
     )
 
 

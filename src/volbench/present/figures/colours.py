@@ -1,0 +1,40 @@
+"""Which colour a row has: rows enter, a colour for each and the entries of a legend leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.patches import Patch
+
+from volbench.analyse.frames import COLOUR
+from volbench.present.cells import Row, text
+from volbench.present.figures.chart import wrap_name
+from volbench.present.style import DIRECTIONS, GREY, PALETTE
+
+MOST_ENTRIES = 20
+"""Entries of a legend beyond which the rest is counted."""
+
+
+def colour_map(rows: Sequence[Row]) -> dict[str, str]:
+    """Return text to colour: of what was asked to be told apart, else of directions."""
+    if any(COLOUR in row for row in rows):
+        values = dict.fromkeys(text(row, COLOUR) for row in rows)
+        return {value: PALETTE[n % len(PALETTE)] for n, value in enumerate(values)}
+    found = dict.fromkeys(text(row, "direction") for row in rows)
+    return {name: DIRECTIONS.get(name, GREY) for name in found}
+
+
+def colour_of(row: Row, colours: dict[str, str]) -> str:
+    """Return the colour of a row out of `colour_map`."""
+    return colours[text(row, COLOUR) if COLOUR in row else text(row, "direction")]
+
+
+def patches(colours: dict[str, str]) -> list[Patch]:
+    """Return the entries of a legend, the last of which counts those that have no room."""
+    entries = [
+        Patch(color=colour, label=wrap_name(name, columns=30)) for name, colour in colours.items()
+    ]
+    if len(entries) <= MOST_ENTRIES:
+        return entries
+    more = Patch(color="none", label=f"and {len(entries) - MOST_ENTRIES} more")
+    return [*entries[:MOST_ENTRIES], more]
