@@ -294,3 +294,18 @@ FRAMES: dict[str, tuple[Column, ...]] = {
 
 DERIVED = ("verdicts", "findings", "totals")
 """Frames that are judged from the others; the others are read from raw files."""
+
+
+def described(name: str, *, frame_name: str = "") -> Column:
+    """Return the description of a column, also of a label; a bare one for what nobody knows.
+
+    Args:
+        name: of the column.
+        frame_name: the frame it stands in; unknown frames know labels only.
+    """
+    for column in FRAMES.get(frame_name, ()):
+        if column.name == name:
+            return column
+    if name.startswith(LABEL_PREFIX):
+        return label_column(name.removeprefix(LABEL_PREFIX))
+    return _text(name, "")
