@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from volbench.model.profile import Tool
-from volbench.model.run import Run
+from volbench.model.run import Run, Section
 from volbench.model.target import VolumeKind
 
 SYNCHRONOUS = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "dax"})
@@ -32,6 +32,7 @@ class Asked:
         engine: ioengine; ``nbd`` for an export, ``dd`` for dd.
         pattern: access pattern without its parameter, such as ``randwrite``.
         kind: of the volume.
+        is_told: whether what it says is all, so that fio's defaults hold for the rest.
     """
 
     section: str
@@ -40,6 +41,7 @@ class Asked:
     engine: str
     pattern: str
     kind: VolumeKind
+    is_told: bool = True
 
     def number(self, name: str, *, default: int) -> int:
         """Return a whole number among the options; the default where it is none."""
@@ -85,6 +87,8 @@ class Asked:
     def is_buffered(self) -> bool:
         """Whether its I/O goes through the page cache of the host."""
         if self.engine == "nbd" or self.engine in _WITHOUT_VOLUME:
+            return False
+        if not self.is_told and "direct" not in self.options:
             return False
         flags = f"{self.options.get('oflag', '')},{self.options.get('iflag', '')}".split(",")
         return not self.is_on("direct") and "direct" not in flags
@@ -134,8 +138,9 @@ def asked_of(run: Run) -> tuple[Asked, ...]:
     asked = []
     for section in run.sections:
         options = run.effective(section)
-        is_dd = run.tool is Tool.DD
-        engine = "dd" if is_dd else options.get("ioengine", "psync").partition(":")[0]
+        is_dd, is_told = run.tool is Tool.DD, run.tells(section)
+        engine = "dd" if is_dd else options.get("ioengine", "psync" if is_told else "")
+        engine = engine.partition(":")[0]
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
             engine = "nbd"
         asked.append(
@@ -144,11 +149,19 @@ def asked_of(run: Run) -> tuple[Asked, ...]:
                 options=options,
                 tool=run.tool,
                 engine=engine,
-                pattern=options.get("rw", "write" if is_dd else "read").partition(":")[0],
+                pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
                 kind=run.volume.kind,
+                is_told=is_told,
             )
         )
     return tuple(asked)
+
+
+def _unsaid_pattern(run: Run, section: Section) -> str:
+    """Return what the tool does when nobody says; "" where what was said is not known."""
+    if not run.tells(section):
+        return ""
+    return "write" if run.tool is Tool.DD else "read"
 
 
 def is_buffered(run: Run) -> bool:

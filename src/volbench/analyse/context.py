@@ -14,6 +14,7 @@ from volbench.analyse.seen import directions, rate_per_s
 from volbench.analyse.steady import Steadiness, judge_steady
 from volbench.analyse.view import RunView
 from volbench.model.profile import Phase
+from volbench.model.target import VolumeKind
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Context:
 
     def crowd(self, view: RunView) -> Crowd | None:
         """Return all that worked on a Run's volume in its step; None where it was alone."""
+        if view.run.volume.kind is VolumeKind.UNKNOWN:
+            return None
         key = _place_of(view)
         beside = [one for one in self.views if view.run.step and _place_of(one) == key]
         if len(beside) < 2:
@@ -49,6 +52,8 @@ class Context:
 
     def before(self, view: RunView) -> list[RunView]:
         """Return the Runs on the same volume that came before a Run, finished ones only."""
+        if view.run.volume.kind is VolumeKind.UNKNOWN:
+            return []
         place = next(n for n, other in enumerate(self.views) if other.run.id == view.run.id)
         return [
             other
@@ -98,6 +103,7 @@ def _is_alike(view: RunView, other: RunView) -> bool:
     """Tell whether two Runs are of different jobs on the same volume."""
     return (
         other.run.volume == view.run.volume
+        and other.run.volume.kind is not VolumeKind.UNKNOWN
         and other.run.host == view.run.host
         and other.run.phase is Phase.MEASURED
         and other.run.job != view.run.job

@@ -135,7 +135,7 @@ def _add_output(rows: Rows, campaign: Campaign, outcome: Outcome, output: RunOut
             rows.summary.append(
                 _summary_row(campaign, outcome, section)
                 | _numbers(section, outcome.run, job, direction)
-                | {"fio_version": output.tool_version}
+                | {"fio_version": output.tool_version or None}
             )
             identity = _identity(campaign, outcome.run, section.name)
             identity["direction"] = direction.direction.value
@@ -188,6 +188,8 @@ def _identity(campaign: Campaign, run: Run, group: str) -> Row:
 
 def _told(run: Run, section: Section) -> dict[str, str]:
     """Return a section's options with what the tool does when it is not told."""
+    if not run.tells(section):
+        return run.effective(section)
     unsaid = {"rw": "write", "bs": "512"} if run.tool is Tool.DD else {"rw": "read", "bs": "4096"}
     return {**unsaid, **run.effective(section)}
 
@@ -195,15 +197,16 @@ def _told(run: Run, section: Section) -> dict[str, str]:
 def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
     """Return the columns that are known without any output."""
     run = outcome.run
-    options = _told(run, section)
+    options, told = _told(run, section), run.tells(section)
+    unsaid = "1" if told else ""
     return {
         **_identity(campaign, run, section.name),
         "tool": run.tool.value,
-        "rw": options["rw"],
+        "rw": options.get("rw"),
         "rwmixread": _read_percent(options),
-        "direct": _is_direct(options),
-        "iodepth": _whole(options.get("iodepth", "1")),
-        "numjobs": _whole(options.get("numjobs", "1")),
+        "direct": _is_direct(options) if told or "direct" in options else None,
+        "iodepth": _whole(options.get("iodepth", unsaid)),
+        "numjobs": _whole(options.get("numjobs", unsaid)),
         "ioengine": options.get("ioengine"),
         "size_bytes": _whole(options.get("size", "")),
         "volume_bytes": None if run.volume.pin is None else run.volume.pin.size_bytes,
@@ -231,7 +234,7 @@ def _is_direct(options: Mapping[str, str]) -> bool:
 
 def _read_percent(options: Mapping[str, str]) -> int | None:
     """Return the share of reads in a mixed pattern; half of it without an option (fio HOWTO)."""
-    if options["rw"].partition(":")[0] not in {"rw", "readwrite", "randrw"}:
+    if options.get("rw", "").partition(":")[0] not in {"rw", "readwrite", "randrw"}:
         return None
     if "rwmixwrite" in options and "rwmixread" not in options:
         return 100 - int(options["rwmixwrite"])
@@ -249,7 +252,7 @@ def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None
     """Return the block size of a direction; fio's triples inherit the value before them."""
     if direction is Direction.SYNC or "bssplit" in options or "bsrange" in options:
         return None
-    sizes = [_whole(part) for part in options["bs"].split(",")]
+    sizes = [_whole(part) for part in options.get("bs", "").split(",")]
     known = [size for size in sizes[: _POSITION.get(direction, 0) + 1] if size is not None]
     return known[-1] if known else None
 

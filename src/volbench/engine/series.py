@@ -52,10 +52,10 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
     if run.tool is not Tool.FIO or not run.sample_s:
         return
     logs = _logs(folder)
-    first = 1
+    first = 1 if run.imported is None else run.imported.first_clone
     for section in run.sections:
         options = run.effective(section)
-        clones = int(options.get("numjobs", "1"))
+        clones = _clones(run, section)
         mine = [log for log in logs if first <= log.clone < first + clones]
         first += clones
         runtime_s = _runtime_s(output, section)
@@ -64,10 +64,18 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
             fio_version=parse_version(output.tool_version),
             runtime_s=runtime_s,
             begun_by_s=_begun_by_s(output, runtime_s),
-            window_values=options.get("log_window_value", "avg"),
+            window_values=options.get("log_window_value", "avg" if run.tells(section) else None),
         )
         reading = read_series(mine, recording)
         yield SectionSeries(section, [_row(point) for point in reading.points], reading.bad_rows)
+
+
+def _clones(run: Run, section: Section) -> int:
+    """Return how many numbered logs a section has."""
+    for job in run.imported.jobs if run.imported else ():
+        if job.section == section.name:
+            return job.clones
+    return int(run.effective(section).get("numjobs", "1"))
 
 
 def _interval_s(run: Run) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from volbench.analyse.procfs import STARTED
 from volbench.engine.commands import Command, command_of, expected_of
 from volbench.engine.gate import WAITING, Gate
+from volbench.engine.imported import read_imported
 from volbench.engine.machine import Machine
 from volbench.engine.pulse import Pulse
 from volbench.engine.sampler import Sampler, ended_after, sampling
@@ -316,6 +317,8 @@ def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
     Raises:
         OutputError: the raw file is missing or malformed.
     """
+    if run.imported is not None:
+        return read_imported(run.imported, folder)
     if run.tool is Tool.DD:
         status = read_status(folder)
         return parse_dd(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from volbench.errors import OutputError
@@ -44,20 +45,16 @@ def read_documents(text: str, *, path: str = "") -> Documents:
         OutputError: there is no complete document; it says where it ends, or quotes the text.
     """
     last: dict[str, object] | None = None
-    count, position, outside = 0, 0, list[str]()
-    cut: _Broken | None = None
-    while start := _START.search(text, position):
-        outside.append(text[position : start.start()])
-        found = _decode(text, start.start())
-        if isinstance(found, _Broken):
-            cut = found
-            following = _START.search(text, start.end())
-            position = following.start() if following else len(text)
-            outside.append(f"\nunreadable JSON at line {found.line}: {found.reason}\n")
-            continue
-        last, position = found
-        count, cut = count + 1, None
-    outside.append(text[position:])
+    count, outside = 0, list[str]()
+    cut: Broken | None = None
+    for piece in pieces_of(text):
+        if isinstance(piece, str):
+            outside.append(piece)
+        elif isinstance(piece, Broken):
+            cut = piece
+            outside.append(f"\nunreadable JSON at line {piece.line}: {piece.reason}\n")
+        else:
+            last, count, cut = piece, count + 1, None
     if cut is not None:
         outside.append(f"\n{CUT_OFF} {cut.line}\n")
     if last is not None:
@@ -71,6 +68,22 @@ def read_documents(text: str, *, path: str = "") -> Documents:
     raise _nothing(text, path)
 
 
+def pieces_of(text: str) -> Iterator[dict[str, object] | Broken | str]:
+    """Yield the documents of an output, those that can't be read, and the text around them."""
+    position = 0
+    while start := _START.search(text, position):
+        yield text[position : start.start()]
+        found = _decode(text, start.start())
+        if isinstance(found, Broken):
+            following = _START.search(text, start.end())
+            position = following.start() if following else len(text)
+            yield found
+        else:
+            document, position = found
+            yield document
+    yield text[position:]
+
+
 def _quote(text: str) -> str:
     """Return the first lines of fio's own words as one line for a message."""
     lines = _tidy(text).split("\n")
@@ -79,33 +92,35 @@ def _quote(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Broken:
+class Broken:
+    """A document that can't be read, the place where that shows, and why."""
+
     position: int
     line: int
     column: int
     reason: str
 
 
-def _decode(text: str, start: int) -> tuple[dict[str, object], int] | _Broken:
+def _decode(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
     """Return the object that begins at a place with the place it ends, or why there is none."""
     found = _try(text, start)
-    if isinstance(found, _Broken) and _NO_NUMBER.match(text, found.position):
+    if isinstance(found, Broken) and _NO_NUMBER.match(text, found.position):
         return _try(text[:start] + _STRING_OR_NO_NUMBER.sub(_readable, text[start:]), start)
     return found
 
 
-def _try(text: str, start: int) -> tuple[dict[str, object], int] | _Broken:
+def _try(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         ends = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         reason = "the text ends before the document does" if ends else error.msg
-        return _Broken(error.pos, error.lineno, error.colno, reason)
+        return Broken(error.pos, error.lineno, error.colno, reason)
     except ValueError:
         reason = "a number has too many digits"
     except RecursionError:
         reason = "it is nested too deeply"
-    return _Broken(start, text.count("\n", 0, start) + 1, 1, reason)
+    return Broken(start, text.count("\n", 0, start) + 1, 1, reason)
 
 
 def _readable(match: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ Which unit a version prints shows in its keys: ``clat_ns`` is fio 3, ``io_kbytes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from volbench.fio.documents import read_documents
@@ -30,18 +31,30 @@ def parse_output(text: str, *, path: str = "") -> RunOutput:
         OutputError: there is no complete document, or it is not what fio prints.
     """
     documents = read_documents(text, path=path)
-    root = Fields(documents.last, path=path)
-    version = root.text("fio version")
-    if version is None:
+    output = read_document(documents.last, path=path)
+    if not output.tool_version:
+        root = Fields(documents.last, path=path)
         raise root.wrong("fio version", "a version: this is not a result of fio")
+    return replace(output, diagnostics=documents.diagnostics, documents=documents.count)
+
+
+def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutput:
+    """Return what one document of fio's reports.
+
+    Args:
+        document: as it was decoded; without a version where others took it away.
+        path: where it was read from, for messages.
+
+    Raises:
+        OutputError: it is not what fio prints.
+    """
+    root = Fields(document, path=path)
     return RunOutput(
-        tool_version=version,
+        tool_version=root.text("fio version") or "",
         jobs=tuple(_read_jobs(root)),
         ended_utc_s=_ended(root),
         global_options=_global_options(root),
         disk_util=tuple(_read_disk(disk) for disk in root.children("disk_util")),
-        diagnostics=documents.diagnostics,
-        documents=documents.count,
     )
 
 
@@ -96,6 +109,8 @@ def _read_job(entry: Fields) -> JobResult:
         iodepth_level={} if depths is None else depths.numbers(),
         start_utc_s=start_ms / 1000 if start_ms else None,
         steadystate=None if steadystate is None else dict(steadystate.raw),
+        hostname=entry.text("hostname") or "",
+        port=entry.count("port"),
     )
 
 

@@ -89,6 +89,8 @@ class JobResult:
         members: how many entries were merged into this one.
         start_utc_s: seconds since the epoch when I/O began; None before fio 3.36.
         steadystate: fio's steady state block as it stands; None without one.
+        hostname: of the client that it ran on; empty where fio ran here.
+        port: of that client.
     """
 
     name: str
@@ -108,6 +110,8 @@ class JobResult:
     iodepth_level: dict[str, float] = field(default_factory=dict)
     start_utc_s: float | None = None
     steadystate: dict[str, object] | None = None
+    hostname: str = ""
+    port: int | None = None
 
     def direction(self, name: Direction) -> DirectionResult | None:
         """Return the numbers of one direction, or None where it did nothing."""

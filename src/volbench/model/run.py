@@ -45,6 +45,58 @@ class Extent(Frozen):
     whole_bytes: int = 0
 
 
+class ImportedJob(Frozen):
+    """Entries of another program's result that are one section of a Run.
+
+    Attributes:
+        name: fio's jobname.
+        groupid: fio's reporting group.
+        section: of the Run.
+        clones: how many of fio's numbered logs it has.
+    """
+
+    name: str
+    groupid: int
+    section: str
+    clones: int = 1
+
+
+class SourceFile(Frozen):
+    """A file that was imported.
+
+    Attributes:
+        name: in the folder of the Run.
+        source: where it lay, relative to what was imported.
+        sha256: of its content, which is unchanged.
+    """
+
+    name: str
+    source: str
+    sha256: str
+
+
+class Imported(Frozen):
+    """Which part of an imported result a Run is.
+
+    Attributes:
+        files: the result first, then its logs.
+        document: place of the result among those in its file, from 0.
+        hostname: of fio's client; empty where the document tells of none.
+        port: of fio's client.
+        jobs: entries that belong to the Run; all others are of other Runs.
+        first_clone: number of its first log.
+        untold: sections whose options the document does not tell, so that no default holds.
+    """
+
+    files: tuple[SourceFile, ...]
+    document: int = 0
+    hostname: str = ""
+    port: int | None = None
+    jobs: tuple[ImportedJob, ...]
+    first_clone: int = 1
+    untold: tuple[str, ...] = ()
+
+
 class Run(Frozen):
     """One Job on one Volume of one Host, one repeat.
 
@@ -71,6 +123,7 @@ class Run(Frozen):
         step: its place in the plan of its host, from 1; Runs of one step belong together.
         start: when it starts beside the other Runs of its step.
         start_offset_s: how much later than the first of its step it is to start.
+        imported: where its files come from; None for what volbench runs itself.
     """
 
     id: str
@@ -95,6 +148,11 @@ class Run(Frozen):
     step: int = 0
     start: Start = Start.TOGETHER
     start_offset_s: float = 0.0
+    imported: Imported | None = None
+
+    def tells(self, section: Section) -> bool:
+        """Tell whether the options of a section are known, so that fio's defaults hold."""
+        return self.imported is None or section.name not in self.imported.untold
 
     def effective(self, section: Section) -> dict[str, str]:
         """Return the options that hold in one section."""
@@ -182,6 +240,11 @@ class Campaign(Frozen):
     def key(self) -> str:
         """What tells it from other campaigns wherever it leaves something: a folder name."""
         return f"{re.sub('[^0-9]', '', self.created_utc)}-{self.seed:08x}"
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its Runs were measured by somebody else, so that it can't be run."""
+        return any(run.imported for run in self.runs)
 
     def ends_with(self, run: Run) -> bool:
         """Tell whether a failure of a Run ends everything, as that of a preparation does."""

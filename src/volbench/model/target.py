@@ -8,12 +8,13 @@ from volbench.model.base import Frozen
 
 
 class VolumeKind(StrEnum):
-    """What the target of a volume is."""
+    """What the target of a volume is; nobody told of some that were imported."""
 
     DEVICE = "device"
     FILE = "file"
     DIRECTORY = "directory"
     NBD = "nbd"
+    UNKNOWN = "unknown"
 
 
 class DevicePin(Frozen):
@@ -41,7 +42,7 @@ class Volume(Frozen):
 
     Attributes:
         role: such as ``data`` or ``os``.
-        kind: device, file, directory or nbd.
+        kind: device, file, directory or nbd; unknown of some imported results.
         target: the path or NBD uri as the user gave it, made absolute.
         pin: identity of a device; None for the other kinds.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +18,8 @@ from volbench.store.layout import COMPRESSED
 
 _CHUNK_BYTES = 1 << 20
 _GZIP = ".gz"
-_UNREADABLE = (OSError, EOFError, zlib.error, pa.ArrowException)
+_XZ = ".xz"
+_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 
 def compress(path: Path) -> Path:
@@ -46,12 +48,12 @@ def compress(path: Path) -> Path:
 
 def plain_name(path: Path) -> str:
     """Return the name of a log without the ending that tells its compression."""
-    return path.name.removesuffix(COMPRESSED).removesuffix(_GZIP)
+    return path.name.removesuffix(COMPRESSED).removesuffix(_GZIP).removesuffix(_XZ)
 
 
 @contextmanager
 def open_log(path: Path) -> Iterator[BinaryIO]:
-    """Open a log file for reading: its bytes, whether it is plain, gzip or zstd.
+    """Open a log file for reading: its bytes, whether it is plain, gzip, xz or zstd.
 
     Raises:
         ArchiveError: it is missing or damaged, which may show while it is read.
@@ -67,6 +69,8 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
 def _opened(path: Path) -> BinaryIO | pa.NativeFile:
     if path.name.endswith(COMPRESSED):
         return pa.CompressedInputStream(str(path), "zstd")
+    if path.name.endswith(_XZ):
+        return lzma.open(path)
     return gzip.open(path) if path.name.endswith(_GZIP) else path.open("rb")
 
 

@@ -84,7 +84,9 @@ def _size(view: RunView) -> float:
 
 def _shares_files(asked: Asked) -> bool:
     """Tell whether clones of a section open the same file; in a directory each has its own."""
-    return asked.kind is not VolumeKind.DIRECTORY or "filename" in asked.options
+    if asked.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
+        return "filename" in asked.options
+    return True
 
 
 def _bytes(text: str, volume_bytes: float) -> float:
