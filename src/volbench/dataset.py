@@ -7,7 +7,8 @@ campaigns.summary().groupby("label_volume_type")["iops"].median()
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,21 @@ from volbench.api import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.columns import FRAMES, LABEL_PREFIX
 from volbench.store.layout import Layout
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a frame that one campaign has.
+
+    Attributes:
+        campaign: its name in the dataset.
+        made: when the campaign was planned and with which seed; no two campaigns share it.
+        frame: the rows; may be none.
+    """
+
+    campaign: str
+    made: str
+    frame: pd.DataFrame
 
 
 class Dataset:
@@ -50,6 +66,23 @@ class Dataset:
         if name not in self._frames:
             self._frames[name] = self._chosen(name)
         return self._frames[name].copy()
+
+    def parts(self, name: str) -> Iterator[Part]:
+        """Yield a frame campaign by campaign, to be kept apart from one another.
+
+        Ids of Runs have the campaign's name before them even where there is only one campaign.
+
+        Raises:
+            InputError: as for `frame`.
+        """
+        whole = self.frame(name)
+        if len(self.names) == 1 and "run" in whole:
+            whole = _named(whole, campaign=next(iter(self.names)))
+        own = dict(iter(whole.groupby("campaign", sort=False)))
+        for campaign, data in self.names.items():
+            rows = own.get(campaign, whole.head(0))
+            made = f"{data.campaign.created_utc} seed {data.campaign.seed}"
+            yield Part(campaign=campaign, made=made, frame=rows.reset_index(drop=True))
 
     def _chosen(self, name: str) -> pd.DataFrame:
         whole = self._joined(name)

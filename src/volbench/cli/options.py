@@ -14,6 +14,22 @@ CAMPAIGN = click.argument(
     "campaign", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR"
 )
 
+CAMPAIGNS = click.argument(
+    "campaigns",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR...",
+)
+"""Campaign folders, and folders that hold some at any depth."""
+
+WHERE = click.option(
+    "--where",
+    default="",
+    metavar="CONDITION",
+    help="Only Runs for which this holds, such as 'bs==4k and host~vm'.",
+)
+
 SETTINGS = click.option(
     "--set",
     "settings",

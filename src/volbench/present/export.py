@@ -51,7 +51,7 @@ def export_frame(
     """
     content = _render({frame_name: frame}, format_name=_checked(format))
     if isinstance(into, Path):
-        _write_file(into, content)
+        replace_file(into, content)
     else:
         into.write(content)
 
@@ -76,7 +76,7 @@ def export_frames(
         InputError: as for `export_frame`.
     """
     if _checked(format) == "xlsx":
-        _write_file(into, _render(frames, format_name=format))
+        replace_file(into, _render(frames, format_name=format))
         return (into,)
     try:
         into.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def _render(frames: Mapping[str, pd.DataFrame], *, format_name: str) -> bytes:
         return _render_json(frame)
     if format_name in TEXT_FORMATS:
         return render_text(frame, frame_name=name, format_name=format_name).encode()
-    return _render_parquet(frame, frame_name=name)
+    return render_parquet(frame, frame_name=name)
 
 
 def _render_csv(frame: pd.DataFrame) -> bytes:
@@ -134,8 +134,16 @@ def _render_json(frame: pd.DataFrame) -> bytes:
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode() if lines else b"[]\n"
 
 
-def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
-    """Return Parquet whose fields carry unit and meaning in their metadata."""
+def render_parquet(
+    frame: pd.DataFrame, *, frame_name: str, facts: Mapping[str, str] | None = None
+) -> bytes:
+    """Return Parquet whose fields carry unit and meaning in their metadata.
+
+    Args:
+        frame: any frame.
+        frame_name: such as ``summary``.
+        facts: kept in the file's own metadata.
+    """
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [
         field.with_metadata({"unit": column.unit, "meaning": column.meaning})
@@ -143,12 +151,21 @@ def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
         for column in [described(field.name, frame_name=frame_name)]
     ]
     stream = io.BytesIO()
-    pq.write_table(table.cast(pa.schema(fields, metadata=table.schema.metadata)), stream)
+    metadata = {**(table.schema.metadata or {}), **(facts or {})}
+    pq.write_table(table.cast(pa.schema(fields, metadata=metadata)), stream, compression="zstd")
     return stream.getvalue()
 
 
-def _write_file(file: Path, content: bytes) -> None:
-    """Replace a file in one step, so that a reader never sees half of it."""
+def replace_file(file: Path, content: bytes) -> None:
+    """Replace a file in one step, so that a reader never sees half of it.
+
+    Args:
+        file: in a folder that exists.
+        content: all of it.
+
+    Raises:
+        InputError: it can't be written.
+    """
     part = file.with_name(f".{file.name}.part")
     try:
         part.write_bytes(content)

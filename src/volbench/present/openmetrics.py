@@ -23,6 +23,9 @@ from volbench.present.nodemetrics import MEMORY, ON_DEVICE, ON_HOST, Counter, Fa
 JOB = "volbench"
 """The label ``job``: where a scrape would have the name of its configuration."""
 
+TIMED = ("device", "series")
+"""The frames that are told over time."""
+
 _HOST = ["campaign", "host"]
 _DEVICE = [*_HOST, "device"]
 _INFO_S = 60.0

@@ -82,7 +82,9 @@ def default_columns(frame: pd.DataFrame, *, frame_name: str) -> list[str]:
     kind = (
         "clat" if frame["lat_p99_s"].isna().all() and frame["clat_p99_s"].notna().any() else "lat"
     )
-    return [*telling, "job", *_RESULTS, *(f"{kind}_{name}_s" for name in _STATISTICS)]
+    mixed = frame.groupby(["run", "group"], dropna=False)["direction"].nunique().gt(1).any()
+    results = [_RESULTS[0], *(["direction"] if mixed else []), *_RESULTS[1:]]
+    return [*telling, "job", *results, *(f"{kind}_{name}_s" for name in _STATISTICS)]
 
 
 def render_text(frame: pd.DataFrame, *, frame_name: str, format_name: str) -> str:
