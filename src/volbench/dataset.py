@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
+from volbench.analyse.runfacts import stack, with_facts
 from volbench.analyse.where import select
 from volbench.api import CampaignData, open_campaign
 from volbench.errors import InputError
-from volbench.model.columns import FRAMES, LABEL_PREFIX
+from volbench.model.columns import DERIVED, FRAMES, LABEL_PREFIX
 from volbench.store.layout import Layout
+from volbench.store.query import View, run_query
+from volbench.store.tables import frame_of
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,46 @@ class Dataset:
             rows = own.get(campaign, whole.head(0))
             made = f"{data.campaign.created_utc} seed {data.campaign.seed}"
             yield Part(campaign=campaign, made=made, frame=rows.reset_index(drop=True))
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with what is known of each Run: options, host and volume.
+
+        Columns beyond the summary's are those of `volbench.model.metadata`, and every option of
+        fio that changes the I/O. A condition may name them.
+        """
+        parts = []
+        for name, data in self.names.items():
+            prefix = f"{name}/" if len(self.names) > 1 else ""
+            summary = data.frame("summary")
+            parts.append(
+                with_facts(
+                    _named(summary, campaign=name) if prefix else summary,
+                    data.context().views,
+                    volbench_version=data.provenance.volbench_version,
+                    prefix=prefix,
+                )
+            )
+        return select(stack(parts), self._where)
+
+    def view(self, name: str) -> View:
+        """Return where SQL finds the rows of a frame: tables on disk, else what was judged."""
+        files = {own: data.table_file(name) for own, data in self.names.items()}
+        if self._where or name in DERIVED or None in files.values():
+            table = pa.Table.from_pandas(self.frame(name), preserve_index=False)
+            return View(tables=[table])
+        paths = {str(file.absolute()): own for own, file in files.items() if file is not None}
+        return View(named_files=paths) if len(paths) > 1 else View(files=list(paths))
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """Answer a query over the frames, which are its tables.
+
+        Args:
+            query: such as ``select label_volume_type, median(iops) from summary group by all``.
+
+        Raises:
+            InputError: duckdb is missing, or the query is wrong or does more than to read.
+        """
+        return frame_of(run_query(query, self.view))
 
     def _chosen(self, name: str) -> pd.DataFrame:
         whole = self._joined(name)

@@ -19,6 +19,7 @@
     ├── ComparisonError            8   results that may not be compared
     ├── CampaignError              9   Runs failed or were not started; carries what did finish
     ├── FindingsError             10   numbers are in doubt, and it was asked to be strict
+    ├── RegressionError           10   a result is worse than its baseline by more than is tolerated
     └── StoppedError            130   the user stopped it
 
 Only those with a star are tried again. No exception of a library leaves the file that catches it:
@@ -200,6 +201,12 @@ class CampaignError(VolbenchError):
 
 class FindingsError(VolbenchError):
     """Findings put numbers in doubt; raised only where strictness was asked for."""
+
+    exit_code = 10
+
+
+class RegressionError(VolbenchError):
+    """A result is shown to be worse than its baseline by more than is tolerated."""
 
     exit_code = 10
 

@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "inventory": "Show and check lists of hosts.",
     "show": "Show the results of a campaign as a table.",
     "check": "Tell what puts the numbers of campaigns in doubt.",
+    "compare": "Compare campaigns, with intervals and verdicts.",
     "export": "Write a frame of a campaign as csv, json, parquet or xlsx.",
     "plot": "Draw a chart of a campaign.",
     "report": "Write the report of a campaign: one HTML file.",

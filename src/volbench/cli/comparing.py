@@ -1,0 +1,157 @@
+"""What `volbench compare` does between reading its options and exiting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from volbench.analyse.compare import Comparison, Question, compare
+from volbench.analyse.compared import Compared, Regression, percent
+from volbench.analyse.where import select
+from volbench.cli.outputs import binary_output
+from volbench.dataset import open_campaigns
+from volbench.errors import InputError, RegressionError
+from volbench.present.compare_table import (
+    comparison_csv,
+    comparison_json,
+    comparison_markdown,
+    comparison_table,
+    measure_name,
+    notes,
+)
+from volbench.present.figures.forest import forest_figure
+from volbench.present.figures.save import FORMATS, save
+from volbench.present.tables import show_table
+
+_TOLERANCE = 0.05
+
+
+def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
+    """Return what is asked, from the options as they were typed.
+
+    Raises:
+        InputError: a percentage can't be read.
+    """
+    tolerance = asked["tolerance"]
+    told = None if tolerance is None else _share(str(tolerance), name="--tolerance")
+    allowed = asked["allowed"]
+    names = allowed if isinstance(allowed, tuple) else ()
+    return Question(
+        metrics=_names(str(asked["metrics"])),
+        by=_names(str(asked["by"])),
+        between=str(asked["between"]),
+        base=str(asked["base"]),
+        confidence=_share(str(asked["confidence"]), name="--confidence"),
+        tolerance=_TOLERANCE if told is None and is_baseline else told,
+        allowed=tuple(one for text in names for one in _names(text)),
+        keep_invalid=bool(asked["keep_invalid"]),
+    )
+
+
+def compare_folders(folders: Sequence[Path], asked: Question, *, where: str) -> Comparison:
+    """Read the folders and compare them; the first is the base.
+
+    Raises:
+        InputError: there is one folder and nothing to compare within it, or a folder twice.
+        ComparisonError: they can't be compared.
+    """
+    if len(folders) < 2 and not asked.between:
+        raise InputError(
+            "there is nothing to compare with",
+            hint="name a second folder, or the column to compare with --between COLUMN",
+        )
+    if asked.base and not asked.between:
+        raise InputError(
+            "--base names a value of --between", hint="without --between the first folder is it"
+        )
+    sides, findings = {}, {}
+    for name, folder in zip(_side_names(folders), folders, strict=True):
+        dataset = open_campaigns(folder)
+        sides[name] = select(dataset.facts(), where)
+        findings[name] = dataset.frame("findings")
+    return compare(sides, findings, asked)
+
+
+def print_comparison(comparison: Comparison, *, form: str, chart: str | None) -> None:
+    """Print a comparison as asked; draw it too where a file is named.
+
+    Raises:
+        InputError: the chart's file has an unknown ending, or can't be written.
+    """
+    image = Path(chart or "x.svg").suffix.removeprefix(".")
+    if image not in FORMATS:
+        raise InputError(f"{chart} is no picture", hint=f"end it with .{', .'.join(FORMATS)}")
+    if form == "table":
+        show_table(comparison_table(comparison))
+    else:
+        write = {"csv": comparison_csv, "json": comparison_json, "markdown": comparison_markdown}
+        click.echo(write[form](comparison), nl=False)
+    if form == "csv":
+        for remark in (*notes(comparison), *comparison.remarks):
+            click.echo(remark, err=True)
+    if chart:
+        with binary_output(chart, default_name="compare.svg") as sink:
+            save(forest_figure(comparison), sink, format=image)
+
+
+def fail_on_regression(comparison: Comparison) -> None:
+    """Tell what could not be ruled out, and fail on what is shown.
+
+    Raises:
+        RegressionError: a candidate is worse than its base by more than the tolerance.
+    """
+    tolerance = percent(next(one.tolerance or 0 for one in comparison.rows))
+    unsure = [one for one in comparison.rows if one.regression is Regression.UNDECIDED]
+    for one in unsure:
+        why = one.shortage or f"it may be worse by {percent(_worst(one))} %"
+        click.echo(
+            f"not ruled out: a regression beyond {tolerance} % of {_named(one)}: {why}", err=True
+        )
+    shown = [one for one in comparison.rows if one.regression is Regression.SHOWN]
+    if shown:
+        named = "; ".join(f"{_named(one)}: {one.words}" for one in shown)
+        raise RegressionError(
+            f"regression beyond {tolerance} %: {named}",
+            hint="measure again to be sure; --tolerance says what is acceptable",
+            context={"regressions": len(shown), "undecided": len(unsure)},
+        )
+
+
+def _worst(one: Compared) -> float:
+    interval = one.interval
+    if interval is None:
+        return math.nan
+    return 1 - interval.low if one.measure.more_is_better else interval.high - 1
+
+
+def _named(one: Compared) -> str:
+    by = "".join(f", {value}" for value in one.by.values())
+    return f"{one.label} {one.direction}{by} {measure_name(one.measure)} in {one.candidate}"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _share(text: str, *, name: str) -> float:
+    """Return 0.05 of ``5``, ``5%`` or ``5 %``."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 100:
+        raise InputError(f"{name} {text!r} is no percentage", hint="write it like 5%")
+    return value / 100
+
+
+def _side_names(folders: Sequence[Path]) -> list[str]:
+    """Return the shortest names of folders that tell them apart."""
+    resolved = [folder.resolve() for folder in folders]
+    twice = next((one for place, one in enumerate(resolved) if one in resolved[:place]), None)
+    if twice is not None:
+        raise InputError(f"{twice} is named twice", hint="name different folders")
+    short = [folder.name for folder in resolved]
+    return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
