@@ -168,6 +168,18 @@ class CampaignData:
         }
         return {role: one.cold for role, one in found.items() if one and one.cold}
 
+    def table_file(self, name: str) -> Path | None:
+        """Return the Parquet file of a frame, up to date; None where none is kept.
+
+        Frames that are judged from others have no file, and none can be kept in a folder that
+        may not be written.
+        """
+        if name not in _READ:
+            return None
+        if not _is_current(self._layout):
+            self._frames |= _load_frames(self._layout, self.campaign, self._history)
+        return self._layout.tables / f"{name}.parquet" if _is_current(self._layout) else None
+
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.
 
@@ -200,9 +212,8 @@ def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
 
 def _load_frames(layout: Layout, campaign: Campaign, history: History) -> dict[str, pd.DataFrame]:
     """Return every frame, from Parquet when it is up to date, else from the raw files."""
-    stamp = f"{TABLES_VERSION} {layout.journal.stat().st_size if layout.journal.exists() else 0}\n"
-    stamp_file = layout.tables / "stamp"
-    if stamp_file.exists() and stamp_file.read_text(encoding="utf-8") == stamp:
+    stamp = _stamp(layout)
+    if _is_current(layout):
         return {name: frame_of(read_table(layout.tables / f"{name}.parquet")) for name in _READ}
     rows: Rows = ingest(layout, campaign, history)
     labels = {"summary": label_names(campaign.hosts)}
@@ -239,3 +250,13 @@ def _keep(layout: Layout, tables: Mapping[str, pa.Table], *, stamp: str) -> None
     for name, table in tables.items():
         write_table(layout.tables / f"{name}.parquet", table)
     write_atomic(layout.tables / "stamp", stamp)
+
+
+def _stamp(layout: Layout) -> str:
+    """Return what tables of the journal as it is now are stamped with."""
+    return f"{TABLES_VERSION} {layout.journal.stat().st_size if layout.journal.exists() else 0}\n"
+
+
+def _is_current(layout: Layout) -> bool:
+    file = layout.tables / "stamp"
+    return file.exists() and file.read_text(encoding="utf-8") == _stamp(layout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import NoReturn
 
 import click
@@ -20,10 +21,12 @@ VERBS: dict[str, str] = {
     "probe": "Show what this machine and its volumes are.",
     "profile": "List, show, check, render and import profiles.",
     "inventory": "Show and check lists of hosts.",
+    "import": "Read results of fio that others measured, as a campaign.",
     "show": "Show the results of a campaign as a table.",
     "check": "Tell what puts the numbers of campaigns in doubt.",
     "compare": "Compare campaigns, with intervals and verdicts.",
-    "export": "Write a frame of a campaign as csv, json, parquet or xlsx.",
+    "export": "Write frames of campaigns for spreadsheets, papers, Prometheus and Grafana.",
+    "sql": "Ask questions in SQL of many campaigns.",
     "plot": "Draw a chart of a campaign.",
     "report": "Write the report of a campaign: one HTML file.",
     "lab": "Simulate volumes whose truth is known, to try things on.",
@@ -44,7 +47,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(f"volbench.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = import_module(f"volbench.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -182,7 +182,7 @@ def _chart(
     chart.x_axis.scaling.orientation = "maxMin"
     chart.x_axis.delete = chart.y_axis.delete = False
     chart.y_axis.scaling.min = 0
-    chart.y_axis.title = unit
+    chart.y_axis.crosses = "max"  # the first job is on top, its axis still below the last
     chart.y_axis.number_format = "General"
     if count == 1:
         chart.legend = None
