@@ -9,7 +9,7 @@ import click
 from volbench.cli.execution import execute
 from volbench.cli.fleet import ACCEPT_NEW, KNOWN_HOSTS, connected
 from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
-from volbench.engine.resuming import resume_on
+from volbench.engine.resuming import require_own, resume_on
 from volbench.engine.worker import Settings
 from volbench.execute.pick import Trust
 from volbench.store.archive import read_campaign
@@ -39,6 +39,7 @@ def command(
     Runs that went on without a controller, on the hosts of an inventory, are found again.
     """
     layout, archive = read_campaign(campaign)
+    require_own(archive.campaign)
     settings = Settings(
         grace_s=parse_duration(grace), keep_files=keep_files, retry_failed=retry_failed
     )

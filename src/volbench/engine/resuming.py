@@ -21,8 +21,21 @@ from volbench.model.ddoption import check_dd_option
 from volbench.model.fleet import LOCAL
 from volbench.model.option import OptionTable
 from volbench.model.profile import Tool
-from volbench.model.run import Run
+from volbench.model.run import Campaign, Run
 from volbench.store.archive import Archive
+
+
+def require_own(campaign: Campaign) -> None:
+    """Refuse a campaign that was imported.
+
+    Raises:
+        RefusedError: its Runs were measured elsewhere.
+    """
+    if campaign.is_imported:
+        raise RefusedError(
+            f"the Runs of {campaign.name} were imported, so there is nothing to go on with",
+            hint="to measure anew: volbench run PROFILE",
+        )
 
 
 def resume_on(

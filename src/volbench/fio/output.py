@@ -59,8 +59,10 @@ def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutpu
 
 
 def _ended(root: Fields) -> float | None:
-    millis = root.number("timestamp_ms")
-    return root.number("timestamp") if millis is None else millis / 1000
+    millis, seconds = root.number("timestamp_ms"), root.number("timestamp")
+    if millis is not None:
+        return millis / 1000
+    return None if seconds is None else float(seconds)
 
 
 def _global_options(root: Fields) -> dict[str, str]:

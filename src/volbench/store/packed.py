@@ -24,7 +24,7 @@ _Opener = Callable[[BinaryIO], object]
 
 
 def _zstd(source: BinaryIO) -> object:
-    return pa.CompressedInputStream(pa.PythonFile(source), "zstd")
+    return pa.CompressedInputStream(pa.BufferReader(source.read()), "zstd")
 
 
 _BY_MAGIC: tuple[tuple[bytes, _Opener], ...] = (

@@ -1,0 +1,215 @@
+"""Paths in, a campaign folder out: what was read of it, and what was not, is returned."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import file_digest
+from pathlib import Path
+
+from volbench import __version__
+from volbench.engine.intake.assemble import (
+    Draft,
+    Ready,
+    draft_runs,
+    finish_run,
+    hosts_of,
+    name_runs,
+    order_runs,
+)
+from volbench.engine.intake.labels import parse_pattern, unfitting
+from volbench.engine.intake.logs import share_out
+from volbench.engine.intake.scan import Found, scan
+from volbench.engine.single import STATUS_FORMAT
+from volbench.errors import InputError, OutputError, Problem
+from volbench.model.run import Campaign
+from volbench.store.archive import Archive, Provenance, create_campaign, write_atomic
+from volbench.store.journal import Journal, utc_now
+from volbench.store.layout import Layout
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be imported.
+
+    Attributes:
+        paths: files and folders.
+        into: the new campaign folder.
+        name: of the campaign; empty to call it as the folder.
+        labels: of all hosts.
+        pattern: of labels in paths; empty for none.
+        host: name of the host where nothing tells one.
+        strict: refuse everything when a file is malformed.
+        command: the command line, for the record.
+    """
+
+    paths: tuple[Path, ...]
+    into: Path
+    name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    pattern: str = ""
+    host: str = ""
+    strict: bool = False
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What became of it.
+
+    Attributes:
+        into: the campaign folder.
+        runs: every Run with its state.
+        files: how many files held results.
+        logs: how many logs were taken.
+        malformed: files that should hold a result and do not.
+        remarks: what was left out, or is not as it may look.
+        others: files that are something else.
+    """
+
+    into: Path
+    runs: tuple[Ready, ...]
+    files: int
+    logs: int
+    malformed: tuple[Problem, ...]
+    remarks: tuple[Problem, ...]
+    others: int
+
+
+def import_results(wanted: Wanted) -> Intake:
+    """Read results that others measured, and write them as a campaign.
+
+    Raises:
+        InputError: a path does not exist, or the pattern fits no result.
+        OutputError: nothing can be imported; or a file is malformed and that was to be refused.
+        ArchiveError: the folder can't be written.
+    """
+    pattern = parse_pattern(wanted.pattern) if wanted.pattern else None
+    found = scan(wanted.paths, leave_out=wanted.into)
+    _require(found, strict=wanted.strict)
+    drafts = draft_runs(found.results)
+    strays = name_runs(drafts, pattern=pattern, labels=wanted.labels, host=wanted.host)
+    if pattern is not None and len(strays) == len(drafts):
+        source = drafts[0].file.source
+        raise unfitting(pattern, "/".join((*source.inside.parts[:-1], source.stem)))
+    claims = list({id(draft.claim): draft.claim for draft in drafts}.values())
+    left = share_out(found.logs, claims)
+    runs = _finished(order_runs(drafts))
+    _write(wanted, runs, drafts)
+    return Intake(
+        into=wanted.into,
+        runs=tuple(runs),
+        files=len(found.results),
+        logs=sum(len(claim.logs) for claim in claims),
+        malformed=tuple(found.malformed),
+        remarks=(*left, *_remarks(drafts, strays)),
+        others=found.others,
+    )
+
+
+def _require(found: Found, *, strict: bool) -> None:
+    """Refuse when there is nothing, or, if that was asked for, when anything is malformed."""
+    listed = "".join(f"\n  {problem}" for problem in found.malformed[:_SHOWN])
+    if not found.results:
+        logs = f", {len(found.logs)} logs without a result" if found.logs else ""
+        raise OutputError(
+            f"there is no result of fio to import ({found.others} other files{logs}){listed}",
+            hint="volbench reads fio's JSON: run fio with --output-format=json+",
+        )
+    if strict and found.malformed:
+        raise OutputError(
+            f"{len(found.malformed)} files are malformed, so nothing was imported{listed}",
+            hint="mend or remove them, or leave out --strict",
+        )
+
+
+def _finished(drafts: Sequence[Draft]) -> list[Ready]:
+    logs = {log.source.path for draft in drafts for log in draft.claim.logs}
+    digests = {path: _digest(path) for path in sorted(logs)}
+    return [
+        finish_run(draft, number=number, digests=digests)
+        for number, draft in enumerate(drafts, start=1)
+    ]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
+def _remarks(drafts: Sequence[Draft], strays: Sequence[Draft]) -> list[Problem]:
+    """Return what a reader of the results should know, each file once."""
+    remarks = [
+        Problem("--labels does not fit this path; it has no labels of it", draft.file.source.shown)
+        for draft in strays
+    ]
+    for draft in drafts:
+        shown = draft.file.source.shown
+        for told in draft.told.values():
+            remarks += [
+                Problem(f"the option {option} can't be read and is left out", shown)
+                for option in told.left_out
+            ]
+        if not any(told.is_whole for told in draft.told.values()):
+            remarks.append(Problem("the result does not tell the options of its jobs", shown))
+    return list(dict.fromkeys(remarks))
+
+
+def _write(wanted: Wanted, runs: Sequence[Ready], drafts: Sequence[Draft]) -> None:
+    campaign = Campaign(
+        name=wanted.name or wanted.into.resolve().name,
+        created_utc=utc_now(),
+        runs=tuple(ready.run for ready in runs),
+        seed=0,
+        command=wanted.command,
+        hosts=hosts_of(order_runs(drafts)),
+    )
+    provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
+    layout = create_campaign(wanted.into, Archive(campaign=campaign, provenance=provenance))
+    copied: dict[Path, Path] = {}
+    with Journal(layout.journal) as journal:
+        for ready in runs:
+            _fill(layout, ready, copied)
+            journal.write("run", run=ready.run.id, state=ready.state, reason=ready.reason)
+
+
+def _fill(layout: Layout, ready: Ready, copied: dict[Path, Path]) -> None:
+    """Copy the files of a Run into its folder, and write how it ended."""
+    folder = layout.run(ready.run.id)
+    folder.path.mkdir()
+    for path, name in ready.copies:
+        _copy(path, folder.path / name, copied)
+    content = {
+        "format": STATUS_FORMAT,
+        "state": ready.state,
+        "reason": ready.reason,
+        "started_utc": ready.started_utc,
+        "ended_utc": ready.ended_utc,
+        "imported": True,
+    }
+    write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
+
+
+def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
+    """Copy a file; one that several Runs share takes its room once where links can be made."""
+    try:
+        if path in copied:
+            try:
+                os.link(copied[path], target)
+            except OSError:
+                shutil.copyfile(path, target)
+        else:
+            shutil.copyfile(path, target)
+            copied[path] = target
+    except OSError as error:
+        raise InputError(
+            f"{path} can't be copied: {error.strerror or error}",
+            hint="check permissions and free space",
+            context={"path": str(path)},
+        ) from error

@@ -1,0 +1,109 @@
+"""Labels from the names of folders: a pattern and a path go in, names with their values come out.
+
+``{provider}/{volume_type}/{host}`` fits ``azure/P15/vm1/fio.json`` and ``azure/P15/vm1.json``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from volbench.errors import InputError
+
+HOST, REPEAT, JOB = "host", "repeat", "job"
+RESERVED = frozenset({HOST, REPEAT, JOB})
+"""Names that are no labels: they say which host, which repeat, and what the job is called."""
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_NAME = re.compile(r"[a-z][a-z0-9_]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LabelPattern:
+    """A pattern, taken apart.
+
+    Attributes:
+        text: as it was written.
+        parts: an expression for each folder, or for the file's name without its endings.
+    """
+
+    text: str
+    parts: tuple[re.Pattern[str], ...]
+
+    def read(self, inside: PurePosixPath, *, stem: str) -> dict[str, str] | None:
+        """Return what a path tells; None where the pattern does not fit.
+
+        Args:
+            inside: the file's place below the folder that was named.
+            stem: its name without endings.
+        """
+        own = (*inside.parts[:-1], stem)
+        if len(own) < len(self.parts):
+            return None
+        told: dict[str, str] = {}
+        for part, name in zip(self.parts, own, strict=False):
+            match = part.fullmatch(name)
+            if match is None:
+                return None
+            told |= match.groupdict()
+        return told
+
+    def rest(self, inside: PurePosixPath, *, stem: str) -> tuple[str, ...]:
+        """Return the parts of a path that the pattern leaves over."""
+        return (*inside.parts[:-1], stem)[len(self.parts) :]
+
+
+def parse_pattern(text: str) -> LabelPattern:
+    """Take a pattern apart.
+
+    Raises:
+        InputError: a name is missing, odd, or stands twice.
+    """
+    names = _PLACEHOLDER.findall(text)
+    bare = _PLACEHOLDER.sub("", text)
+    odd = [name for name in names if not _NAME.fullmatch(name)]
+    if odd or not names or "{" in bare or "}" in bare or len({*names}) < len(names):
+        raise InputError(
+            f"--labels {text!r} is no pattern: each {{name}} is letters, digits and _, once",
+            hint="write it like '{provider}/{volume_type}/{host}'; * stands for any folder",
+        )
+    return LabelPattern(text, tuple(_compiled(part) for part in text.strip("/").split("/")))
+
+
+def _compiled(part: str) -> re.Pattern[str]:
+    pieces = _PLACEHOLDER.split(part)
+    text = ""
+    for place, piece in enumerate(pieces):
+        text += f"(?P<{piece}>.+?)" if place % 2 else re.escape(piece).replace(r"\*", ".*")
+    return re.compile(text, re.DOTALL)
+
+
+def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return the labels of ``--label KEY=VALUE``.
+
+    Raises:
+        InputError: one is not written like that, or a name is reserved or stands twice.
+    """
+    labels: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not value or not _NAME.fullmatch(name) or name in RESERVED | {*labels}:
+            raise InputError(
+                f"--label {text!r} is no label", hint="write it like volume_type=P15, each once"
+            )
+        labels[name] = value
+    return labels
+
+
+def unfitting(pattern: LabelPattern, example: str) -> InputError:
+    """Return the error for a pattern that fits no path at all."""
+    folders = example.split("/")
+    names = ("provider", "volume_type", "host", "job")
+    count = min(len(folders), len(names))
+    chosen = names[:count] if count > 1 else ("host",)
+    words = "/".join(f"{{{name}}}" for name in chosen)
+    return InputError(
+        f"--labels {pattern.text!r} fits no result; there is, for example, {example}",
+        hint=f"it is matched against that path; write it like {words!r}",
+    )
