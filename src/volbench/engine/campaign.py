@@ -93,6 +93,7 @@ def run_campaign(
             for one in through:
                 _clean(scratch[one.host], ledger, keep=settings.keep_files)
             of_each(through, lambda machine: _leave(machine, layout, campaign))
+        _tell_rounds(layout, campaign, ledger)
         _conclude(layout, campaign, ledger, around)
 
 
@@ -143,10 +144,22 @@ def _clean(scratch: Scratch, ledger: Ledger, *, keep: bool) -> None:
         ledger.tell(f"{path} was replaced by somebody else and is left alone")
 
 
+def _tell_rounds(layout: Layout, campaign: Campaign, ledger: Ledger) -> None:
+    """Tell how the rounds of each profile ended; numpy is imported only for these."""
+    if not campaign.rounds:
+        return
+    from volbench.engine.rounds import RoundJudge  # noqa: PLC0415 - pandas is slow to import
+
+    judge = RoundJudge(layout, campaign, is_finished=ledger.is_finished)
+    for profile in campaign.rounds:
+        ledger.tell(f"{profile}: {judge.so_far(profile).words}")
+
+
 def _conclude(layout: Layout, campaign: Campaign, ledger: Ledger, around: Surroundings) -> None:
     """Tell how it ended, and raise unless everything is finished."""
     finished, failed, left = (ledger.ids(campaign, *states) for states in _OUTCOMES)
-    ledger.listener(CampaignEnded(finished, failed, left))
+    not_needed = ledger.ids(campaign, RunState.NOT_NEEDED)
+    ledger.listener(CampaignEnded(finished, failed, left, not_needed))
     root, total = layout.root, len(campaign.runs)
     if around.stop.requested and left:
         raise StoppedError(

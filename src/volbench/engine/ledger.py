@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import RLock
 
-from volbench.model.event import Event, Listener, Notice
+from volbench.model.event import Event, Listener, Notice, RunsNotNeeded
 from volbench.model.run import Campaign, Run, RunState
 from volbench.store.journal import History, Journal
 
@@ -66,6 +66,14 @@ class Ledger:
         with self._lock:
             self._journal.write("run", run=run.id, state=state, reason=reason)
             self._states[run.id] = state
+
+    def leave_out(self, runs: Sequence[Run], *, reason: str) -> None:
+        """Write down at once that Runs are not needed, and tell it."""
+        with self._lock:
+            ids = [run.id for run in runs]
+            self._journal.write("runs", runs=ids, state=RunState.NOT_NEEDED, reason=reason)
+            self._states.update(dict.fromkeys(ids, RunState.NOT_NEEDED))
+            self._listener(RunsNotNeeded(tuple(runs), reason))
 
     def listener(self, event: Event) -> None:
         """Tell an event; one at a time."""

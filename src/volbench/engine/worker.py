@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from volbench.engine.coldprobe import probe_campaign
 from volbench.engine.flush import flush_volume
@@ -12,6 +13,7 @@ from volbench.engine.guard import check_space
 from volbench.engine.ledger import Ledger
 from volbench.engine.machine import Machine
 from volbench.engine.orphans import end_orphan, trace
+from volbench.engine.pause import LATE_S, pause_before
 from volbench.engine.preflight import guard_run
 from volbench.engine.probe import probe_volume
 from volbench.engine.sampler import Sampler
@@ -40,6 +42,10 @@ from volbench.model.run import Campaign, Run, RunState
 from volbench.plan.estimate import deadline_s, expected_s
 from volbench.store.archive import attempts_before, fresh_run_folder, write_atomic
 from volbench.store.layout import Layout, RunFolder
+from volbench.units import format_duration
+
+if TYPE_CHECKING:
+    from volbench.engine.rounds import RoundJudge
 
 GRACE_S = 600.0
 """Seconds a Run may be late. A provider's cache that is full can hang a volume for 8 minutes
@@ -114,11 +120,15 @@ class Worker:
 
     def pending(self) -> tuple[Run, ...]:
         """Return what is still to do, with preparations whose files are gone."""
-        done = {RunState.FINISHED} | (set() if self.settings.retry_failed else {RunState.FAILED})
+        done = {RunState.FINISHED, RunState.NOT_NEEDED}
+        if not self.settings.retry_failed:
+            done.add(RunState.FAILED)
         pending = {run.id for run in self.runs if self.ledger.state(run) not in done}
         roles = {run.volume.role for run in self.runs if run.id in pending}
         for run in self.runs:
-            if run.phase is not Phase.MEASURED and run.volume.role in roles and self._gone(run):
+            is_wanted = self.ledger.state(run) is not RunState.NOT_NEEDED
+            prepares = run.phase is not Phase.MEASURED and run.volume.role in roles
+            if is_wanted and prepares and self._gone(run):
                 pending.add(run.id)
         return tuple(run for run in self.runs if run.id in pending)
 
@@ -138,9 +148,12 @@ class Worker:
 
     def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> None:
         """Run what is pending until the end, a stop, or a failure that ends the campaign."""
+        judge = self._round_judge()
         for run in pending:
             if self.stop.requested:
                 return
+            if judge is not None and self._is_left_out(run, pending, judge):
+                continue
             gate = gate_of(run)
             try:
                 end = self._run(run, gate)
@@ -150,12 +163,36 @@ class Worker:
             if end.state is RunState.FAILED and self.campaign.ends_with(run):
                 return
 
+    def _round_judge(self) -> RoundJudge | None:
+        """Return what ends the rounds; None where there are none."""
+        if not self.campaign.rounds:
+            return None
+        from volbench.engine.rounds import RoundJudge  # noqa: PLC0415 - pandas is slow to import
+
+        return RoundJudge(self.layout, self.campaign, is_finished=self.ledger.is_finished)
+
+    def _is_left_out(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
+        """Tell whether a Run is not needed, and note that of all Runs of these rounds at once."""
+        if self.ledger.state(run) is RunState.NOT_NEEDED:
+            return True
+        news = judge.before(run)
+        if news is not None and news.is_over:
+            left = [one for one in pending if one.profile == run.profile]
+            left = [one for one in left if one.repeat >= run.repeat]
+            self.ledger.leave_out(left, reason=news.words)
+        elif news is not None:
+            self.ledger.tell(f"{run.profile}: {news.words}")
+        return news is not None and news.is_over
+
     def _run(self, run: Run, gate: Gate | None) -> RunEnd:
         files = planned_files(run)
         self.ledger.listener(RunStarted(run, expected_s(run)))
         try:
             goes_on = self.ledger.state(run) is RunState.RUNNING
-            end = self._go_on(run, gate) if goes_on else self._begin(run, gate)
+            if goes_on or self._pause(run):
+                end = self._go_on(run, gate) if goes_on else self._begin(run, gate)
+            else:
+                end = RunEnd(RunState.INTERRUPTED, "stopped by the user before it started")
         except TransportError as error:
             if error.transient:
                 # The machine is lost, not the Run: it may go on there, and a resume finds it again.
@@ -170,6 +207,22 @@ class Worker:
         self.scratch.settle(files)
         self._end(run, end)
         return end
+
+    def _pause(self, run: Run) -> bool:
+        """Leave the volume alone as the plan says; False when the user stopped it meanwhile."""
+        if not run.pause_before_s:
+            return True
+        self._flush(run)
+        before = reversed(self.runs[: self.runs.index(run)])
+        mine = (one for one in before if one.volume.target == run.volume.target)
+        ends = (read_status(self.layout.run(one.id)).get("ended_utc") for one in mine)
+        ended_utc = str(next((end for end in ends if end), ""))
+        listener = self.ledger.listener
+        rested_s = pause_before(run, ended_utc=ended_utc, listener=listener, stop=self.stop)
+        if rested_s > run.pause_before_s + LATE_S:
+            rested, asked = format_duration(round(rested_s)), format_duration(run.pause_before_s)
+            self.ledger.tell(f"{run.id}: the volume was left alone for {rested}, not for {asked}")
+        return not self.stop.requested
 
     def _begin(self, run: Run, gate: Gate | None) -> RunEnd:
         """Start a Run from nothing."""

@@ -15,7 +15,8 @@ class Progress:
     Attributes:
         elapsed_s: since the process started.
         total_s: expected length; None when only the data's size bounds it.
-        state: ``layout``, ``waiting`` for the others, ``ramp`` or ``run``.
+        state: ``paused`` before its start, ``layout``, ``waiting`` for the others, ``ramp`` or
+            ``run``.
         lat_mean_s: of the block device beneath the volume over about the last second, as the kernel
             counts; None when unknown or nothing completed.
         silent_s: since the process, or its machine, last told anything.
@@ -72,6 +73,14 @@ class RunEnded:
 
 
 @dataclass(frozen=True)
+class RunsNotNeeded:
+    """Runs that were planned will not be made, for a reason that is no failure."""
+
+    runs: tuple[Run, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something the user should know; not an error."""
 
@@ -85,7 +94,10 @@ class CampaignEnded:
     finished: tuple[str, ...]
     failed: tuple[str, ...]
     left: tuple[str, ...]
+    not_needed: tuple[str, ...] = ()
 
 
-Event = CampaignStarted | RunStarted | RunProgress | RunEnded | Notice | CampaignEnded
+Event = (
+    CampaignStarted | RunStarted | RunProgress | RunEnded | RunsNotNeeded | Notice | CampaignEnded
+)
 Listener = Callable[[Event], None]

@@ -26,6 +26,7 @@ from volbench.model.event import (
     Progress,
     RunEnded,
     RunProgress,
+    RunsNotNeeded,
     RunStarted,
 )
 from volbench.model.run import Extent, Run, RunState
@@ -39,6 +40,7 @@ Clock = Callable[[], float]
 
 _UNKNOWN = "-"
 _STATE_WORDS = {
+    "paused": "leaving the volume alone",
     "layout": "laying out the file",
     "waiting": "waiting for its start",
     "ramp": "ramping up",
@@ -89,12 +91,14 @@ class Tally:
         total: Runs to do.
         ended: Runs that ended, in whatever state.
         failed: those of them that did not finish.
+        is_most: whether some may turn out not to be needed.
     """
 
     clock: Clock = time.monotonic
     total: int = 0
     ended: int = 0
     failed: int = 0
+    is_most: bool = False
     active: dict[str, _Active] = field(default_factory=dict)
     extents: dict[str, Extent] = field(default_factory=dict)
     waiting_s: dict[str, float | None] = field(default_factory=dict)
@@ -104,6 +108,7 @@ class Tally:
         """Take an event into account."""
         if isinstance(event, CampaignStarted):
             self.total = len(event.pending)
+            self.is_most = bool(event.campaign.rounds)
             self.waiting_s = {run.id: event.expected_s.get(run.id) for run in event.pending}
             self.extents = {run.id: run.extent for run in event.pending if run.extent}
         elif isinstance(event, RunStarted):
@@ -113,6 +118,10 @@ class Tally:
         elif isinstance(event, RunProgress) and event.run.id in self.active:
             seen = self.active[event.run.id]
             seen.progress, seen.heard_s = event.progress, self.clock()
+        elif isinstance(event, RunsNotNeeded):
+            self.total -= len(event.runs)
+            for run in event.runs:
+                self.waiting_s.pop(run.id, None)
         elif isinstance(event, RunEnded):
             seen_last = self.active.pop(event.run.id, None)
             if seen_last and event.run.extent and event.state is RunState.FINISHED:
@@ -293,11 +302,14 @@ def _line(event: Event, tally: Tally) -> Text | None:
     """Return the lasting line of an event; None when it has none. The tally is from before it."""
     if isinstance(event, RunEnded):
         return _ended_line(event, tally)
+    if isinstance(event, RunsNotNeeded):
+        return Text(printable(f"{len(event.runs)} Runs are not needed: {event.reason}"))
     if isinstance(event, Notice):
         return Text(printable(f"note: {event.message}"))
     if isinstance(event, CampaignEnded):
         counts = [f"{len(event.finished)} finished"]
         counts += [f"{len(event.failed)} failed"] if event.failed else []
+        counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
         counts += [f"{len(event.left)} not run"] if event.left else []
         return Text(f"campaign ended: {', '.join(counts)}")
     return None
@@ -326,7 +338,8 @@ def _campaign_words(tally: Tally) -> Text:
     if tally.failed:
         words.append(f", {tally.failed} failed", style="bold red")
     left_s = tally.left_s()
-    words.append(f", {_UNKNOWN if left_s is None else format_duration(left_s)} left")
+    most = "at most " if tally.is_most and left_s is not None else ""
+    words.append(f", {most}{_UNKNOWN if left_s is None else format_duration(left_s)} left")
     return words
 
 

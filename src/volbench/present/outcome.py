@@ -51,9 +51,9 @@ def count_states(campaign: Campaign, states: Mapping[str, StateNote]) -> dict[Ru
 
 
 def unfinished(campaign: Campaign, states: Mapping[str, StateNote]) -> list[tuple[Run, StateNote]]:
-    """Return the Runs that did not finish, in the order of the plan."""
+    """Return the Runs that did not finish though they were needed, in the order of the plan."""
     noted = [(run, note_of(run, states)) for run in campaign.runs]
-    return [(run, note) for run, note in noted if note.state is not RunState.FINISHED]
+    return [(run, note) for run, note in noted if not note.state.is_settled]
 
 
 def first_line(reason: str) -> str:

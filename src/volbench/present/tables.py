@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -106,7 +107,7 @@ def summary_table(
     told = {str(row.get("run")) for row in rows}
     blanks = [MISSING] * (len(table.columns) - len(extra) - 2 - bool(doubts))
     for run_id, note in states.items():
-        if run_id not in told and note.state is not RunState.FINISHED:
+        if run_id not in told and not note.state.is_settled:
             unknown = [MISSING] * len(extra)
             _add(table, *unknown, run_id, *blanks, _state(note.state.value))
     table.caption = _caption(rows, states, doubts)
@@ -294,6 +295,10 @@ def _caption(
     for run_id, note in states.items():
         if note.state in (RunState.FAILED, RunState.INTERRUPTED):
             lines.append(f"{run_id} {note.state.value}: {first_line(note.reason)}")
+    left_out = Counter(
+        first_line(note.reason) for note in states.values() if note.state is RunState.NOT_NEEDED
+    )
+    lines += [f"{count} Runs were not needed: {reason}" for reason, count in left_out.items()]
     return Text(printable("\n".join(lines)), style="") if lines else None
 
 

@@ -61,7 +61,7 @@ class Journal:
         """Append one entry.
 
         Args:
-            kind: ``run``, ``scratch`` or ``scratch-removed``.
+            kind: ``run``, ``runs`` of one state, ``scratch`` or ``scratch-removed``.
             facts: values that JSON knows.
 
         Raises:
@@ -129,6 +129,9 @@ def read_history(path: Path) -> History:
                 history.reasons[run] = str(entry.get("reason", ""))
                 if isinstance(process := entry.get("process"), dict):
                     history.processes[run] = process
+            case {"kind": "runs", "runs": list(runs), "state": str(state)}:
+                history.states.update(dict.fromkeys(map(str, runs), RunState(state)))
+                history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
             case {"kind": "scratch", "path": str(name), "identity": list(identity)}:
                 place = str(entry.get("host", LOCAL)), name
                 history.scratch[place] = [int(number) for number in identity]

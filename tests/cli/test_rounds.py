@@ -1,0 +1,220 @@
+"""Rounds until steady on simulated volumes: one is steady, one gets faster and faster."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import volbench as api
+from tests.cli.conftest import COMMAND, Volbench
+from volbench.analyse.rounds import determination
+from volbench.lab.scenario import load_scenario
+from volbench.lab.server import serve
+from volbench.model.run import RunState
+from volbench.store.journal import read_history
+
+SERVICE = "service: {read: 20ms, write: 20ms, slots: 4}\nrestored: true\n"
+FAST = "service: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
+# A cap is kept on a busy machine too, where a latency alone is not.
+CLEAN = f"name: clean\nsize: 8m\n{FAST}caps: {{iops: 150}}\n"
+RISING = f"name: rising\nsize: 8m\n{SERVICE}drift: 1000%\n"
+PROFILE = """
+name: short
+sample: 0
+device_sample: 0
+rounds: {most: 6, until: snia, track: [writes.iops, mixed.lat_mean]}
+defaults: {ioengine: nbd, size: 8m, bs: 4k, iodepth: 4, runtime: 1s, time_based: 1}
+jobs:
+  writes: {rw: randwrite}
+  mixed: {rw: randrw, rwmixread: 65}
+"""
+
+
+@pytest.fixture(scope="module", name="ended")
+def _ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """Run six rounds at most on either volume, and return the campaign folders."""
+    folder = tmp_path_factory.mktemp("rounds")
+    profile = folder / "short.yaml"
+    profile.write_text(PROFILE)
+    found = {}
+    for text in (CLEAN, RISING):
+        scenario = load_scenario(text, path="made.yaml")
+        with serve(scenario, folder / f"lab-{scenario.name}") as served:
+            found[scenario.name] = folder / scenario.name
+            done = subprocess.run(
+                arguments(profile, served.uri, found[scenario.name]),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+        assert done.returncode == 0, done.stderr
+        (folder / f"{scenario.name}.txt").write_text(done.stdout + done.stderr)
+    yield found
+    shutil.rmtree(folder)
+
+
+def arguments(profile: Path, uri: str, into: Path) -> list[str]:
+    """Return the command line of a campaign."""
+    where = ["--on", uri, "--allow-destroy", uri, "--into", str(into)]
+    return [*COMMAND, "run", str(profile), *where]
+
+
+def states(folder: Path) -> list[RunState]:
+    """Return the state of each Run in the order of the plan."""
+    return [note.state for note in api.open_campaign(folder).runs.values()]
+
+
+def said(folder: Path) -> str:
+    """Return what a campaign printed."""
+    return folder.with_suffix(".txt").read_text()
+
+
+def test_a_steady_volume_ends_at_round_five(ended: dict[str, Path]) -> None:
+    """The sixth round is not needed, which is neither missing nor a failure."""
+    folder = ended["clean"]
+    assert states(folder) == [RunState.FINISHED] * 10 + [RunState.NOT_NEEDED] * 2
+    assert "2 Runs are not needed: steady state at round 5" in said(folder)
+    assert "10 finished, 2 not needed" in said(folder)
+    summary = api.open_campaign(folder).summary()
+    assert summary["run"].nunique() == 10
+
+
+def test_a_volume_that_gets_faster_is_never_steady(ended: dict[str, Path]) -> None:
+    """All six rounds are made, and the campaign says what it did not achieve."""
+    folder = ended["rising"]
+    assert states(folder) == [RunState.FINISHED] * 12
+    assert "not steady after round 5: writes.iops ranges over" in said(folder)
+    assert "steady state not achieved in 6 rounds" in said(folder)
+
+
+@pytest.mark.parametrize("name", ["clean", "rising"])
+def test_frames_and_the_engine_judge_alike(ended: dict[str, Path], name: str) -> None:
+    """What an analyst computes from the frame is what ended the rounds."""
+    opened = api.open_campaign(ended[name])
+    rounds = opened.campaign.rounds["short"]
+    found = determination(opened.summary(), rounds, profile="short")
+    assert found.words in said(ended[name])
+
+
+def test_the_reason_stands_beside_each_run(ended: dict[str, Path], volbench: Volbench) -> None:
+    """`show --runs` tells why a Run was not made; the table tells it once."""
+    by_run = volbench("show", ended["clean"], "--runs")
+    assert by_run.stdout.count("steady state at round 5") == 2
+    table = volbench("show", ended["clean"])
+    assert "2 Runs were not needed: steady state at round 5" in table.stdout
+    assert "r6" not in table.stdout
+
+
+def test_a_report_counts_them_apart(ended: dict[str, Path], volbench: Volbench) -> None:
+    """Runs that are not needed are no Runs without a result."""
+    done = volbench("report", ended["clean"])
+    assert done.returncode == 0, done.stderr
+    page = (ended["clean"] / "report" / "index.html").read_text()
+    assert "2 more were planned and not needed" in page
+    assert "Runs without a result" not in page
+
+
+@pytest.mark.parametrize("kept", ["all", "without the decision"])
+def test_a_resume_comes_to_the_same_decision(
+    ended: dict[str, Path], tmp_path: Path, volbench: Volbench, kept: str
+) -> None:
+    """Killed before the decision was written down, it is taken again from the files."""
+    folder = shutil.copytree(ended["clean"], tmp_path / "copy")
+    journal = folder / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    if kept != "all":
+        journal.write_text("".join(line for line in lines if '"kind": "runs"' not in line))
+        assert RunState.PLANNED in states(folder)
+    done = volbench("resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert "started" not in done.stderr
+    assert states(folder) == states(ended["clean"])
+    assert read_history(journal).reasons == read_history(ended["clean"] / "journal.jsonl").reasons
+
+
+def test_a_controller_that_is_killed_goes_on(tmp_path: Path, volbench: Volbench) -> None:
+    """SIGKILL in the fourth round: the rest is done, and the rounds end as they would have."""
+    profile = tmp_path / "short.yaml"
+    profile.write_text(PROFILE)
+    into = tmp_path / "out"
+    with serve(load_scenario(CLEAN, path="made.yaml"), tmp_path / "lab") as served:
+        process = subprocess.Popen(
+            arguments(profile, served.uri, into),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for(into / "journal.jsonl", '"run": "007-writes-r4", "state": "running"')
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        done = volbench("resume", into)
+    assert done.returncode == 0, done.stderr
+    assert states(into) == [RunState.FINISHED] * 10 + [RunState.NOT_NEEDED] * 2
+
+
+def wait_for(path: Path, text: str) -> None:
+    """Wait until a text stands in a file."""
+    deadline = time.monotonic() + 60
+    while not path.exists() or text not in path.read_text():
+        assert time.monotonic() < deadline, f"{text} never stood in {path}"
+        time.sleep(0.05)
+
+
+def test_the_volume_is_left_alone_before_a_run(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """A pause counts from the end of the Run before; what passed without a controller counts."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "name: p\nsample: 0\ndefaults: {ioengine: psync, size: 1m, bs: 4k, filename: f}\n"
+        "jobs:\n  first: {rw: write}\n  second: {rw: read, pause_before: 2s}\n"
+        "  third: {rw: read, pause_before: 1h}\n"
+    )
+    into = tmp_path / "out"
+    process = subprocess.Popen(
+        [*COMMAND, "run", str(profile), "--on", str(scratch), "--into", str(into)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(into / "journal.jsonl", '"run": "002-second-r1", "state": "finished"')
+    process.send_signal(signal.SIGINT)
+    stderr = process.communicate(timeout=30)[1]
+    assert "stopped by the user before it started" in stderr
+    assert process.returncode != 0
+    status = {
+        name: json.loads((into / "runs" / name / "status.json").read_text())
+        for name in ("001-first-r1", "002-second-r1")
+    }
+    rested_s = seconds(status["002-second-r1"]["started_utc"]) - seconds(
+        status["001-first-r1"]["ended_utc"]
+    )
+    assert 2 <= rested_s < 30
+    earlier(into / "runs" / "002-second-r1" / "status.json")
+    done = volbench("resume", into)
+    assert done.returncode == 0, done.stderr
+    assert "003-third-r1: the volume was left alone for 2h" in done.stderr
+
+
+def seconds(utc: str) -> float:
+    """Return an instant in seconds."""
+    return datetime.fromisoformat(utc).timestamp()
+
+
+def earlier(path: Path) -> None:
+    """Let a Run have ended two hours before it did."""
+    status = json.loads(path.read_text())
+    ended = datetime.fromisoformat(status["ended_utc"]) - timedelta(hours=2)
+    status["ended_utc"] = ended.isoformat().replace("+00:00", "Z")
+    path.write_text(json.dumps(status))
