@@ -81,9 +81,12 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
     files = _by_frame(f"{_PROTOCOL}://{path}" for path in paths)
     if not files:
         raise InputError(f"there is no dataset at {address}", hint=_HINT)
-    filesystem = ArrowFSWrapper(storage)
-    filesystem.protocol = _PROTOCOL
-    return Parts(files, filesystem)
+    bucket = type(
+        "Bucket",
+        (ArrowFSWrapper,),
+        {"protocol": _PROTOCOL, "_strip_protocol": staticmethod(_path_of), "root_marker": ""},
+    )
+    return Parts(files, bucket(storage))
 
 
 def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
@@ -109,6 +112,11 @@ def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
             hint="write it like s3://bucket/prefix or gs://bucket/prefix",
         ) from error
     return storage, str(path).rstrip("/")
+
+
+def _path_of(address: str) -> str:
+    """Return the path with its bucket; fsspec would take that for a host's name."""
+    return address.removeprefix(f"{_PROTOCOL}://").rstrip("/")
 
 
 def _by_frame(paths: Iterable[str]) -> dict[str, list[str]]:
