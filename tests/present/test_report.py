@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import hashlib
 import io
 import re
@@ -19,10 +20,12 @@ from volbench.model.columns import DEVICE, SUMMARY, VERDICTS
 from volbench.model.run import Campaign, Run, RunState, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.present.report import ReportContent, ReportFigure, RunStateNote, render_report
+from volbench.present.report.packed import downloads
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 EVIL = "<script>alert('x')</script>\" onclick=\"y"
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" id="a"><rect id="b"/></svg>'
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" id="a"><rect id="b"/></svg>'
+PICTURE = "data:image/svg+xml;base64," + base64.b64encode(SVG).decode()
 
 
 @dataclass
@@ -90,6 +93,7 @@ def run_of(number: int, job: str, *, note: str = "") -> Run:
 def row_of(run: Run, **values: object) -> dict[str, object]:
     """Return a row of the summary."""
     return {
+        "campaign": "aks 1/2",
         "run": run.id,
         "host": "local",
         "profile": run.profile,
@@ -120,10 +124,12 @@ def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportCo
         ),
         states={run.id: RunStateNote(RunState.FINISHED) for run in runs},
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
-        host={"kernel": "Linux 6.1"},
+        hosts=[{"kernel": "Linux 6.1"}],
         volumes=[{"role": "data", "target": "/data"}],
         jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
-        figures=[ReportFigure(kind, f"{kind} title", SVG, f"{kind} seen") for kind in ("a", "b")],
+        figures=[
+            ReportFigure(kind, f"{kind} title", PICTURE, f"{kind} seen") for kind in ("a", "b")
+        ],
         generated_utc="2026-01-02T04:00:00.000Z",
         volbench_version="9.9.9",
     )
@@ -184,10 +190,10 @@ def test_text_from_files_cannot_run() -> None:
         content_of((run,), [row_of(run, job=EVIL, rw=EVIL, status=EVIL, volume=EVIL)]),
         title=EVIL,
         states={run.id: RunStateNote(RunState.FAILED, EVIL)},
-        host={EVIL: EVIL},
+        hosts=[{EVIL: EVIL}],
         volumes=[{EVIL: EVIL}],
         jobs={run.id: EVIL},
-        figures=[ReportFigure(EVIL, EVIL, SVG, EVIL)],
+        figures=[ReportFigure(EVIL, EVIL, PICTURE, EVIL)],
     )
     page = parsed(render_report(evil))
     assert len(page.all("script")) == 1
@@ -247,17 +253,23 @@ def test_it_can_be_used_without_seeing_it(content: ReportContent) -> None:
 def test_charts_are_whole_and_apart(content: ReportContent) -> None:
     """Each chart is an image of its own, so that ids in one can't meet those of another."""
     images = [image["src"] for image in parsed(render_report(content)).all("img")]
-    assert [base64.b64decode(image.partition(",")[2]).decode() for image in images] == [SVG, SVG]
+    assert images == [PICTURE, PICTURE]
 
 
 def test_the_csv_is_the_summary(content: ReportContent) -> None:
     """The download holds every column of the summary in full precision, under a safe name."""
     (link,) = [a for a in parsed(render_report(content)).all("a") if "download" in a]
-    assert link["download"] == "aks_1_2-summary.csv"
-    text = base64.b64decode(link["href"].partition(",")[2]).decode()
+    assert link["download"] == "aks_1_2-summary.csv.gz"
+    text = gzip.decompress(base64.b64decode(link["href"].partition(",")[2])).decode()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     assert rows[0]["lat_p99_s"] == "0.0123456789"
     assert list(rows[0]) == [column.name for column in SUMMARY]
+
+
+def test_what_is_too_large_is_told(content: ReportContent) -> None:
+    """A frame that does not fit is named with the command that gives it."""
+    (told,) = downloads(content.frames, campaign="c", room_chars=100)
+    assert (told.name, told.rows, told.link) == ("summary", 2, "")
 
 
 def test_the_summary_is_in_words(content: ReportContent) -> None:
@@ -346,14 +358,15 @@ def test_thirty_runs_stay_small() -> None:
     """A larger campaign stays a file that can be mailed."""
     runs = tuple(run_of(number, f"job{number}") for number in range(30))
     content = content_of(runs, [row_of(run, iops=1.0) for run in runs])
-    big = replace(content, figures=[ReportFigure("a", "A", SVG.ljust(150_000), "d")] * 8)
+    big = replace(content, figures=[ReportFigure("a", "A", PICTURE.ljust(150_000), "d")] * 8)
     assert len(render_report(big).encode()) < 3_000_000
 
 
 def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
     """The table of the device and its chart stand together, with what speaks for a cause."""
     run = content.campaign.runs[0]
-    same = {name: row_of(run)[name] for name in ("run", "job", "group", "host", "phase", "repeat")}
+    known = ("campaign", "run", "profile", "job", "group", "host", "volume", "phase", "repeat")
+    same = {name: row_of(run)[name] for name in known}
     rates = {"read_iops": 0.0, "write_iops": 125.0, "write_lat_s": 0.0025}
     sample = {**same, **rates, "device": "sdx", "level": "volume", "t_s": 1.0, "interval_s": 1.0}
     sample["after_fio"] = False
@@ -363,11 +376,11 @@ def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
         "device": pd.DataFrame([sample], columns=[column.name for column in DEVICE]),
         "verdicts": pd.DataFrame([verdict], columns=[column.name for column in VERDICTS]),
     }
-    figures = [*content.figures, ReportFigure("device", "The device", SVG, "device seen")]
+    figures = [*content.figures, ReportFigure("device", "The device", PICTURE, "device seen")]
     html = render_report(replace(content, frames=frames, figures=figures))
     page = parsed(html)
     assert page.faults == []
-    part = html[html.index('<section id="device"') : html.index('<section id="charts"')]
+    part = html[html.index('<section id="device"') : html.index('<section id="jobs"')]
     for told in ("125 (25 %)", "2.5 ms", "latency", "device seen", "no bottleneck"):
         assert told in part
     assert "a seen" not in part

@@ -1,36 +1,59 @@
-"""What the report is made of, gathered from an opened campaign."""
+"""What the report is made of, gathered from opened campaigns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
 from volbench import __version__
+from volbench.analyse.use import use_rows
 from volbench.api import CampaignData
+from volbench.dataset import Dataset
 from volbench.model.columns import FRAMES
 from volbench.present.figures import KINDS, applicable, describe, draw_chart
-from volbench.present.figures.save import svg_text
-from volbench.present.report import ReportContent, ReportFigure
+from volbench.present.report import ReportContent, ReportFigure, SideBySide
+from volbench.present.report.live import LIVE, live_plots
+from volbench.present.report.packed import picture_of
 from volbench.present.tables import facts_text
 from volbench.store.journal import utc_now
+
+PICTURED_RUNS = 40
+"""Beyond so many Runs, charts with a row of panels for each job are drawn only when looked at."""
+_TALL = frozenset({"series"})
+
+Frames = Mapping[str, pd.DataFrame]
 
 
 def report_content(opened: CampaignData, *, title: str | None) -> ReportContent:
     """Gather plan, states, frames, facts, job files and figures of a campaign."""
     frames = {name: opened.frame(name) for name in FRAMES}
-    figures = [
-        ReportFigure(
-            kind, KINDS[kind].title, svg_text(draw_chart(kind, frames)), describe(kind, frames)
-        )
-        for kind in applicable(frames)
-    ]
-    hosts = opened.provenance.hosts
+    frames["use"] = use_rows(frames["summary"], frames["device"], frames["verdicts"])
     return ReportContent(
         title=title or opened.campaign.name,
         campaign=opened.campaign,
         states=opened.runs,
         frames=frames,
-        host=facts_text(hosts[0].model_dump()) if hosts else {},
+        hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
-        figures=figures,
+        figures=[_figure(kind, frames) for kind in applicable(frames)],
         generated_utc=utc_now(),
         volbench_version=__version__,
     )
+
+
+def side_by_side(dataset: Dataset) -> SideBySide:
+    """Gather what is shown of several campaigns together."""
+    return SideBySide({name: dataset.frame(name) for name in ("summary", "verdicts", "findings")})
+
+
+def _figure(kind: str, frames: Frames) -> ReportFigure:
+    """Return a chart as a picture and, where that can be had, to zoom into."""
+    title, words = KINDS[kind].title, describe(kind, frames)
+    is_tall = kind in _TALL and frames["summary"]["run"].nunique() > PICTURED_RUNS
+    picture = "" if is_tall and kind in LIVE else picture_of(draw_chart(kind, frames))
+    return ReportFigure(kind, title, picture, words, live_plots(kind, title, words, frames=frames))
+
+
+__all__: Sequence[str] = ["report_content", "side_by_side"]

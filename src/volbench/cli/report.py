@@ -1,4 +1,4 @@
-"""volbench report: everything about a campaign in one HTML file."""
+"""volbench report: everything about campaigns in one HTML file."""
 
 from __future__ import annotations
 
@@ -6,27 +6,61 @@ from pathlib import Path
 
 import click
 
-from volbench.api import open_campaign
-from volbench.cli.content import report_content
-from volbench.cli.options import CAMPAIGN
+from volbench.cli.content import report_content, side_by_side
 from volbench.cli.outputs import binary_output
-from volbench.present.report import render_report
+from volbench.dataset import Dataset, open_campaigns
+from volbench.errors import InputError
+from volbench.present.report import render_report, render_reports
 
 
 @click.command("report")
-@CAMPAIGN
+@click.argument(
+    "folders",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR...",
+)
 @click.option(
     "--into",
     metavar="FILE",
-    help="HTML file; - is standard output. Default: report/index.html in the campaign folder.",
+    help="HTML file; - is standard output. Default: report/index.html in the campaign folder. "
+    "Needed for several campaigns.",
 )
 @click.option("--title", help="Title of the page.")
-def command(campaign: Path, into: str | None, title: str | None) -> None:
-    """Write the report of the campaign in DIR: one HTML file that needs no network."""
-    opened = open_campaign(campaign)
-    page = render_report(report_content(opened, title=title))
-    if into is None:
-        opened.report_folder.mkdir(exist_ok=True)
-        into = str(opened.report_folder)
-    with binary_output(into, default_name="index.html") as sink:
+def command(folders: tuple[Path, ...], into: str | None, title: str | None) -> None:
+    """Write the report of the campaigns in DIR: one HTML file that needs no network.
+
+    DIR is a campaign folder, or a folder with campaigns at any depth; several are shown side by
+    side, and each by itself.
+    """
+    dataset = open_campaigns(*folders)
+    place = into or _default_place(dataset)
+    page = _page(dataset, title=title)
+    with binary_output(place, default_name="index.html") as sink:
         sink.write(page.encode())
+
+
+def _page(dataset: Dataset, *, title: str | None) -> str:
+    """Return the page of one campaign, or of several."""
+    if len(dataset.names) == 1:
+        return render_report(report_content(next(iter(dataset.names.values())), title=title))
+    contents = [report_content(opened, title=name) for name, opened in dataset.names.items()]
+    shown = title or f"{len(contents)} campaigns side by side"
+    return render_reports(contents, title=shown, together=side_by_side(dataset))
+
+
+def _default_place(dataset: Dataset) -> str:
+    """Return the report folder of the only campaign.
+
+    Raises:
+        InputError: there are several, and none of their folders is the place for all.
+    """
+    if len(dataset.names) > 1:
+        raise InputError(
+            f"{len(dataset.names)} campaigns are given, and no file for their report",
+            hint="name it with --into, such as --into comparison.html",
+        )
+    folder = next(iter(dataset.names.values())).report_folder
+    folder.mkdir(exist_ok=True)
+    return str(folder)

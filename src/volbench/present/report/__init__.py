@@ -1,9 +1,16 @@
-"""The report: everything about a campaign enters, one HTML text that needs no network leaves."""
+"""The report: everything about campaigns enters, one HTML text that needs no network leaves."""
 
 from __future__ import annotations
 
 from volbench.present.outcome import RunStateNote
-from volbench.present.report.content import ReportContent, ReportFigure
-from volbench.present.report.render import render_report
+from volbench.present.report.content import ReportContent, ReportFigure, SideBySide
+from volbench.present.report.render import render_report, render_reports
 
-__all__ = ["ReportContent", "ReportFigure", "RunStateNote", "render_report"]
+__all__ = [
+    "ReportContent",
+    "ReportFigure",
+    "RunStateNote",
+    "SideBySide",
+    "render_report",
+    "render_reports",
+]

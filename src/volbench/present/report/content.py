@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from volbench.model.run import Campaign
 from volbench.present.outcome import StateNote
+from volbench.present.report.plots import Plot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,32 +16,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """One chart.
+    """One chart, as a picture, as something to zoom into, or both.
 
     Attributes:
         kind: its name, such as ``iops``.
         title: its heading.
-        svg: the whole SVG document.
+        picture: a data URI, for paper and for a browser that runs no script; may be empty.
         description: what is to be seen, for readers who don't see it.
+        plots: interactive charts of the same numbers; of several, each has a title of its own.
     """
 
     kind: str
     title: str
-    svg: str
+    picture: str
     description: str
+    plots: Sequence[Plot] = ()
 
 
 @dataclass(frozen=True)
 class ReportContent:
-    """Everything a report shows.
+    """Everything a report shows of one campaign.
 
     Attributes:
-        title: of the page.
+        title: of the page, or of the campaign's part of it.
         campaign: the plan.
         states: run id to where it stands; a Run without one was planned and never ran.
-        frames: frame name to frame; ``summary`` is shown, and offered for download;
+        frames: frame name to frame; ``summary`` is shown, and all are offered for download;
             ``findings`` stand beside the numbers they put in doubt.
-        host: label to fact.
+        hosts: label to fact, for each host.
         volumes: label to fact, for each volume.
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
         figures: in the order they are shown.
@@ -52,9 +55,22 @@ class ReportContent:
     campaign: Campaign
     states: Mapping[str, StateNote]
     frames: Mapping[str, pd.DataFrame]
-    host: Mapping[str, str] = field(default_factory=dict)
+    hosts: Sequence[Mapping[str, str]] = ()
     volumes: Sequence[Mapping[str, str]] = ()
     jobs: Mapping[str, str] = field(default_factory=dict)
     figures: Sequence[ReportFigure] = ()
     generated_utc: str = ""
     volbench_version: str = ""
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Several campaigns together.
+
+    Attributes:
+        frames: frame name to frame with the rows of all of them; ``campaign`` tells them apart.
+        figures: charts over all of them.
+    """
+
+    frames: Mapping[str, pd.DataFrame]
+    figures: Sequence[ReportFigure] = ()

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from volbench.analyse.use import use_rows
-from volbench.present.cells import records, text
+from volbench.present.cells import Row, number, records, text
+from volbench.present.report.results import Cell, DataTable, Heading
 from volbench.present.use_table import UseColumn, run_name, use_columns
 
 KIND = "device"
 """The chart that stands beside the table."""
 
 
-@dataclass(frozen=True)
-class UseRow:
-    """A Run: its name and id, a text for each column, and what speaks for what binds it."""
-
-    name: str
-    run: str
-    cells: Sequence[str]
-    explanation: str
+_ORDER: Mapping[str, tuple[str, ...]] = {
+    "IOPS": ("read_iops", "write_iops"),
+    "bandwidth": ("read_bw_bytes_per_s", "write_bw_bytes_per_s"),
+    "active": ("active_percent",),
+    "latency": ("read_lat_s", "write_lat_s"),
+    "queue": ("queue_depth",),
+    "iowait": ("iowait_percent",),
+    "pressure": ("io_pressure_some_percent",),
+    "dirty": ("dirty_growth_bytes",),
+    "tail": ("tail_s",),
+    "reached": ("reached_percent",),
+    "errors": ("io_errors",),
+}
+"""Columns whose sum a heading is sorted by; one that is not here holds words."""
 
 
 @dataclass(frozen=True)
 class UseSection:
-    """The table; without rows there is no such part of the page."""
+    """The table, and what speaks for what binds each Run; without rows there is no such part."""
 
-    columns: Sequence[UseColumn]
-    rows: Sequence[UseRow]
-
-    @property
-    def is_explained(self) -> bool:
-        """Tell whether a row says what binds it."""
-        return any(row.explanation for row in self.rows)
+    table: DataTable
+    explanations: Sequence[tuple[str, str]]
 
 
 def use_section(frames: Mapping[str, pd.DataFrame]) -> UseSection:
@@ -45,18 +48,37 @@ def use_section(frames: Mapping[str, pd.DataFrame]) -> UseSection:
         frames: frame name to frame; without ``device`` the table is empty.
     """
     if frames.get(KIND, pd.DataFrame()).empty:
-        return UseSection((), ())
-    rows = records(use_rows(frames["summary"], frames[KIND], frames.get("verdicts")))
+        return UseSection(DataTable("use", "", (), ()), ())
+    told = frames.get("use")
+    if told is None:
+        told = use_rows(frames["summary"], frames[KIND], frames.get("verdicts"))
+    rows = records(told)
     columns = use_columns(rows)
-    return UseSection(
-        columns,
-        [
-            UseRow(
-                run_name(row, rows),
-                text(row, "run"),
-                [column.show(row) for column in columns],
-                text(row, "explanation"),
+    table = DataTable(
+        name="use",
+        caption="A row for each Run that was watched. Shares in brackets are of the declared"
+        " limit. Point at a heading for its meaning.",
+        headings=(
+            Heading("Job"),
+            *(Heading(one.heading, one.title, numeric=one.heading in _ORDER) for one in columns),
+        ),
+        rows=tuple(
+            (
+                Cell(run_name(row, rows), title=text(row, "run"), value=run_name(row, rows)),
+                *(_cell(row, column) for column in columns),
             )
             for row in rows
-        ],
+        ),
     )
+    explained = [(run_name(row, rows), text(row, "explanation")) for row in rows]
+    return UseSection(table, [pair for pair in explained if pair[1]])
+
+
+def _cell(row: Row, column: UseColumn) -> Cell:
+    """Return a cell in words that is sorted by the numbers behind them."""
+    shown = column.show(row)
+    if column.heading not in _ORDER:
+        return Cell(shown, value=shown)
+    told = [number(row, name) for name in _ORDER[column.heading]]
+    known = [value for value in told if not math.isnan(value)]
+    return Cell(shown, value=repr(math.fsum(known)) if known else "")

@@ -17,6 +17,7 @@ from volbench.present.cells import (
     text,
 )
 from volbench.present.report.doubts import Badge, badges_of, by_run
+from volbench.present.report.summary import AgainstLimit
 from volbench.units import format_count, format_latency, format_rate, format_size
 
 STATISTICS: Mapping[str, str] = {
@@ -66,15 +67,23 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Results:
-    """A table; the first cell of each row is its heading."""
+class DataTable:
+    """A table that can be sorted, filtered and taken away; each row's first cell is its heading.
 
+    Attributes:
+        name: also of its file.
+        caption: what a row is.
+        headings: one for each cell of a row.
+        rows: in their first order.
+    """
+
+    name: str
+    caption: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    completion_only: bool
 
 
-def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Results:
+def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
     """Return the results table of all rows of the summary, in their order.
 
     Args:
@@ -85,12 +94,13 @@ def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Results:
     if any(number(row, "numjobs") != 1 for row in rows):
         extra.append("numjobs")
     doubts = by_run(findings)
-    return Results(
+    starred = any(latency(row, name).is_completion for row in rows for name in STATISTICS)
+    return DataTable(
+        name="results",
+        caption="A row for each Run and direction. Point at a number for its exact value."
+        + " * is completion latency: the tool told no total latency." * starred,
         headings=(*_headings(extra),),
         rows=tuple(tuple(_cells(row, extra, badges_of(doubts, row))) for row in rows),
-        completion_only=any(
-            latency(row, name).is_completion for row in rows for name in STATISTICS
-        ),
     )
 
 
@@ -119,26 +129,27 @@ def _cells(row: Row, extra: Sequence[str], badges: tuple[Badge, ...]) -> list[Ce
     """Return the cells of one row."""
     return [
         Cell(job_label(row), title=text(row, "run"), value=job_label(row), badges=badges),
-        *(_word(row, name) for name in extra),
+        *(word_cell(row, name) for name in extra),
         Cell(
             text(row, "role", missing=MISSING), title=text(row, "volume"), value=text(row, "role")
         ),
         Cell(pattern(row), value=pattern(row)),
-        _number(row, "block_bytes", format_size, unit="bytes"),
-        _number(row, "iodepth", "{:.0f}".format),
+        number_cell(row, "block_bytes", format_size, unit="bytes"),
+        number_cell(row, "iodepth", "{:.0f}".format),
         Cell(flag(row, "direct"), value=flag(row, "direct")),
-        _number(row, "iops", format_count, unit="I/Os per second"),
-        _number(row, "bw_bytes_per_s", format_rate, unit="bytes per second"),
-        *(_latency(row, statistic) for statistic in STATISTICS),
-        _word(row, "status"),
+        number_cell(row, "iops", format_count, unit="I/Os per second"),
+        number_cell(row, "bw_bytes_per_s", format_rate, unit="bytes per second"),
+        *(_latency_cell(row, statistic) for statistic in STATISTICS),
+        word_cell(row, "status"),
     ]
 
 
-def _word(row: Row, column: str) -> Cell:
+def word_cell(row: Row, column: str) -> Cell:
+    """Return a text that is sorted as it reads."""
     return Cell(text(row, column, missing=MISSING), value=text(row, column))
 
 
-def _number(row: Row, column: str, show: Callable[[float], str], *, unit: str = "") -> Cell:
+def number_cell(row: Row, column: str, show: Callable[[float], str], *, unit: str = "") -> Cell:
     """Return a number for people that carries its exact value."""
     value = number(row, column)
     if math.isnan(value):
@@ -147,7 +158,7 @@ def _number(row: Row, column: str, show: Callable[[float], str], *, unit: str = 
     return Cell(show(value), title=f"{exact} {unit}".strip() if unit else "", value=exact)
 
 
-def _latency(row: Row, statistic: str) -> Cell:
+def _latency_cell(row: Row, statistic: str) -> Cell:
     """Return a latency; a star marks completion latency standing in for total latency."""
     found = latency(row, statistic)
     if not found.column:
@@ -155,3 +166,34 @@ def _latency(row: Row, statistic: str) -> Cell:
     exact, kind = str(row[found.column]), found.column.partition("_")[0]
     star = "*" if found.is_completion else ""
     return Cell(format_latency(found.seconds) + star, title=f"{exact} s ({kind})", value=exact)
+
+
+def limits_table(limits: Sequence[AgainstLimit]) -> DataTable:
+    """Return jobs held against the declared limits of their volumes."""
+    return DataTable(
+        name="limits",
+        caption="Measured rates as a share of what is declared. Within 5 % counts as reached.",
+        headings=(
+            Heading("Job"),
+            Heading("Volume"),
+            Heading("Of declared IOPS", numeric=True),
+            Heading("Of declared bandwidth", numeric=True),
+            Heading("Reading"),
+        ),
+        rows=tuple(
+            (
+                Cell(limit.job, value=limit.job),
+                Cell(limit.role, value=limit.role),
+                _share(limit.iops_share, limit.iops),
+                _share(limit.bw_share, limit.bw),
+                Cell(limit.reading, value=limit.reading),
+            )
+            for limit in limits
+        ),
+    )
+
+
+def _share(shown: str, share: float) -> Cell:
+    if math.isnan(share):
+        return Cell("none declared")
+    return Cell(shown, title=f"{share!r} of the limit", value=repr(share))

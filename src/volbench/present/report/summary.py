@@ -24,12 +24,16 @@ REACHED = 0.95
 OVER = 1.05
 """Share from which on a result stands above the limit, and needs explaining. volbench's own."""
 
+NAMED = 6
+"""Names that a sentence lists before it counts the rest."""
+
 _STATE_WORDS = {
     RunState.FINISHED: "finished",
     RunState.FAILED: "failed",
     RunState.INTERRUPTED: "was interrupted",
     RunState.RUNNING: "was still running when the report was made",
     RunState.PLANNED: "never ran",
+    RunState.NOT_NEEDED: "turned out not to be needed",
 }
 
 
@@ -115,33 +119,32 @@ def _setting(row: Row) -> str:
 
 
 def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
-    """Return sentences on what was run, where, when, and how it ended."""
+    """Return sentences on what was run, where and when."""
     campaign = content.campaign
-    profiles = _joined(dict.fromkeys(run.profile for run in campaign.runs))
+    profiles = listed(dict.fromkeys(run.profile for run in campaign.runs))
     hosts = dict.fromkeys(run.host for run in campaign.runs)
     volumes = dict.fromkeys(f"{run.volume.role} ({run.volume.target})" for run in campaign.runs)
-    where = "this machine" if list(hosts) == ["local"] else _joined(hosts)
-    name = content.host.get("name") or content.host.get("hostname")
-    if name and len(hosts) == 1:
-        where = name
+    where = "this machine" if list(hosts) == ["local"] else listed(hosts)
+    where = f"{len(hosts)} hosts ({where})" if len(hosts) > NAMED else where
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     when = f"planned at {instant(campaign.created_utc)}"
     if started:
         when = f"from {instant(started[0])} to {instant(started[-1])} (start of the last Run)"
-    return [
-        f"Profile {profiles} ran on {where}, on {_joined(volumes)}, {when}.",
-        _ending(content),
-    ]
+    return [f"Profile {profiles} ran on {where}, on {listed(volumes)}, {when}."]
 
 
-def _ending(content: ReportContent) -> str:
+def ending(content: ReportContent) -> str:
     """Return how many Runs ended how."""
     counts = count_states(content.campaign, content.states)
+    spared = counts.pop(RunState.NOT_NEEDED, 0)
     total = sum(counts.values())
     if counts.get(RunState.FINISHED) == total:
-        return "The only Run finished." if total == 1 else f"All {total} Runs finished."
+        more = f" {spared} more were planned and not needed." if spared else ""
+        return "The only Run finished." if total == 1 else f"All {total} Runs finished.{more}"
+    total += spared
+    counts |= {RunState.NOT_NEEDED: spared} if spared else {}
     parts = [f"{count} {_plural_state(state, count)}" for state, count in counts.items()]
-    return f"Of {total} Runs, {_joined(parts)}."
+    return f"Of {total} Runs, {listed(parts)}."
 
 
 def _plural_state(state: RunState, count: int) -> str:
@@ -182,7 +185,7 @@ def cautions(found: Sequence[Outcome]) -> list[str]:
     sentences = []
     if buffered:
         sentences.append(
-            f"{_joined(buffered)} went through the page cache (direct=0): such numbers show the"
+            f"{listed(buffered)} went through the page cache (direct=0): such numbers show the"
             " memory of the host as much as the volume."
         )
     repeats = max((outcome.repeats for outcome in found), default=0)
@@ -195,13 +198,18 @@ def cautions(found: Sequence[Outcome]) -> list[str]:
 
 @dataclass(frozen=True)
 class AgainstLimit:
-    """One job held against the declared limits of its volume; shares are text, empty for none."""
+    """One job held against the declared limits of its volume.
+
+    Shares are told twice, as text that is empty for none, and as a number that is NaN then.
+    """
 
     job: str
     role: str
     iops_share: str
     bw_share: str
     reading: str
+    iops: float
+    bw: float
 
 
 def declared(found: Sequence[Outcome]) -> list[str]:
@@ -214,9 +222,9 @@ def declared(found: Sequence[Outcome]) -> list[str]:
         if outcome.limit_bw_bytes_per_s > 0:
             limits.append(format_rate(outcome.limit_bw_bytes_per_s))
         if limits:
-            told.setdefault(f"{outcome.role}: {_joined(limits)}", []).append(outcome.job)
+            told.setdefault(f"{outcome.role}: {listed(limits)}", []).append(outcome.job)
     return [
-        f"Declared for {limits} ({_joined(dict.fromkeys(jobs))})." for limits, jobs in told.items()
+        f"Declared for {limits} ({listed(dict.fromkeys(jobs))})." for limits, jobs in told.items()
     ]
 
 
@@ -232,7 +240,9 @@ def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
         if told:
             reading = _reading(max(told), direct=outcome.direct)
             shares = (_percent(iops), _percent(bandwidth))
-            compared.append(AgainstLimit(outcome.job, outcome.role, *shares, reading))
+            compared.append(
+                AgainstLimit(outcome.job, outcome.role, *shares, reading, iops, bandwidth)
+            )
     return compared
 
 
@@ -260,7 +270,10 @@ def instant(utc: str) -> str:
     return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"
 
 
-def _joined(words: Iterable[str]) -> str:
-    """Return words as a list in a sentence: ``a, b and c``."""
-    *head, last = list(words) or [""]
-    return f"{', '.join(head)} and {last}" if head else last
+def listed(names: Iterable[str], *, most: int = NAMED, joint: str = ", ") -> str:
+    """Return names as a list in a sentence; of many, the first and how many more there are."""
+    every = list(names)
+    if len(every) > most:
+        return f"{joint.join(every[: most - 1])}{joint}and {len(every) - most + 1} more"
+    *head, last = every or [""]
+    return f"{joint.join(head)} and {last}" if head else last

@@ -1,0 +1,123 @@
+"""What belongs together: frames of fleets and of several campaigns enter, tables leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+
+from volbench.analyse.frames import per_job, with_latencies
+from volbench.present.cells import MISSING, Row, job_label, number, records, text
+from volbench.present.report.results import Cell, DataTable, Heading, number_cell
+from volbench.units import format_count, format_duration, format_latency, format_rate
+
+METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
+    "iops": ("IOPS", format_count, "I/Os per second"),
+    "bw_bytes_per_s": ("Bandwidth", format_rate, "bytes per second"),
+    "p99": ("p99 latency", format_latency, "s"),
+}
+"""Column to its name, its words for people and the unit of its exact value."""
+
+
+def totals_table(rows: Sequence[Row]) -> DataTable:
+    """Return what clients did together, a row for each step and direction."""
+    return DataTable(
+        name="totals",
+        caption="Sums over the time in which all clients ran; latencies are of all their I/Os.",
+        headings=(
+            Heading("Job"),
+            Heading("Repeat", numeric=True),
+            Heading("Direction"),
+            Heading("Clients", "that finished, of those that were asked to", numeric=True),
+            Heading("Together", "time in which all of them ran", numeric=True),
+            Heading("IOPS", numeric=True),
+            Heading("Bandwidth", numeric=True),
+            Heading("Latency mean", numeric=True),
+            Heading("Latency p99", numeric=True),
+            Heading("Latency max", numeric=True),
+            Heading(
+                "Start skew", "from the first client's first I/O to the last one's", numeric=True
+            ),
+        ),
+        rows=tuple(tuple(_total(row)) for row in rows),
+    )
+
+
+def _total(row: Row) -> list[Cell]:
+    clients, planned = number(row, "clients"), number(row, "clients_planned")
+    count = f"{clients:.0f}" if clients == planned else f"only {clients:.0f} of {planned:.0f}"
+    return [
+        Cell(job_label(row), value=job_label(row)),
+        number_cell(row, "repeat", "{:.0f}".format),
+        Cell(text(row, "direction"), value=text(row, "direction")),
+        Cell(count, value=f"{clients:.0f}"),
+        number_cell(row, "overlap_s", format_duration, unit="s"),
+        number_cell(row, "iops", format_count, unit="I/Os per second"),
+        number_cell(row, "bw_bytes_per_s", format_rate, unit="bytes per second"),
+        number_cell(row, "lat_mean_s", format_latency, unit="s"),
+        number_cell(row, "lat_p99_s", format_latency, unit="s"),
+        number_cell(row, "lat_max_s", format_latency, unit="s"),
+        number_cell(row, "start_skew_s", format_latency, unit="s"),
+    ]
+
+
+def pooled(summary: pd.DataFrame) -> dict[str, dict[str, Row]]:
+    """Return job and direction to campaign to the median of its repeats.
+
+    Args:
+        summary: with the rows of several campaigns.
+    """
+    told, _ = with_latencies(summary, ("p99",))
+    found: dict[str, dict[str, Row]] = {}
+    for campaign, rows in told[told["direction"] != "sync"].groupby("campaign", sort=False):
+        for row in records(per_job(rows, list(METRICS))):
+            name = f"{text(row, 'label')}, {text(row, 'direction')}"
+            found.setdefault(name, {})[str(campaign)] = row
+    return found
+
+
+def side_by_side_tables(summary: pd.DataFrame, campaigns: Sequence[str]) -> list[DataTable]:
+    """Return a table for each metric: a row for each job, a column for each campaign.
+
+    Args:
+        summary: with the rows of all campaigns.
+        campaigns: their names, in order; the first is what the others are held against.
+    """
+    rows = pooled(summary)
+    return [
+        DataTable(
+            name=f"side-by-side-{title.lower().replace(' ', '-')}",
+            caption=f"{title}: the median of the repeats of each job. Ratios are to {campaigns[0]};"
+            " whether a difference is more than chance is another question.",
+            headings=(
+                Heading("Job"),
+                *(Heading(name, numeric=True) for name in campaigns),
+                *(Heading(f"{name}: ratio", numeric=True) for name in campaigns[1:]),
+            ),
+            rows=tuple(
+                (
+                    Cell(job, value=job),
+                    *(_value(told.get(name), column, show, unit=unit) for name in campaigns),
+                    *(_ratio(told, column, campaigns[0], name) for name in campaigns[1:]),
+                )
+                for job, told in rows.items()
+            ),
+        )
+        for column, (title, show, unit) in METRICS.items()
+        if any(
+            not math.isnan(number(row, column)) for told in rows.values() for row in told.values()
+        )
+    ]
+
+
+def _value(row: Row | None, column: str, show: Callable[[float], str], *, unit: str) -> Cell:
+    return Cell("not run") if row is None else number_cell(row, column, show, unit=unit)
+
+
+def _ratio(told: Mapping[str, Row], column: str, base: str, name: str) -> Cell:
+    """Return a campaign's value as a multiple of the first one's."""
+    first, second = (number(told.get(one, {}), column) for one in (base, name))
+    if math.isnan(first) or math.isnan(second) or first == 0:
+        return Cell(MISSING)
+    return Cell(f"{second / first:.2f} x", title=repr(second / first), value=repr(second / first))
