@@ -78,7 +78,7 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     if BY in frame:
         return (names + ", " + frame[BY]).where(frame[BY] != "", names).astype(str)
     several = frame.assign(name=names)
-    joints = (("profile", " of "), ("host", " on "), ("volume", " on "), ("campaign", ", "))
+    joints = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
     for column, joint in joints:
         found = several.groupby("name", dropna=False)[column].transform("nunique")
         names = names.where(found < 2, names + joint + frame[column].fillna("?"))

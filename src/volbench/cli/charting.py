@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pandas as pd
 from volbench.cli.outputs import binary_output
 from volbench.dataset import Dataset
 from volbench.errors import InputError
+from volbench.model.profile import Rounds
 from volbench.present.export import export_frame
 from volbench.present.figures import KINDS, Chart, applicable, chart_numbers, draw_chart
 from volbench.present.figures.save import FORMATS, save
@@ -59,14 +60,20 @@ class Picture:
 
 
 def charts_of(
-    kind: str, frames: Mapping[str, pd.DataFrame], *, warmup: Chart, picture: Picture
+    kind: str, frames: Mapping[str, pd.DataFrame], *, terms: Sequence[Chart], picture: Picture
 ) -> list[Chart]:
     """Return the chart of a kind, or every chart that applies for ``all``.
+
+    Args:
+        kind: its name.
+        frames: of the campaigns.
+        terms: charts made with terms, instead of those in `KINDS`.
+        picture: where they go.
 
     Raises:
         InputError: several charts would go into one file.
     """
-    charts = {**KINDS, "warmup": warmup}
+    charts = {**KINDS, **{chart.name: chart for chart in terms}}
     if kind != "all":
         return [charts[kind]]
     for place in (picture.into, picture.numbers):
@@ -92,6 +99,15 @@ def report_folder(dataset: Dataset) -> Path:
             f"{folder} can't be made: {error.strerror}", hint="name another place with --into"
         ) from error
     return folder
+
+
+def tracked_rounds(dataset: Dataset) -> dict[str, Rounds]:
+    """Return the tracking variables of each profile that has some."""
+    return {
+        profile: rounds
+        for data in dataset.names.values()
+        for profile, rounds in data.campaign.rounds.items()
+    }
 
 
 def columns_of(by: str | None) -> tuple[str, ...]:

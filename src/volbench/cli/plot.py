@@ -6,10 +6,17 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.charting import Picture, charts_of, columns_of, list_kinds, report_folder
+from volbench.cli.charting import (
+    Picture,
+    charts_of,
+    columns_of,
+    list_kinds,
+    report_folder,
+    tracked_rounds,
+)
 from volbench.dataset import open_campaigns
 from volbench.model.columns import FRAMES
-from volbench.present.figures import KINDS, warmup_chart
+from volbench.present.figures import KINDS, rounds_charts, warmup_chart
 from volbench.present.themes import THEMES
 from volbench.units import parse_price, parse_size
 
@@ -109,5 +116,6 @@ def command(
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
     picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "")
     folder = Path() if into else report_folder(dataset)
-    for chart in charts_of(kind, frames, warmup=warmup, picture=picture):
+    terms = (warmup, *rounds_charts(tracked_rounds(dataset)))
+    for chart in charts_of(kind, frames, terms=terms, picture=picture):
         picture.write(chart, frames, folder=folder)

@@ -14,6 +14,7 @@ from volbench.present.figures.arrange import arrange, by_columns
 from volbench.present.figures.chart import Chart
 from volbench.present.figures.compose import draw_panels, join_numbers
 from volbench.present.figures.kinds import EVERYDAY, KINDS
+from volbench.present.figures.rounds import rounds_charts
 from volbench.present.figures.traced import traced
 from volbench.present.figures.warmup import warmup_chart
 from volbench.present.style import styled
@@ -27,6 +28,7 @@ __all__ = [
     "chart_numbers",
     "describe",
     "draw_chart",
+    "rounds_charts",
     "warmup_chart",
 ]
 
@@ -55,12 +57,13 @@ def draw_chart(
     Raises:
         InputError: there is no such kind, column or theme, or the campaign has nothing for it.
     """
-    chart, told = _ready(kind, frames)
-    panels = arrange(told, by_columns(told["summary"], by))
+    chart, panels = _ready(kind, frames, by=by)
     shown = chart.title if title is None else title
     with styled():
         if len(panels) == 1:
-            figure = chart.draw(panels[0][1], _with_panel(shown, panels[0][0]))
+            figure = chart.draw(
+                panels[0][1], ", ".join(part for part in (shown, panels[0][0]) if part)
+            )
         else:
             figure = draw_panels(chart, panels, shown)
         apply_theme(figure, theme)
@@ -85,10 +88,9 @@ def chart_numbers(
     Raises:
         InputError: as `draw_chart`.
     """
-    chart, told = _ready(kind, frames)
+    chart, panels = _ready(kind, frames, by=by)
     if chart.numbers is None:
         return traced(draw_chart(chart, frames, by=by))
-    panels = arrange(told, by_columns(told["summary"], by))
     parts = [(name, chart.numbers(part)) for name, part in panels if not chart.lack(part)]
     return join_numbers(parts)
 
@@ -102,7 +104,7 @@ def applicable(
         frames: the campaign's frames by name.
         among: names of kinds; those of a report unless told otherwise.
     """
-    told = _complete(frames)
+    [(_, told)] = arrange(_complete(frames), ())
     return tuple(name for name in among if not KINDS[name].lack(told))
 
 
@@ -112,18 +114,14 @@ def describe(kind: str, frames: Mapping[str, pd.DataFrame]) -> str:
     Raises:
         InputError: there is no such kind, or the campaign has nothing for it.
     """
-    chart, told = _ready(kind, frames)
+    chart, [(_, told)] = _ready(kind, frames)
     return chart.describe(told)
 
 
-def _with_panel(title: str, panel: str) -> str:
-    return f"{title}, {panel}" if panel else title
-
-
 def _ready(
-    kind: str | Chart, frames: Mapping[str, pd.DataFrame]
-) -> tuple[Chart, dict[str, pd.DataFrame]]:
-    """Return the chart and complete frames, once it is known that they go together."""
+    kind: str | Chart, frames: Mapping[str, pd.DataFrame], *, by: Sequence[str] = ()
+) -> tuple[Chart, list[tuple[str, dict[str, pd.DataFrame]]]]:
+    """Return the chart and the frames of each panel, once it is known that they go together."""
     if isinstance(kind, str) and kind not in KINDS:
         close = difflib.get_close_matches(kind, KINDS, n=1)
         raise InputError(
@@ -132,13 +130,15 @@ def _ready(
         )
     told = _complete(frames)
     wanted = KINDS[kind] if isinstance(kind, str) else kind
-    if reason := wanted.lack(told):
+    panels = arrange(told, by_columns(told["summary"], by))
+    if not panels or all(wanted.lack(part) for _, part in panels):
+        reason = wanted.lack(panels[0][1] if panels else told)
         others = ", ".join(name for name, chart in KINDS.items() if not chart.lack(told))
         raise InputError(
             f"the chart {wanted.name} can't be drawn: {reason}",
             hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
         )
-    return wanted, told
+    return wanted, panels
 
 
 def _complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

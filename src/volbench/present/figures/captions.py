@@ -75,7 +75,8 @@ def _depths(rows: pd.DataFrame) -> str:
 
 
 def _cache(rows: pd.DataFrame) -> str:
-    found = set(rows["direct"].dropna().astype(bool))
+    own = rows[~rows["volume"].fillna("").str.startswith("nbd")]  # the nbd engine has no page cache
+    found = set(own["direct"].dropna().astype(bool))
     words = {True: "direct (no page cache)", False: "through the page cache"}
     return words[found.pop()] if len(found) == 1 else ("direct and buffered" if found else "")
 
@@ -85,7 +86,8 @@ def _volumes(rows: pd.DataFrame) -> str:
     targets = [str(value) for value in rows["volume"].dropna().unique()]
     if not targets:
         return ""
-    named = listed([_short(value) for value in targets], noun="volumes", most=2)
+    short = list(dict.fromkeys(_short(value) for value in targets))
+    named = listed(short, noun="volumes", most=2)
     sizes = rows.drop_duplicates("volume")["volume_bytes"].dropna().unique()
     if rows["volume_bytes"].notna().all() and len(sizes) == 1:
         return f"device {named} of {format_size(float(sizes[0]))}"

@@ -179,7 +179,7 @@ def shape(row: Row) -> str:
         parts.append(f"depth {number(row, 'iodepth'):.0f}")
     if number(row, "numjobs") > 1:
         parts.append(f"{number(row, 'numjobs'):.0f} clones")
-    if flag(row, "direct") == "no":
+    if flag(row, "direct") == "no" and not text(row, "volume").startswith("nbd"):
         parts.append("buffered")
     if text(row, "tool") == "dd":
         parts.append("dd")

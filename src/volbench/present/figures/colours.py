@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from volbench.analyse.frames import COLOUR
 from volbench.present.cells import Row, text
-from volbench.present.figures.chart import wrap_name
+from volbench.present.figures.chart import beside, wrap_name
 from volbench.present.style import DIRECTIONS, GREY, PALETTE
 
 MOST_ENTRIES = 20
@@ -27,6 +29,20 @@ def colour_map(rows: Sequence[Row]) -> dict[str, str]:
 def colour_of(row: Row, colours: dict[str, str]) -> str:
     """Return the colour of a row out of `colour_map`."""
     return colours[text(row, COLOUR) if COLOUR in row else text(row, "direction")]
+
+
+def line_legend(axes: Axes, handles: Sequence[Artist], *, x_in: float = 0.1) -> None:
+    """Name lines beside the axes; what has no room is counted."""
+    shown = list(handles[:MOST_ENTRIES])
+    if len(handles) > MOST_ENTRIES:
+        shown.append(Patch(color="none", label=f"and {len(handles) - MOST_ENTRIES} more"))
+    axes.legend(
+        handles=shown,
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+        bbox_transform=beside(axes, x_in=x_in),
+        borderaxespad=0,
+    )
 
 
 def patches(colours: dict[str, str]) -> list[Patch]:

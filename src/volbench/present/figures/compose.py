@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter
 
-from volbench.errors import InputError
 from volbench.present.figures.chart import Chart, Frames, Panel, drawn_into, new_figure, write_note
 
 ABREAST = 2
@@ -19,17 +18,8 @@ _NARROWER = 0.8
 
 
 def draw_panels(chart: Chart, panels: Sequence[tuple[str, Frames]], title: str) -> Figure:
-    """Draw a chart for each panel, on equal scales.
-
-    Raises:
-        InputError: no panel has anything for the chart.
-    """
+    """Draw a chart for each panel that has something for it, on equal scales."""
     told = [(name, frames) for name, frames in panels if not chart.lack(frames)]
-    if not told:
-        raise InputError(
-            f"no panel has anything for the chart {chart.name}: {chart.lack(panels[0][1])}",
-            hint="name another second column with --by",
-        )
     columns = min(ABREAST, len(told))
     sizes = [chart.draw(frames, name).get_size_inches() for name, frames in told]
     rows = [

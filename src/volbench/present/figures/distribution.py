@@ -32,7 +32,7 @@ PANEL_IN = 3.6
 def draw(frames: Frames, title: str) -> Figure:
     """Draw which share of the I/Os was faster than each latency, with nines on the upright axis."""
     pooled, kind = distribution(frames["histogram"], frames["summary"])
-    lines = _lines(pooled)
+    lines = lines_of(pooled)
     panels = [lines[first : first + LINES] for first in range(0, len(lines), LINES)]
     figure = new_figure(
         title=title,
@@ -65,7 +65,8 @@ def draw(frames: Frames, title: str) -> Figure:
     return figure
 
 
-def _lines(pooled: pd.DataFrame) -> list[pd.DataFrame]:
+def lines_of(pooled: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the bins of each job and direction, in the order of appearance."""
     return [line for _, line in pooled.groupby(key_of(pooled), sort=False, dropna=False)]
 
 
@@ -99,10 +100,10 @@ def _scale(axes: Axes, *, slowest_share: float) -> None:
     axes.set_ylim(1.0, min(nines[-1], slowest_share) * 0.5)
     axes.yaxis.set_major_locator(FixedLocator(nines))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(_percent))
+    axes.yaxis.set_major_formatter(FuncFormatter(percent_text))
 
 
-def _percent(slower: float, _: object = None) -> str:
+def percent_text(slower: float, _: object = None) -> str:
     """Return the share that was faster, with as many nines as it takes."""
     return f"{100 * (1 - slower):.6f}".rstrip("0").rstrip(".") + " %"
 
@@ -118,7 +119,7 @@ def lack(frames: Frames) -> str:
 def describe(frames: Frames) -> str:
     """Return the number of I/Os and the range of the medians in one sentence."""
     pooled, kind = distribution(frames["histogram"], frames["summary"])
-    lines = _lines(pooled)
+    lines = lines_of(pooled)
     medians = sorted(
         (float(line.loc[line["share"] >= 0.5, "bin_high_s"].iloc[0]), _name(line)) for line in lines
     )

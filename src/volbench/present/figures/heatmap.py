@@ -107,7 +107,7 @@ def _panel(axes: Axes, grid: Grid, column: str) -> None:
     table = grid.points.pivot_table(index=grid.y, columns=grid.x, values=column, dropna=False)
     told = [float(v) for v in table.to_numpy(dtype=float).ravel() if v > 0]
     low, high = (min(told), max(told)) if told else (1.0, 1.0)
-    norm = LogNorm(low, high) if high > low else LogNorm(low / 2, high * 2)
+    norm = LogNorm(min(low, high / 2), high)  # near equal cells have near equal colours
     values = table.to_numpy(dtype=float)
     axes.set_facecolor("#f4f4f4")
     axes.patch.set(hatch="////", edgecolor="#cccccc")

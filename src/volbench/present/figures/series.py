@@ -96,12 +96,12 @@ def _panel(axes: Axes, job: pd.DataFrame, metric: Metric) -> None:
     metric.format_axis(axes.yaxis)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 3, 6, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _time(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: time_text(value)))
     if not told.any():
         axes.annotate("not told", (0.5, 0.5), xycoords="axes fraction", ha="center", color=GREY)
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """Return a time short enough for a tick: ``5m`` for ``5m 00s``."""
     return format_duration(seconds).replace("m 00s", "m").replace("h 00m", "h")
 
