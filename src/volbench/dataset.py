@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from volbench.analyse.runfacts import stack, with_facts
 from volbench.analyse.where import select
-from volbench.api import CampaignData, open_campaign
+from volbench.api import CampaignData, RunNote, open_campaign
 from volbench.errors import InputError
 from volbench.model.columns import DERIVED, FRAMES, LABEL_PREFIX
 from volbench.store.layout import Layout
@@ -54,6 +54,16 @@ class Dataset:
         self.names = dict(zip(_names(campaigns), campaigns, strict=True))
         self._where = where
         self._frames: dict[str, pd.DataFrame] = {}
+
+    @property
+    def runs(self) -> dict[str, RunNote]:
+        """Every Run of every plan with its state, by its id in the frames."""
+        several = len(self.names) > 1
+        return {
+            f"{own}/{run}" if several else run: note
+            for own, data in self.names.items()
+            for run, note in data.runs.items()
+        }
 
     def summary(self) -> pd.DataFrame:
         """Return one row for each Run, fio job section and direction."""

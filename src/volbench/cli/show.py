@@ -1,17 +1,20 @@
-"""volbench show: the results of a campaign in the terminal."""
+"""volbench show: the results of campaigns in the terminal, or the campaigns themselves."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.analyse.use import use_rows
-from volbench.api import CampaignData, open_campaign
-from volbench.cli.options import CAMPAIGN
+from volbench.cli.options import CAMPAIGNS
 from volbench.cli.outputs import binary_output
+from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
+from volbench.present.campaigns_table import campaign_records, campaigns_table
 from volbench.present.cells import records
 from volbench.present.export import export_frame
 from volbench.present.findings_table import doubt_marks
@@ -24,32 +27,53 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@CAMPAIGN
+@CAMPAIGNS
 @click.option("--json", "as_json", is_flag=True, help="Print JSON records instead of a table.")
 @click.option("--runs", "by_run", is_flag=True, help="Every Run with its state and why.")
 @click.option("--use", "use", is_flag=True, help="What the device did: the USE table.")
-def command(campaign: Path, *, as_json: bool, by_run: bool, use: bool) -> None:
-    """Show the results of the campaign in DIR, with the state of every Run that has no result."""
-    opened = open_campaign(campaign)
-    if use:
+@click.option(
+    "--all",
+    "by_campaign",
+    is_flag=True,
+    help="A line for each campaign: what it is and how far it came.",
+)
+def command(
+    campaigns: Sequence[Path], *, as_json: bool, by_run: bool, use: bool, by_campaign: bool
+) -> None:
+    """Show the results of the campaigns in DIR, and the state of every Run without a result."""
+    opened = open_campaigns(*campaigns)
+    if by_campaign:
+        _show_campaigns(opened, as_json=as_json)
+    elif use:
         _show_use(opened, as_json=as_json)
-        return
-    if as_json:
+    elif as_json:
         _print_json(opened.summary(), name="summary")
-        return
-    if by_run:
+    elif by_run:
         show_table(states_table(opened.runs))
-        return
-    doubts = doubt_marks(records(opened.findings()))
+    else:
+        _show_results(opened)
+
+
+def _show_results(opened: Dataset) -> None:
+    doubts = doubt_marks(records(opened.frame("findings")))
     show_table(summary_table(opened.summary(), states=opened.runs, doubts=doubts))
-    totals = records(opened.totals())
+    totals = records(opened.frame("totals"))
     if totals:
         show_table(totals_table(totals))
 
 
-def _show_use(opened: CampaignData, *, as_json: bool) -> None:
+def _show_campaigns(opened: Dataset, *, as_json: bool) -> None:
+    found = campaign_records(opened.names)
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        show_table(campaigns_table(found))
+
+
+def _show_use(opened: Dataset, *, as_json: bool) -> None:
     """Print utilization, saturation and errors of the device beside each Run."""
-    frame = use_rows(opened.summary(), opened.device(), opened.verdicts())
+    frames = (opened.frame(name) for name in ("summary", "device", "verdicts"))
+    frame = use_rows(*frames)
     if as_json:
         _print_json(frame, name="use")
     elif frame.empty:

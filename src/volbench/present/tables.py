@@ -255,7 +255,7 @@ def _add(table: Table, *cells: str | Text) -> None:
 def _distinguishing(rows: Sequence[Row]) -> list[str]:
     """Return the identity columns that tell rows apart beyond the job."""
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
-    columns = ("host", *labels, "client", "profile", "role", "repeat")
+    columns = ("campaign", "host", *labels, "client", "profile", "role", "repeat")
     return [name for name in columns if len({str(row.get(name)) for row in rows}) > 1]
 
 
