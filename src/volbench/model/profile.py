@@ -11,6 +11,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from volbench.model.base import Frozen
+from volbench.model.volumetype import Wanted
 
 Options = dict[str, str | None]
 
@@ -55,6 +56,8 @@ class Limits(Frozen):
         burst_ios: credits of a full bucket, in I/Os; they refill at `iops`.
         burst_bandwidth_bytes_per_s: bytes a second while credits last.
         burst_bytes: credits of a full bucket, in bytes; they refill at the sustained bandwidth.
+        name: of the volume type they are from, such as ``aws/gp2``; empty when nobody told it.
+        wanted: the type, while the size of the volume is still to be found out.
     """
 
     iops: float | None = None
@@ -63,6 +66,8 @@ class Limits(Frozen):
     burst_ios: float | None = None
     burst_bandwidth_bytes_per_s: float | None = None
     burst_bytes: float | None = None
+    name: str = ""
+    wanted: Wanted | None = None
 
 
 class Until(Frozen):

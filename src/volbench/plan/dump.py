@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from volbench.model.profile import Job, Limits, Options, Phase, Profile, Start, Tool
 from volbench.plan.limits import LIMIT_KEYS
 from volbench.plan.rounds import CRITERION
+from volbench.plan.typedlimits import wanted_keys
 
 
 def dump_profile(profile: Profile) -> str:
@@ -122,5 +123,9 @@ def _shortest(number: float) -> int | str:
 
 
 def _limits(limits: Limits) -> dict[str, object]:
+    if limits.wanted is not None:
+        said = {name: _shortest(value) for name, value in wanted_keys(limits.wanted).items()}
+        return {"type": limits.name, **said}
     told = ((name, getattr(limits, key.attribute)) for name, key in LIMIT_KEYS.items())
-    return {name: _shortest(value) for name, value in told if value is not None}
+    numbers = {name: _shortest(value) for name, value in told if value is not None}
+    return {"name": limits.name, **numbers} if limits.name else dict(numbers)

@@ -14,6 +14,7 @@ from volbench.model.run import Campaign, OnError, Run, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.plan.extents import Touch, touches
 from volbench.plan.outlast import outlasting
+from volbench.plan.typedlimits import with_known_limits
 
 _SEED_LIMIT = 2**31
 
@@ -275,7 +276,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         pause_before_s=job.pause_before_s,
         extent=touch.extent if touch else None,
     )
-    return outlasting(run, job.outlast)
+    return outlasting(with_known_limits(run), job.outlast)
 
 
 def derive(root: int, *names: str) -> int:

@@ -8,9 +8,7 @@ from typing import TypeVar
 
 from volbench.errors import InputError, Problems
 from volbench.model.option import nearest
-from volbench.model.profile import Limits
 from volbench.plan.document import Entry, Node
-from volbench.plan.limits import LIMIT_KEYS, limit_problem
 
 _T = TypeVar("_T")
 
@@ -77,22 +75,6 @@ class FieldReader:
         near = nearest(entry.name, names)
         hint = f"did you mean `{near}`?" if near else f"known are {', '.join(names)}"
         self.complain(entry, f"{what} has no key {entry.name!r}", hint=hint)
-
-    def limits(self, node: Node) -> Limits:
-        """Return declared limits."""
-        values: dict[str, float] = {}
-        for entry in self.entries(node, "limits"):
-            if entry.name not in LIMIT_KEYS:
-                self.unknown(entry, LIMIT_KEYS, "limits")
-                continue
-            key = LIMIT_KEYS[entry.name]
-            number = self.value(entry.value, entry.name, key.read, 0.0)
-            if number:
-                values[key.attribute] = number
-        limits = Limits(**values)
-        if problem := limit_problem(limits):
-            self.complain(node, problem[1], key=f"{node.key}.{problem[0]}")
-        return limits
 
     def choice(self, node: Node, what: str, choices: Mapping[str, object]) -> str:
         """Return one of several words."""

@@ -24,6 +24,7 @@ from volbench.plan.expand import (
     steps_of,
 )
 from volbench.plan.parts import Share, own_part
+from volbench.plan.typedlimits import check_known_limits
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ def expand_clients(
             its host, or there are more Runs than make sense.
     """
     if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
-        return expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
+        campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
+        check_known_limits(campaign.runs)
+        return campaign
     _check(clients, {job.role for profile in profiles for job in profile.jobs})
     _check_rounds(profiles, clients)
     check_length(profiles, terms, clients=len(clients))
@@ -117,6 +120,7 @@ def expand_clients(
         fleet.run(step, number, index=index[step.place], count=len(places), root=root)
         for step, number in planned
     )
+    check_known_limits(runs)
     hosts = tuple({client.host.name: client.host for client in clients}.values())
     return campaign_of(profiles, runs, terms, root=root).model_copy(
         update={

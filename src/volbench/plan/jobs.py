@@ -11,6 +11,7 @@ from volbench.model.profile import Job, Options, Phase, Tool
 from volbench.plan.document import Entry, Node
 from volbench.plan.outlast import read_outlast
 from volbench.plan.reader import Reader
+from volbench.plan.typedlimits import read_limits
 from volbench.plan.until import read_until
 from volbench.plan.warming import read_warming
 from volbench.units import parse_duration
@@ -61,7 +62,7 @@ def _job(reader: Reader, entry: Entry, phase: Phase) -> Job:
         note=reader.text(special["note"].value, "note") if "note" in special else "",
         options=options,
         sections=sections,
-        limits=reader.limits(special["limits"].value) if "limits" in special else None,
+        limits=read_limits(reader, special["limits"].value) if "limits" in special else None,
         until=read_until(reader, special["until"].value) if "until" in special else None,
     )
     more: dict[str, object] = {}

@@ -91,3 +91,23 @@ def limit_problem(limits: Limits) -> tuple[str, str] | None:
         if name in _ABOVE_BASE and value <= base:
             return name, f"{name} must be above {key.base}"
     return None
+
+
+def limits_schema() -> dict[str, object]:
+    """Return the JSON Schema of the limits of one role: a volume type, or a mapping."""
+    number: dict[str, object] = {"type": ["string", "number"]}
+    properties: dict[str, object] = {
+        name: {**number, "description": key.help} for name, key in LIMIT_KEYS.items()
+    }
+    properties |= {
+        "type": {"type": "string", "description": "A volume type, such as aws/gp3."},
+        "size": {**number, "description": "Of the volume; with a type."},
+        "name": {"type": "string", "description": "What a volume of these limits is called."},
+    }
+    return {
+        "description": "What the provider promises; drawn as lines and judged against.",
+        "anyOf": [
+            {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9._-]*/"},
+            {"type": "object", "properties": properties, "additionalProperties": False},
+        ],
+    }

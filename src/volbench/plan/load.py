@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 from volbench.errors import Problems
 from volbench.model.option import OptionTable, nearest
-from volbench.model.profile import Job, Limits, Order, Phase, Profile, Rounds, Source, Start
+from volbench.model.profile import Job, Order, Phase, Profile, Rounds, Source, Start
 from volbench.plan.crosscheck import check_job
 from volbench.plan.document import Entry, Node, parse_document
 from volbench.plan.jobs import read_jobs, read_matrix, read_phases
 from volbench.plan.reader import Reader
 from volbench.plan.rounds import read_rounds, rounds_problem
 from volbench.plan.starting import MOST_CLIENTS, read_stagger, start_problem
+from volbench.plan.typedlimits import names_roles, read_role_limits
 from volbench.units import parse_duration
 
 PROFILE_KEYS = (
@@ -158,17 +159,10 @@ def _source(reader: Reader, node: Node) -> Source:
     return Source.model_validate(values)
 
 
-def _limits(reader: Reader, node: Node) -> dict[str, Limits]:
-    entries = reader.entries(node, "limits")
-    if any(entry.value.entries is not None for entry in entries):
-        return {entry.name: reader.limits(entry.value) for entry in entries}
-    return {"*": reader.limits(node)}
-
-
 def _check_roles(reader: Reader, node: Node, roles: list[str]) -> None:
     """Note limits for a role that no job has: they would be drawn and judged nowhere."""
-    for entry in node.entries or ():
-        if entry.value.entries is not None and entry.name not in {"*", *roles}:
+    for entry in node.entries or () if names_roles(node) else ():
+        if entry.name not in {"*", *roles}:
             near = nearest(entry.name, roles)
             reader.complain(
                 entry,
@@ -241,5 +235,5 @@ _READERS: dict[str, Callable[[Reader, Node], object]] = {
     ),
     "stagger": lambda reader, node: reader.value(node, "stagger", read_stagger, 0.0),
     "clients": _whole("clients", 1, MOST_CLIENTS),
-    "limits": _limits,
+    "limits": read_role_limits,
 }

@@ -20,6 +20,7 @@ from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED
 from volbench.plan.outlast import outlast_problem, set_outlast
 from volbench.plan.rounds import rounds_problem, set_rounds
 from volbench.plan.starting import MOST_CLIENTS, read_stagger, start_problem
+from volbench.plan.typedlimits import is_type, limits_from_text, with_limit
 from volbench.plan.until import set_until, until_problem, window_problem
 from volbench.units import parse_duration
 
@@ -222,24 +223,31 @@ def _set_start(profile: Profile, key: str, value: str) -> Profile:
 
 
 def _set_limit(profile: Profile, path: list[str], value: str) -> Profile:
-    role, name = ("*", path[0]) if len(path) == 1 else (path[0], path[1]) if path else ("", "")
-    if len(path) > 2 or name not in LIMIT_KEYS:
-        known_names = ", ".join(f"limits.{one}" for one in LIMIT_KEYS)
-        raise InputError("no such limit", hint=f"there are {known_names}")
     known = {job.role for job in profile.jobs}
+    if is_typed := len(path) < 2 and not set(path) & set(LIMIT_KEYS) and is_type(value):
+        role, name = (path[0] if path else "*"), ""
+    else:
+        role, name = ("*", path[0]) if len(path) == 1 else (path[0], path[1]) if path else ("", "")
+    if not is_typed and (len(path) > 2 or name not in LIMIT_KEYS):
+        known_names = ", ".join(f"limits.{one}" for one in LIMIT_KEYS)
+        raise InputError(
+            "no such limit", hint=f"there are {known_names}; or name a type: limits=azure/P15"
+        )
     if role not in {"*", *known}:
         near = nearest(role, sorted(known))
         raise InputError(
             f"no job works on the role {role!r}",
             hint=f"did you mean `{near}`?" if near else f"jobs work on {', '.join(sorted(known))}",
         )
+    if is_typed:
+        typed = limits_from_text(value)
+        limits = {"*": typed} if role == "*" else {**profile.limits, role: typed}
+        return profile.model_copy(update={"limits": limits})
     number = LIMIT_KEYS[name].read(value) if value else None
     roles = set(profile.limits) | {role} if role == "*" else {role}
     limits = dict(profile.limits)
     for one in roles:
-        limits[one] = limits.get(one, Limits()).model_copy(
-            update={LIMIT_KEYS[name].attribute: number}
-        )
+        limits[one] = with_limit(limits.get(one, Limits()), name, number)
     return profile.model_copy(update={"limits": limits})
 
 

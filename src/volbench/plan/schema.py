@@ -7,7 +7,7 @@ from volbench.model.option import OWN, Option, OptionKind, OptionTable
 from volbench.model.profile import Order, Phase, Start, Tool, Warming
 from volbench.plan.extents import MOST_EXTENTS
 from volbench.plan.jobs import JOB_KEYS, MATRIX_KEYS
-from volbench.plan.limits import LIMIT_KEYS
+from volbench.plan.limits import limits_schema
 from volbench.plan.load import MOST_REPEATS, MOST_SEED, PROFILE_KEYS
 from volbench.plan.rounds import CRITERION, LEAST_ROUNDS, MOST_ROUNDS
 from volbench.plan.starting import MOST_CLIENTS
@@ -18,14 +18,7 @@ _NAME: Schema = {"type": "string", "pattern": "^(?!global)[A-Za-z0-9_-]{1,100}$"
 _TEXT: Schema = {"type": "string"}
 _NUMBER_TEXT: Schema = {"type": ["string", "number"]}
 _BOOLEAN: Schema = {"enum": [True, False, 0, 1, "0", "1", "yes", "no", "on", "off", None]}
-_LIMITS: Schema = {
-    "type": "object",
-    "description": "What the provider promises; drawn as lines and judged against.",
-    "properties": {
-        name: {**_NUMBER_TEXT, "description": key.help} for name, key in LIMIT_KEYS.items()
-    },
-    "additionalProperties": False,
-}
+_LIMITS = limits_schema()
 
 
 def json_schema(table: OptionTable) -> Schema:

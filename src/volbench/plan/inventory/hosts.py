@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 from volbench.model.fleet import LOCAL, Host
 from volbench.model.profile import Limits
-from volbench.plan.document import Node
+from volbench.plan.document import Entry, Node
 from volbench.plan.inventory import checks
 from volbench.plan.inventory.draft import Draft, HostReader
+from volbench.plan.typedlimits import read_role_limits
 
 HOST_KEYS = (
     "address",
@@ -131,13 +132,10 @@ def _jump(reader: HostReader, node: Node) -> tuple[str, ...]:
 
 
 def _limits(reader: HostReader, node: Node) -> dict[str, Limits]:
-    entries = reader.entries(node, "limits")
-    if not any(entry.value.entries is not None for entry in entries):
-        return {"*": reader.limits(node)}
-    for entry in entries:
-        if entry.name != "*":
-            reader.value(_name_node(entry.name, entry.value), "limits", checks.role, "")
-    return {entry.name: reader.limits(entry.value) for entry in entries}
+    def check_role(entry: Entry) -> None:
+        reader.value(_name_node(entry.name, entry.value), "limits", checks.role, "")
+
+    return read_role_limits(reader, node, check_role=check_role)
 
 
 def _allow_destroy(reader: HostReader, node: Node) -> tuple[str, ...]:

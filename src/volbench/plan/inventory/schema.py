@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from volbench.plan.inventory.hosts import HOST_KEYS
 from volbench.plan.inventory.own import OWN_KEYS
-from volbench.plan.limits import LIMIT_KEYS
+from volbench.plan.limits import limits_schema
 
 Schema = dict[str, object]
 
@@ -13,11 +13,7 @@ _NAME: Schema = {"type": "string", "pattern": r"^[A-Za-z0-9_][A-Za-z0-9._,\[\]-]
 _ROLES: Schema = {"type": "string", "pattern": "^(?!global)[A-Za-z0-9_-]{1,100}$"}
 _LABELS: Schema = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"}
 _BOOLEAN: Schema = {"enum": [True, False, 0, 1, "0", "1", "yes", "no", "on", "off"]}
-_LIMITS: Schema = {
-    "type": "object",
-    "properties": {name: {**_TEXT, "description": key.help} for name, key in LIMIT_KEYS.items()},
-    "additionalProperties": False,
-}
+_LIMITS = limits_schema()
 _LEAVE: Schema = {"type": "string", "pattern": r"^(serial:.*\S.*|/dev/disk/by-id/[^/]+)$"}
 
 _FIELDS: dict[str, Schema] = {
