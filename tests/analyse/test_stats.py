@@ -103,6 +103,7 @@ SHAPES = [
     Shape("5 repeats on 3 volumes", SPREAD, SPREAD),
     Shape("3 volumes, one kind uneven", SPREAD, Side(5, volumes=3, within=0.03, between=0.2)),
     Shape("3 repeats on 5 volumes", Side(3, 5, 0.05, 0.05), Side(3, 5, 0.05, 0.05)),
+    Shape("1 and 2 volumes", Side(5, 1, 0.03, 0.06), Side(5, 2, 0.03, 0.06)),
     Shape("1 and 4 volumes", Side(5, 1, 0.03, 0.06), Side(5, 4, 0.03, 0.06)),
     Shape("the same 3 volumes", SPREAD, SPREAD, same=True),
     Shape("8 volumes once each", Side(1, 8, 0.05, 0.1), Side(1, 8, 0.05, 0.1)),
@@ -203,11 +204,9 @@ def test_a_stalled_repeat_moves_the_estimate_little() -> None:
 
 
 def test_what_is_too_little_is_told() -> None:
-    """Two repeats on one volume, and two volumes against one, show nothing; it is said why."""
+    """Two repeats on one volume show nothing, nor does a 0; it is said why."""
     five, two = Group([1.0, 2, 3, 2, 1]), Group([1.0, 2])
     assert shortage(five, two) == "not enough repeats: 2"
-    pair = Group([1.0, 2, 1, 2], ["a", "a", "b", "b"])
-    assert shortage(five, pair) == "not enough volumes: 1 and 2"
     assert shortage(Group([0.0, 1, 1]), five) == "no ratio: a repeat is 0"
     assert not shortage(five, five)
     with pytest.raises(ComparisonError, match="not enough repeats: 2"):
@@ -216,6 +215,16 @@ def test_what_is_too_little_is_told() -> None:
         Group([1.0, math.nan])
     with pytest.raises(InputError):
         Group([1.0], ["a", "b"])
+
+
+def test_hardly_any_knowledge_gives_wide_ends() -> None:
+    """One volume against two that differ tenfold: ends that are far out, and no overflow."""
+    base = Group([1.0, 1.1, 1.2], ["a"] * 3)
+    found = contrast(base, Group([1.0, 10.0, 1.0, 10.0], ["b", "c", "b", "c"]))
+    assert found.unit == "volumes"
+    assert found.interval(0.9999).high == math.inf
+    assert not found.interval().excludes(1)
+    assert found.detectable() == pytest.approx(1000)
 
 
 def test_units_are_told() -> None:

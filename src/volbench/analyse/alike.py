@@ -67,6 +67,7 @@ def check_alike(
     kept = [one for one in found if one.weight is Weight.REFUSE]
     granted = [one for one in kept if one.fact.name in allowed]
     remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
+    remarks += _unknown(rows, facts)
     refused = [one for one in kept if one.fact.name not in allowed]
     if refused:
         raise _refusal(refused)
@@ -115,6 +116,18 @@ def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
             yield Difference(fact, fact.between, (base, side), pair, where)
 
 
+def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
+    """Return what matters and is known of some sides only, one sentence a side."""
+    told = {str(side): part for side, part in rows.groupby("side", sort=False)}
+    lacking: dict[str, list[str]] = {side: [] for side in told}
+    for name in facts:
+        blank = [side for side, part in told.items() if part[name].isna().all()]
+        if fact_of(name).between is Weight.REFUSE and len(blank) < len(told):
+            for side in blank:
+                lacking[side].append(name.removeprefix(LABEL_PREFIX))
+    return [f"not known of {side}: {', '.join(names)}" for side, names in lacking.items() if names]
+
+
 def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
     """Return what differs to the cells that it differs in."""
     words: dict[str, list[str]] = {}
@@ -127,10 +140,15 @@ def _refusal(refused: Sequence[Difference]) -> ComparisonError:
     lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
     names = list(dict.fromkeys(one.fact.name.removeprefix(LABEL_PREFIX) for one in refused))
     allow = " ".join(f"--allow-different {name}" for name in names)
+    pooled = any(len(one.sides) == 1 for one in refused)
+    way = (
+        f"keep them apart with --by {','.join(names)}"
+        if pooled
+        else (f"compare them on purpose with --between {names[0]}")
+    )
     return ComparisonError(
         "these results differ in something that matters:\n" + "\n".join(lines),
-        hint=f"keep them apart with --by {','.join(names)}, compare them with --between "
-        f"{names[0]}, choose with --where, or say that it is meant: {allow}",
+        hint=f"{way}, choose Runs with --where, or say that it is meant: {allow}",
         context={"facts": names},
     )
 

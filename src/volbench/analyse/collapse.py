@@ -20,10 +20,16 @@ def one_row_a_repeat(rows: pd.DataFrame, column: str) -> pd.DataFrame:
         column: the number that is wanted.
 
     Returns:
-        A row for each step and volume that told the number: ``value`` and `VOLUME_KEY`.
+        A row for each step and volume that told the number: ``value`` and `VOLUME_KEY`. A volume
+        that was measured in several campaigns counts as one in each: repeats of one campaign
+        share its day.
     """
     told = rows[["origin", "campaign", STEP, VOLUME_KEY]].assign(value=rows[column].astype(float))
     told = told.dropna(subset=["value"])
     keys = ["origin", "campaign", STEP, VOLUME_KEY]
     groups = told.groupby(keys, sort=False, dropna=False)["value"]
-    return (groups.sum() if column in _ADDED else groups.median()).reset_index()
+    values = (groups.sum() if column in _ADDED else groups.median()).reset_index()
+    places = values.drop_duplicates(["campaign", VOLUME_KEY])
+    if places[VOLUME_KEY].duplicated().any():
+        values[VOLUME_KEY] = values["campaign"].astype(str) + "|" + values[VOLUME_KEY]
+    return values

@@ -89,8 +89,18 @@ def compare(
         [part.assign(run=name + "\n" + part["run"].astype(str)) for name, part in findings.items()],
         ignore_index=True,
     )
-    remarks = [f"{count} Runs {state}, left out" for state, count in left_out(rows).items()]
+    remarks = [
+        f"{name}: {count} {'Run' if count == 1 else 'Runs'} {state}, left out"
+        for name, part in sides.items()
+        for state, count in left_out(part).items()
+    ]
     rows = measured(rows)
+    for name in sides:
+        if not (rows["side"] == name).any():
+            raise ComparisonError(
+                f"no Run is left of {name}" + "".join(f"; {remark}" for remark in remarks),
+                hint="measured Runs count that have finished and fit --where",
+            )
     facts = fact_columns(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = [find_measure(name, list(_COLUMNS)) for name in question.metrics]
@@ -111,6 +121,8 @@ def compare(
     remarks += check_alike(
         rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
     )
+    measures = [_as_told(measure, rows) for measure in measures]
+    remarks += [remark for measure in measures for remark in _untold(measure, rows)]
     found = list(_compared(rows, measures, by, base, doubts))
     return _judged(found, question, remarks)
 
@@ -123,11 +135,10 @@ def _compared(
     findings: pd.DataFrame,
 ) -> Iterator[Compared]:
     """Yield a comparison of each cell, metric and candidate, not yet judged together."""
-    told = [_as_told(measure, rows) for measure in measures]
     sides = list(dict.fromkeys(rows["side"]))
     for _, cell in rows.groupby("cell", sort=True):
         parts = {side: cell[cell["side"] == side] for side in sides}
-        for measure in told:
+        for measure in measures:
             for side in sides:
                 if side != base and len(parts[side]) and len(parts[base]):
                     pair = parts[base], parts[side]
@@ -142,6 +153,22 @@ def _as_told(measure: Measure, rows: pd.DataFrame) -> Measure:
         return measure
     statistic = measure.column.removeprefix("lat_").removesuffix("_s")
     return replace(measure, column=latency_column(rows, statistic))
+
+
+def _untold(measure: Measure, rows: pd.DataFrame) -> list[str]:
+    """Return which jobs do not tell a metric, in one sentence."""
+    jobs = [
+        f"{label} {direction}"
+        for (label, direction), part in rows.groupby(["label", "direction"], sort=False)
+        if part[_column(measure, str(direction))].isna().all()
+    ]
+    return [f"{measure.name} is not told by {', '.join(jobs)}"] if jobs else []
+
+
+def _column(measure: Measure, direction: str) -> str:
+    """Return where a metric stands: of fsync and its kin, fio tells total latency alone."""
+    is_sync = direction == "sync" and measure.column.startswith("clat_")
+    return measure.column[1:] if is_sync else measure.column
 
 
 def _one(
@@ -173,10 +200,7 @@ def _one(
 
 
 def _group(part: pd.DataFrame, measure: Measure) -> Group:
-    column = measure.column
-    if column.startswith("clat_") and part["direction"].iloc[0] == "sync":
-        column = column[1:]  # of fsync and its kin, fio tells total latency alone
-    told = one_row_a_repeat(part, column)
+    told = one_row_a_repeat(part, _column(measure, str(part["direction"].iloc[0])))
     return Group(told["value"].to_numpy(dtype=float), told[VOLUME_KEY].tolist())
 
 

@@ -39,7 +39,8 @@ def with_facts(
     known = list(views)
     told = [(view.run, section) for view in known for section in view.run.sections]
     options = _options(told)
-    beside = Counter(view.run.step for view in known if view.run.step)
+    planned = known[0].campaign.runs if known else ()
+    beside = Counter(run.step for run in planned if run.step)
     by_run = {prefix + view.run.id: view for view in known}
     rows = [
         _row(by_run.get(str(run)), str(group), options, beside)

@@ -7,7 +7,13 @@ from pathlib import Path
 import click
 
 from volbench.analyse.stats import CONFIDENCE
-from volbench.cli.comparing import compare_folders, fail_on_regression, print_comparison, question
+from volbench.cli.comparing import (
+    compare_folders,
+    draw_comparison,
+    fail_on_regression,
+    print_comparison,
+    question,
+)
 from volbench.present.compare_table import FORMATS
 
 
@@ -19,7 +25,14 @@ from volbench.present.compare_table import FORMATS
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="BASE [CANDIDATE]...",
 )
-@click.option("--metric", "metrics", default="iops,bw,p99", show_default=True, metavar="NAME,...")
+@click.option(
+    "--metric",
+    "metrics",
+    default="iops,bw,p99",
+    show_default=True,
+    metavar="NAME,...",
+    help="What is compared: iops, bw, p50, p99, lat_mean and their kin.",
+)
 @click.option("--by", default="", metavar="COLUMN,...", help="Keep these apart, beside the job.")
 @click.option(
     "--between",
@@ -54,7 +67,14 @@ from volbench.present.compare_table import FORMATS
     help="Compare although this differs, such as kernel; the output says so.",
 )
 @click.option("--keep-invalid", is_flag=True, help="Take Runs that a rule called invalid.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="Of what is printed.",
+)
 @click.option("--chart", metavar="FILE", help="Draw the ratios: .svg, .png or .pdf.")
 def command(
     folders: tuple[Path, ...],
@@ -62,7 +82,6 @@ def command(
     where: str,
     baseline: bool,
     form: str,
-    chart: str | None,
     **asked: object,
 ) -> None:
     """Compare each CANDIDATE with BASE: campaign folders, or folders of campaigns.
@@ -72,6 +91,8 @@ def command(
     """
     wanted = question(asked, is_baseline=baseline)
     comparison = compare_folders(folders, wanted, where=where)
-    print_comparison(comparison, form=form, chart=chart)
+    print_comparison(comparison, form=form)
+    if asked["chart"]:
+        draw_comparison(comparison, str(asked["chart"]))
     if baseline:
         fail_on_regression(comparison)

@@ -33,14 +33,19 @@ def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
     """Return what is asked, from the options as they were typed.
 
     Raises:
-        InputError: a percentage can't be read.
+        InputError: a percentage can't be read, no metric is named, or the chart is no picture.
     """
     tolerance = asked["tolerance"]
     told = None if tolerance is None else _share(str(tolerance), name="--tolerance")
+    if asked["chart"]:
+        chart_format(str(asked["chart"]))
+    metrics = _names(str(asked["metrics"]))
+    if not metrics:
+        raise InputError("--metric names nothing", hint="write it like --metric iops,p99")
     allowed = asked["allowed"]
     names = allowed if isinstance(allowed, tuple) else ()
     return Question(
-        metrics=_names(str(asked["metrics"])),
+        metrics=metrics,
         by=_names(str(asked["by"])),
         between=str(asked["between"]),
         base=str(asked["base"]),
@@ -75,15 +80,20 @@ def compare_folders(folders: Sequence[Path], asked: Question, *, where: str) -> 
     return compare(sides, findings, asked)
 
 
-def print_comparison(comparison: Comparison, *, form: str, chart: str | None) -> None:
-    """Print a comparison as asked; draw it too where a file is named.
+def chart_format(chart: str) -> str:
+    """Return the format of a picture by the ending of its file.
 
     Raises:
-        InputError: the chart's file has an unknown ending, or can't be written.
+        InputError: the ending is none of a picture.
     """
-    image = Path(chart or "x.svg").suffix.removeprefix(".")
+    image = Path(chart).suffix.removeprefix(".").lower()
     if image not in FORMATS:
         raise InputError(f"{chart} is no picture", hint=f"end it with .{', .'.join(FORMATS)}")
+    return image
+
+
+def print_comparison(comparison: Comparison, *, form: str) -> None:
+    """Print a comparison as asked."""
     if form == "table":
         show_table(comparison_table(comparison))
     else:
@@ -92,9 +102,16 @@ def print_comparison(comparison: Comparison, *, form: str, chart: str | None) ->
     if form == "csv":
         for remark in (*notes(comparison), *comparison.remarks):
             click.echo(remark, err=True)
-    if chart:
-        with binary_output(chart, default_name="compare.svg") as sink:
-            save(forest_figure(comparison), sink, format=image)
+
+
+def draw_comparison(comparison: Comparison, chart: str) -> None:
+    """Write the chart of a comparison.
+
+    Raises:
+        InputError: the file can't be written, or is no picture.
+    """
+    with binary_output(chart, default_name="compare.svg") as sink:
+        save(forest_figure(comparison), sink, format=chart_format(chart))
 
 
 def fail_on_regression(comparison: Comparison) -> None:

@@ -1,0 +1,88 @@
+"""Rows with facts as `with_facts` makes them, for comparisons whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.runfacts import STEP, VOLUME_KEY
+from volbench.model.columns import FINDINGS, SUMMARY
+
+_DTYPES = {"string": "str", "int": "Int64", "float": "float64", "bool": "boolean"}
+
+
+def rows_of(
+    level: float,
+    *,
+    job: str = "reads",
+    repeats: int = 5,
+    volumes: Sequence[str] = ("sdb",),
+    noise: float = 0.01,
+    seed: int = 1,
+    **columns: object,
+) -> pd.DataFrame:
+    """Return a row a repeat and volume, with IOPS around a level and a p99 around its inverse.
+
+    Args:
+        level: true IOPS.
+        job: name of the job and its section.
+        repeats: on each volume.
+        volumes: their keys.
+        noise: deviation of the logarithms.
+        seed: of the noise.
+        columns: further columns and their value, of the summary or facts.
+    """
+    rng = np.random.default_rng(seed)
+    rows = []
+    for volume in volumes:
+        for repeat in range(1, repeats + 1):
+            iops = level * float(np.exp(rng.normal(0, noise)))
+            rows.append(
+                {
+                    "campaign": "c",
+                    "run": f"{volume}-{job}-r{repeat}",
+                    "host": "local",
+                    "profile": "p",
+                    "job": job,
+                    "group": job,
+                    "volume": volume,
+                    "repeat": repeat,
+                    "phase": "measured",
+                    "status": "finished",
+                    "direction": "read",
+                    "rw": "randread",
+                    "block_bytes": 4096,
+                    "iodepth": 1,
+                    "direct": True,
+                    "fio_version": "fio-3.33",
+                    "iops": iops,
+                    "bw_bytes_per_s": iops * 4096,
+                    "lat_p99_s": 1 / iops,
+                    VOLUME_KEY: f"local||{volume}|",
+                    STEP: f"{volume}-{job}-r{repeat}",
+                    "options_told": True,
+                    "kernel": "6.1",
+                    **columns,
+                }
+            )
+    frame = pd.DataFrame(rows)
+    told = {column.name: _DTYPES[column.dtype] for column in SUMMARY}
+    blank = pd.DataFrame({name: [None] * len(frame) for name in told if name not in frame})
+    return pd.concat([frame, blank], axis=1).astype(told)
+
+
+def no_findings() -> pd.DataFrame:
+    """Return a findings frame without rows."""
+    return findings_of()
+
+
+def findings_of(*found: tuple[str, str, str, str | None]) -> pd.DataFrame:
+    """Return a findings frame of rule, severity, run and direction."""
+    rows = [
+        {"rule": rule, "severity": severity, "run": run, "direction": direction}
+        for rule, severity, run, direction in found
+    ]
+    names = [column.name for column in FINDINGS]
+    return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names, "str"))

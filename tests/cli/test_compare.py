@@ -1,0 +1,175 @@
+"""volbench compare on real campaigns whose true ratio is set by fio's own rate limit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner, Result
+
+from volbench.cli.main import cli
+from volbench.errors import ComparisonError, InputError, RegressionError
+
+PROFILE = """\
+name: paced
+repeat: {repeat}
+defaults:
+  ioengine: psync
+  direct: 1
+  size: 1m
+  bs: 4k
+  time_based: 1
+  runtime: 1s
+jobs:
+  reads: {{rw: randread, rate_iops: {rate}}}
+"""
+
+
+def measure(folder: Path, name: str, *, rate: int, repeat: int = 5, extra: str = "") -> Path:
+    """Run fio at a rate, and return the campaign folder."""
+    profile = folder / f"{name}.yaml"
+    profile.write_text(PROFILE.format(repeat=repeat, rate=rate) + extra)
+    into = folder / name
+    target = folder / "volume"
+    arguments = ["run", str(profile), "--on", f"data={target}", "--into", str(into)]
+    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return into
+
+
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with campaigns at 1,000 and 1,200 IOPS, and one of two repeats."""
+    folder = tmp_path_factory.mktemp("paced")
+    measure(folder, "slow", rate=1000)
+    measure(folder, "fast", rate=1200)
+    measure(folder, "brief", rate=1000, repeat=2, extra="  other: {rw: randwrite}\n")
+    return folder
+
+
+def compare(folder: Path, *arguments: str) -> Result:
+    """Call the verb with the names of campaigns made into paths."""
+    told = [str(folder / one) if (folder / one).is_dir() else one for one in arguments]
+    return CliRunner().invoke(cli, ["compare", *told])
+
+
+ALLOW = ("--allow-different", "rate_iops")
+
+
+def test_the_true_ratio_is_found(folder: Path) -> None:
+    """20 % more I/Os a second are called 20 % faster, within a percent."""
+    result = compare(folder, "slow", "fast", *ALLOW, "--metric", "iops")
+    assert result.exit_code == 0, result.output
+    found = re.search(r"faster ([\d.]+) % \[([\d.]+), ([\d.]+)\]", result.stdout)
+    assert found, result.stdout
+    size, low, high = map(float, found.groups())
+    assert 18 < low <= size <= high < 22
+    assert "allowed to differ: rate_iops: 1000 in slow, 1200 in fast" in result.stdout
+
+
+def test_it_refuses_and_names_both_values(folder: Path) -> None:
+    """Different rate limits are not alike: exit code 8, with what stands where."""
+    result = compare(folder, "slow", "fast")
+    assert isinstance(result.exception, ComparisonError)
+    assert result.exception.exit_code == 8
+    assert "rate_iops: 1000 in slow, 1200 in fast (reads)" in str(result.exception)
+    assert not result.stdout
+
+
+def test_between_and_where(folder: Path) -> None:
+    """All campaigns below a folder are compared by a value; a condition chooses Runs."""
+    where = ("--where", "job==reads and repeat<=4")
+    told = (*where, "--metric", "iops", "--format", "json")
+    result = compare(folder, ".", "--between", "rate_iops", *told)
+    (one,) = json.loads(result.stdout)["comparisons"]
+    assert (one["base"], one["candidate"], one["verdict"]) == ("1000", "1200", "faster")
+    assert one["candidate_repeats"] == 4
+    assert one["base_repeats"] == 6
+    assert one["base_volumes"] == 2
+
+
+def test_a_regression_exits_with_10(folder: Path) -> None:
+    """Back from 1,200 to 1,000 is a regression beyond 5 %, and none beyond 30 %."""
+    told = ("fast", "slow", *ALLOW, "--metric", "iops", "--baseline")
+    result = compare(folder, *told)
+    assert isinstance(result.exception, RegressionError)
+    assert result.exception.exit_code == 10
+    assert "reads read iops in slow: slower 1" in str(result.exception)
+    assert "slower 1" in result.stdout
+    assert compare(folder, *told, "--tolerance", "30%").exit_code == 0
+    assert compare(folder, "slow", "fast", *told[2:]).exit_code == 0
+
+
+def test_what_could_not_have_been_shown_is_said(folder: Path) -> None:
+    """Two repeats rule nothing out: that is said, and is no failure."""
+    result = compare(folder, "slow", "brief", "--metric", "iops", "--baseline")
+    assert result.exit_code == 0, result.output
+    assert "not ruled out: a regression beyond 5 % of reads read iops in brief: not enough" in (
+        result.stderr
+    )
+    assert "not enough repeats: 2" in result.stdout
+    assert "only in brief: other write" in result.stdout
+
+
+def test_formats_tell_the_same(folder: Path) -> None:
+    """JSON and CSV hold the same numbers in full; Markdown is a table."""
+    told = ("slow", "fast", *ALLOW, "--metric", "iops,bw")
+    rows = list(csv.DictReader(io.StringIO(compare(folder, *told, "--format", "csv").stdout)))
+    found = json.loads(compare(folder, *told, "--format", "json").stdout)
+    assert [row["metric"] for row in rows] == ["iops", "bw_bytes_per_s"]
+    for row, one in zip(rows, found["comparisons"], strict=True):
+        assert float(row["ratio_low"]) == one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
+        assert one["simultaneous_low"] <= one["ratio_low"]
+        assert one["simultaneous_confidence"] == pytest.approx(0.975)
+    assert any("rate_iops" in remark for remark in found["remarks"])
+    markdown = compare(folder, *told, "--format", "markdown").stdout.splitlines()
+    assert markdown[1] == "|" + " --- |" * 7
+    assert markdown[2].startswith("| reads | read | iops |")
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
+    """The picture has the format of its ending."""
+    chart = tmp_path / f"forest.{ending}"
+    result = compare(folder, "slow", "fast", *ALLOW, "--chart", str(chart))
+    assert result.exit_code == 0, result.output
+    begin = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
+    assert chart.read_bytes().startswith(begin)
+    if ending == "svg":
+        assert ET.parse(chart).getroot().tag.endswith("svg")  # noqa: S314 - made right above
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("slow",), "there is nothing to compare with"),
+        (("slow", "slow"), "is named twice"),
+        (("slow", "fast", "--tolerance", "much"), "'much' is no percentage"),
+        (("slow", "fast", "--confidence", "100"), "'100' is no percentage"),
+        (("slow", "fast", "--base", "1"), "--base names a value of --between"),
+        (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
+        (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),
+        (("slow", "fast", "--where", "bs=="), "can't be read"),
+        (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is no picture"),
+        (("slow", "fast", "--metric", ","), "--metric names nothing"),
+    ],
+)
+def test_bad_input_is_told(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    """Each mistake is an InputError (exit code 2) that names it, before anything is printed."""
+    result = compare(folder, *arguments)
+    assert isinstance(result.exception, InputError), result.output
+    assert result.exception.exit_code == 2
+    assert message in str(result.exception)
+    assert not result.stdout
+
+
+def test_a_condition_that_keeps_nothing_is_told(folder: Path) -> None:
+    """Nothing left is an error of its own, not an empty table."""
+    result = compare(folder, "slow", "fast", "--where", "job==writes")
+    assert isinstance(result.exception, ComparisonError)
+    assert "no Run is left of slow" in str(result.exception)
