@@ -23,7 +23,7 @@ from volbench.model.run import Imported, ImportedJob, Run, RunState, Section, So
 
 PROFILE = "imported"
 _LOG_OPTIONS = re.compile(r"write_.*_log|log_.*|per_job_logs")
-_STOPPED = re.compile(r"terminating on signal \d+|fio: terminat")
+_STOPPED = re.compile(r"terminating on signal \d+")
 
 
 @dataclass
@@ -359,7 +359,7 @@ def _judged(draft: Draft) -> tuple[RunState, str]:
     """Return how a Run ended, as far as its result tells."""
     said = draft.output.diagnostics
     if stopped := _STOPPED.search(said):
-        return RunState.INTERRUPTED, f"fio: {stopped.group().removeprefix('fio: ')}"
+        return RunState.INTERRUPTED, f"fio: {stopped.group()}"
     own = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=said)
     problems = list(problems_of(own, exit_status=0, stderr="", expected=()))
     if not any(job.directions for job in draft.part.jobs):

@@ -1,0 +1,97 @@
+"""``volbench import`` as a user calls it, and every reading verb on what it wrote."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Volbench
+from tests.engine.intake.sources import CASES, CLIENTS, JSON, put
+
+
+@pytest.fixture(name="results")
+def _results(tmp_path: Path) -> Path:
+    """Return a folder with results of two hosts, logs, a damaged file and an image."""
+    root = tmp_path / "my results"
+    for host in ("vm1", "vm2"):
+        shutil.copytree(CASES / "fio-3.33/logs-averaged", root / "azure" / host)
+        put(root / "azure" / host / "mix.json", JSON)
+    put(root / "aws" / "vm3" / "cut.json", JSON[:2000])
+    put(root / "aws" / "vm3" / "mix.json", JSON)
+    put(root / "chart.png", b"\x89PNG\0")
+    return root
+
+
+def test_every_reading_verb_works_on_an_import(
+    volbench: Volbench, results: Path, tmp_path: Path
+) -> None:
+    """show, check, plot, report and export take it like any other campaign."""
+    pattern = "{provider}/{host}"
+    done = volbench("import", results, "--labels", pattern, "--into", "campaign")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "campaign\n"
+    assert "not imported: my results/aws/vm3/cut.json:78:2: fio's JSON can't be read" in done.stderr
+    assert "malformed files: 1" in done.stderr
+    shown = volbench("show", "campaign")
+    assert shown.returncode == 0, shown.stderr
+    assert "azure" in shown.stdout
+    assert "vm3" in shown.stdout
+    for arguments in (
+        ("show", "campaign", "--runs"),
+        ("check", "campaign"),
+        ("plot", "all", "campaign", "--into", str(tmp_path)),
+        ("report", "campaign"),
+        ("export", "campaign", "--format", "csv"),
+    ):
+        verb = volbench(*arguments)
+        assert verb.returncode == 0, (arguments, verb.stderr)
+        assert "Traceback" not in verb.stderr
+    page = (tmp_path / "campaign" / "report" / "index.html").read_text()
+    assert "imported" in page
+
+
+def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
+    """Totals of clients are ours: fio's own sum is nowhere."""
+    done = volbench("import", CLIENTS, "--into", "campaign", "--name", "two")
+    assert done.returncode == 0, done.stderr
+    shown = volbench("show", "campaign").stdout
+    assert "127.0.0.2" in shown
+    assert "1.6k" in shown
+    assert "All clients" not in shown
+
+
+def test_json_tells_what_was_imported(volbench: Volbench, results: Path) -> None:
+    """A script gets every Run with its source, and what was not imported."""
+    done = volbench("import", results, "--into", "campaign", "--json", "--label", "zone=1")
+    told = json.loads(done.stdout)
+    assert len(told["runs"]) == 5
+    assert {run["state"] for run in told["runs"]} == {"finished"}
+    assert "my results/azure/vm1/mix.json" in {run["source"] for run in told["runs"]}
+    assert len(told["malformed"]) == 1
+    assert told["other_files"] == 9
+
+
+def test_exit_codes(volbench: Volbench, results: Path, tmp_path: Path) -> None:
+    """6 where nothing is left to import, or nothing may be malformed; 2 for wrong arguments."""
+    strict = volbench("import", results, "--strict", "--into", "campaign")
+    assert strict.returncode == 6
+    assert "cut.json" in strict.stderr
+    assert not (tmp_path / "campaign").exists()
+    assert volbench("import", results / "chart.png", "--into", "campaign").returncode == 6
+    assert volbench("import", tmp_path / "nothing", "--into", "campaign").returncode == 2
+    unfit = volbench("import", results, "--labels", "{a}/{b}/{c}/{d}", "--into", "campaign")
+    assert unfit.returncode == 2
+    assert "for example" in unfit.stderr
+    assert volbench("import", results, "--into", "campaign").returncode == 0
+    assert volbench("import", results, "--into", "campaign").returncode == 7
+
+
+def test_an_import_can_not_be_resumed(volbench: Volbench, results: Path) -> None:
+    """There is nothing to go on with, and what it says about devices is not of this machine."""
+    volbench("import", results, "--into", "campaign")
+    done = volbench("resume", "campaign", "--retry-failed")
+    assert done.returncode == 3
+    assert "were imported" in done.stderr

@@ -1,0 +1,1 @@
+"""Importing results that others measured."""
