@@ -1,0 +1,53 @@
+"""A small campaign that was really measured, for tests of what is made of results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PROFILE = """\
+name: small
+defaults: {ioengine: psync, size: 4m, runtime: 2s, time_based: 1, direct: 0}
+jobs:
+  reads: {rw: randread, bs: 4k, rate_iops: 500}
+  writes: {rw: randwrite, bs: 16k, rate_iops: 200}
+"""
+
+ROOT = Path(__file__).parents[1]
+
+
+def measure(folder: Path, name: str, *settings: str) -> Path:
+    """Return a campaign that was measured in a folder.
+
+    Args:
+        folder: where it and its scratch files go.
+        name: of the campaign.
+        settings: ``KEY=VALUE`` of the profile.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    profile = folder / f"{name}.yaml"
+    profile.write_text(PROFILE, encoding="utf-8")
+    scratch = folder / f"{name}-scratch"
+    scratch.mkdir()
+    into = folder / name
+    changes = [part for setting in settings for part in ("--set", setting)]
+    command = [sys.executable, "-m", "volbench", "run", profile, "--on", scratch, "--into", into]
+    done = subprocess.run(
+        [*map(str, command), *changes], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return into
+
+
+def promtool(*arguments: str | Path) -> str:
+    """Run promtool and return what it prints; scripts/setup dev puts it in place."""
+    program = shutil.which("promtool", path=f"{os.environ['PATH']}:{ROOT / '.tools'}")
+    assert program is not None, "promtool is missing: run scripts/setup dev"
+    done = subprocess.run(
+        [program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
