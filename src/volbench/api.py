@@ -20,9 +20,10 @@ from volbench.analyse.coldprobe import ColdProbe
 from volbench.analyse.view import RunView, run_views
 from volbench.engine.coldprobe import read_probe
 from volbench.engine.ingest import Rows, ingest
+from volbench.engine.latencymap import latency_map_rows
 from volbench.engine.single import read_facts
 from volbench.errors import ArchiveError, InputError, OutputError
-from volbench.model.columns import DERIVED, FRAMES
+from volbench.model.columns import DERIVED, FRAMES, ON_DEMAND
 from volbench.model.fleet import label_names
 from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Campaign, RunState
@@ -132,6 +133,11 @@ class CampaignData:
         """Return one row for each latency percentile that fio reported."""
         return self.frame("percentiles")
 
+    def latency_map(self) -> pd.DataFrame:
+        """Return latencies over time, from logs of single I/Os or histograms; empty without."""
+        rows = latency_map_rows(self._layout, self.campaign, self._history)
+        return frame_of(table_of("latency_map", rows))
+
     def histogram(self) -> pd.DataFrame:
         """Return one row for each latency bin that is not empty."""
         return self.frame("histogram")
@@ -186,7 +192,7 @@ class CampaignData:
         Raises:
             InputError: no frame has that name.
         """
-        if name not in FRAMES:
+        if name not in FRAMES and name not in ON_DEMAND:
             raise InputError(
                 f"there is no frame {name!r}", hint=f"choose one of {', '.join(FRAMES)}"
             )
@@ -242,6 +248,8 @@ def _derive(name: str, data: CampaignData) -> pd.DataFrame:
         from volbench.analyse.totals import total_rows  # noqa: PLC0415 - slow to import
 
         rows = total_rows(data.campaign, {one: data.frame(one) for one in _READ})
+    elif name in ON_DEMAND:
+        return data.latency_map()
     return frame_of(table_of(name, rows))
 
 

@@ -22,7 +22,7 @@ from tests.present.frames_for_figures import (
 )
 from tests.present.storm_frames import both, storm
 from volbench.errors import InputError, VolbenchError
-from volbench.present.figures import KINDS, applicable, describe, draw_chart
+from volbench.present.figures import EVERYDAY, KINDS, applicable, describe, draw_chart
 from volbench.present.figures.save import FORMATS, save, svg_text
 
 Frames = dict[str, pd.DataFrame]
@@ -32,7 +32,7 @@ CLIMB = [10.0, 50.0, 80.0, 0.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]
 
 @pytest.fixture(name="everything")
 def _everything() -> Frames:
-    """Return frames that have something for every kind."""
+    """Return frames that have something for every kind of a report."""
     rows = sweep(depths=(1, 4), blocks=(4096, 65536))
     alone = frames(
         [row | {"limit_iops": 300.0} for row in rows],
@@ -65,11 +65,11 @@ def texts_outside(figure: Figure) -> list[str]:
 
 
 def test_every_kind_applies_where_there_is_something(everything: Frames) -> None:
-    """A campaign that measured all has all charts, in the order of the kinds."""
-    assert applicable(everything) == tuple(KINDS)
+    """A campaign that measured all has all charts of a report, in the order of the kinds."""
+    assert applicable(everything) == EVERYDAY
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERYDAY)
 def test_axes_are_named_and_nothing_is_cut_off(kind: str, everything: Frames) -> None:
     """Every chart has a title, an axis label with what it shows, and no text beyond its edge."""
     figure = draw_chart(kind, everything)
@@ -79,7 +79,7 @@ def test_axes_are_named_and_nothing_is_cut_off(kind: str, everything: Frames) ->
     assert texts_outside(figure) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERYDAY)
 def test_every_chart_can_be_told(kind: str, everything: Frames) -> None:
     """The alternative text is one sentence with a number in it."""
     sentence = describe(kind, everything)

@@ -76,7 +76,7 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     plain = frame["group"].isna() | (frame["group"] == frame["job"])
     names = frame["job"].where(plain, frame["job"] + "/" + frame["group"].fillna(""))
     if BY in frame:
-        return (names + ", " + frame[BY]).where(frame[BY] != "", names).astype(str)
+        return (names + ", " + frame[BY]).where(frame[BY] != names, names).astype(str)
     several = frame.assign(name=names)
     joints = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
     for column, joint in joints:

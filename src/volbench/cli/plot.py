@@ -15,7 +15,7 @@ from volbench.cli.charting import (
     tracked_rounds,
 )
 from volbench.dataset import open_campaigns
-from volbench.model.columns import FRAMES
+from volbench.model.columns import FRAMES, ON_DEMAND
 from volbench.present.figures import KINDS, rounds_charts, warmup_chart
 from volbench.present.themes import THEMES
 from volbench.units import parse_price, parse_size
@@ -112,7 +112,7 @@ def command(
     amount, currency = parse_price(price)
     warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
     dataset = open_campaigns(*campaigns, where=where)
-    names = FRAMES if kind == "all" else KINDS[kind].frame_names
+    names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
     picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "")
     folder = Path() if into else report_folder(dataset)

@@ -121,7 +121,7 @@ def _add_series(
     rows: Rows, campaign: Campaign, run: Run, sections: Sequence[SectionSeries]
 ) -> None:
     for series in sections:
-        identity = _identity(campaign, run, series.section.name)
+        identity = run_identity(campaign, run, series.section.name)
         rows.series.extend({**identity, **row} for row in series.rows)
         _tell_bad_rows(rows, identity, series.bad_row_count)
 
@@ -137,7 +137,7 @@ def _add_output(rows: Rows, campaign: Campaign, outcome: Outcome, output: RunOut
                 | _numbers(section, outcome.run, job, direction)
                 | {"fio_version": output.tool_version or None}
             )
-            identity = _identity(campaign, outcome.run, section.name)
+            identity = run_identity(campaign, outcome.run, section.name)
             identity["direction"] = direction.direction.value
             for name, latency in _latencies(direction):
                 rows.percentiles.extend(_percentile_rows(identity, name, latency))
@@ -155,7 +155,7 @@ def _add_device(
 ) -> None:
     """Add what the host's own counters say of a Run; its device is the same for every section."""
     run = outcome.run
-    identity = _identity(campaign, run, run.sections[0].name)
+    identity = run_identity(campaign, run, run.sections[0].name)
     series = (row for row in rows.series if row["run"] == run.id)
     begun = begun_utc_s(output, series, started_utc=outcome.started_utc)
     found = device_rows(read_samples(folder), read_facts(folder), begun_utc_s=begun)
@@ -171,7 +171,8 @@ def _tell_bad_rows(rows: Rows, identity: Row, count: int) -> None:
             row["bad_log_rows"] = count
 
 
-def _identity(campaign: Campaign, run: Run, group: str) -> Row:
+def run_identity(campaign: Campaign, run: Run, group: str) -> Row:
+    """Return the columns that every frame shares, for one section of a Run."""
     return {
         "campaign": campaign.name,
         "run": run.id,
@@ -200,7 +201,7 @@ def _summary_row(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
     options, told = _told(run, section), run.tells(section)
     unsaid = "1" if told else ""
     return {
-        **_identity(campaign, run, section.name),
+        **run_identity(campaign, run, section.name),
         "tool": run.tool.value,
         "rw": options.get("rw"),
         "rwmixread": _read_percent(options),

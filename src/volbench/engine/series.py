@@ -43,11 +43,21 @@ class SectionSeries:
 def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Iterable[SectionSeries]:
     """Yield the series of each section of a Run, clones summed.
 
-    fio numbers logs from 1 over all clones of all sections, in the order of the job file.
-
     Raises:
         OutputError: a log is no log.
         ArchiveError: a file is damaged.
+    """
+    for section, logs, recording in section_logs(run, folder, output):
+        reading = read_series(logs, recording)
+        yield SectionSeries(section, [_row(point) for point in reading.points], reading.bad_rows)
+
+
+def section_logs(
+    run: Run, folder: RunFolder, output: RunOutput
+) -> Iterable[tuple[Section, list[Log], Recording]]:
+    """Yield each section of a Run with its logs and how they came to be; none for dd.
+
+    fio numbers logs from 1 over all clones of all sections, in the order of the job file.
     """
     if run.tool is not Tool.FIO or not run.sample_s:
         return
@@ -66,8 +76,7 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
             begun_by_s=_begun_by_s(output, runtime_s),
             window_values=options.get("log_window_value", "avg" if run.tells(section) else None),
         )
-        reading = read_series(mine, recording)
-        yield SectionSeries(section, [_row(point) for point in reading.points], reading.bad_rows)
+        yield section, mine, recording
 
 
 def _clones(run: Run, section: Section) -> int:

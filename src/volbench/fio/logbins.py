@@ -68,24 +68,32 @@ class BinStore:
         """Return every window that has counts."""
         return {*self._hot, *self._cold}
 
+    def counts(self, window: int) -> tuple[Ints, Ints] | None:
+        """Return the bins of a window that hold anything, ascending, and how much; None for none.
+
+        Args:
+            window: its number.
+        """
+        whole = self._hot.get(window)
+        if whole is not None:
+            bins = np.flatnonzero(whole)
+            return (bins, whole[bins]) if len(bins) else None
+        if window in self._cold:
+            packed, narrow = self._cold[window]
+            return (packed.astype(np.int64), narrow.astype(np.int64)) if len(packed) else None
+        return None
+
     def percentiles(self, window: int) -> Triple | None:
         """Return percentiles 50, 99 and 99.9 of a window, None when it has no counts.
 
         As fio does: the middle of the first bin at which the running count reaches the share
         (``calc_clat_percentiles`` in fio's ``stat.c``).
         """
-        whole = self._hot.get(window)
-        if whole is not None:
-            bins = np.flatnonzero(whole)
-            counts = whole[bins]
-        elif window in self._cold:
-            packed, narrow = self._cold[window]
-            bins, counts = packed.astype(np.int64), narrow.astype(np.int64)
-        else:
+        told = self.counts(window)
+        if told is None:
             return None
+        bins, counts = told
         running = np.cumsum(counts)
-        if not len(running):
-            return None
         wanted = [-(-share * int(running[-1]) // 1000) for share in _PERMILLE]
         p50, p99, p999 = bin_mids(bins[np.searchsorted(running, wanted)]).tolist()
         return p50, p99, p999

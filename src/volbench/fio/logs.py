@@ -54,7 +54,7 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     Raises:
         OutputError: a log has lines but no row at all, or the run spans too many intervals.
     """
-    sound = [log for log in logs if log.kind != "clat_hist" or not _is_wrong(recording)]
+    sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
     section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
     gathered = section.gather()
     span = section.span(gathered)
@@ -66,5 +66,6 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     return SeriesReading(tuple(points), section.bad_rows())
 
 
-def _is_wrong(recording: Recording) -> bool:
+def are_histograms_wrong(recording: Recording) -> bool:
+    """Tell whether this version of fio wrote wrong histogram logs."""
     return _WRONG_HISTOGRAMS[0] <= recording.fio_version < _WRONG_HISTOGRAMS[1]

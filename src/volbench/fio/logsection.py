@@ -83,6 +83,13 @@ class LogSection:
                 self._add_histogram(gathered, clone)
         return gathered
 
+    @property
+    def holds_latencies(self) -> bool:
+        """Whether a log holds latencies one by one, or counts of them."""
+        kinds = {kind for kind, _ in self._logs}
+        single = any(self._single.get(key) for key in self._logs if key[0] in {"lat", "clat"})
+        return single or "clat_hist" in kinds
+
     def span(self, gathered: Gathered) -> Span:
         """Return which windows the series shows.
 

@@ -280,6 +280,17 @@ TOTALS: tuple[Column, ...] = (
     _real("lat_max_s", "s", "Greatest of any client."),
 )
 
+LATENCY_MAP: tuple[Column, ...] = (
+    *_IDENTITY,
+    _text("direction", "`read`, `write` or `trim`."),
+    _real("from_s", "s", "Start of the stretch of time, since the Run's I/O began."),
+    _real("t_s", "s", "Its end."),
+    _real("bin_low_s", "s", "Least latency, inclusive."),
+    _real("bin_high_s", "s", "Greatest latency, exclusive: eight of fio's bins are one."),
+    _whole("count", "", "I/Os that ended in the stretch, clones added."),
+)
+"""Latencies over time, from logs of single I/Os and of histograms; empty where there are none."""
+
 FRAMES: dict[str, tuple[Column, ...]] = {
     "summary": SUMMARY,
     "series": SERIES,
@@ -291,6 +302,9 @@ FRAMES: dict[str, tuple[Column, ...]] = {
     "totals": TOTALS,
 }
 """Every frame by name, in the order of its columns."""
+
+ON_DEMAND: dict[str, tuple[Column, ...]] = {"latency_map": LATENCY_MAP}
+"""Frames that are read from raw logs when they are asked for, and never kept."""
 
 DERIVED = ("verdicts", "findings", "totals")
 """Frames that are judged from the others; the others are read from raw files."""

@@ -88,6 +88,9 @@ def _exchange(artist: Artist, counterparts: Mapping[str, str]) -> None:
         names = ("color", "markerfacecolor", "markeredgecolor")
     elif isinstance(artist, Text):
         names = ("color",)
+        box = artist.get_bbox_patch()  # which is no child of the text
+        if box is not None:
+            _exchange(box, counterparts)
     elif isinstance(artist, Patch):
         names = ("edgecolor", "facecolor")
     for name in names:
@@ -118,6 +121,7 @@ def _hatch(artist: Artist) -> None:
         if hatch:
             artist.set_hatch(hatch)
             artist.set_edgecolor("white")
+            artist.set_hatchcolor("white")
             artist.set_linewidth(0.0)
 
 

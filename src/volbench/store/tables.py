@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError
-from volbench.model.columns import FRAMES, Column, label_column
+from volbench.model.columns import FRAMES, ON_DEMAND, Column, label_column
 
 Rows = Sequence[Mapping[str, object]]
 
@@ -44,7 +44,7 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
     Raises:
         ArchiveError: a row has a column the contract does not know.
     """
-    columns = (*FRAMES[frame_name], *map(label_column, labels))
+    columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
     known = {column.name for column in columns}
     unknown = {name for row in rows for name in row} - known
     if unknown:

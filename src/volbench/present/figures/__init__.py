@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from volbench.errors import InputError
-from volbench.model.columns import FRAMES
+from volbench.model.columns import FRAMES, ON_DEMAND
 from volbench.present.figures.arrange import arrange, by_columns
 from volbench.present.figures.chart import Chart
 from volbench.present.figures.compose import draw_panels, join_numbers
@@ -145,6 +145,6 @@ def _complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Return every frame of the contract; one that was not given has its columns and no rows."""
     empty = {
         name: pd.DataFrame(columns=[column.name for column in columns])
-        for name, columns in FRAMES.items()
+        for name, columns in {**FRAMES, **ON_DEMAND}.items()
     }
     return {**empty, **frames}

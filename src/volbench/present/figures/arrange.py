@@ -70,7 +70,10 @@ def arrange(
             hint="choose some of them with --where, or name another second column with --by",
         )
     return [
-        (f"{short(columns[1])}: {value}", {name: _only(f, value) for name, f in marked.items()})
+        (
+            f"{short(columns[1])}: {value.removeprefix(short(columns[1]))}".replace(":  ", ": "),
+            {name: _only(f, value) for name, f in marked.items()},
+        )
         for value in values
     ]
 

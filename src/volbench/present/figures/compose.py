@@ -10,7 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter
 
-from volbench.present.figures.chart import Chart, Frames, Panel, drawn_into, new_figure, write_note
+from volbench.present.figures.captions import setting
+from volbench.present.figures.chart import (
+    Chart,
+    Frames,
+    Panel,
+    caption,
+    drawn_into,
+    new_figure,
+    write_note,
+)
 
 ABREAST = 2
 _NARROWER = 0.8
@@ -34,7 +43,12 @@ def draw_panels(chart: Chart, panels: Sequence[tuple[str, Frames]], title: str) 
             chart.draw(frames, name)
         notes += place.notes
     _share_scales([place.figure.axes for place in places[: len(told)]])
-    _write_notes(figure, notes, width_in, untold=len(panels) - len(told))
+    summaries = [frames["summary"] for _, frames in told]
+    others = _sentences(notes, [setting(summary) for summary in summaries])
+    if untold := len(panels) - len(told):
+        others.append(f"{untold} further panels have nothing to show")
+    whole = pd.concat(summaries, ignore_index=True)
+    write_note(figure, caption(whole, *others), width_in=width_in)
     return figure
 
 
@@ -47,14 +61,17 @@ def _places(
     return [Panel(place) for place in found.ravel()], figure
 
 
-def _write_notes(figure: Figure, notes: Sequence[str], width_in: float, *, untold: int) -> None:
-    """Write once what the panels have to say."""
-    sentences = dict.fromkeys(
-        sentence for note in notes for sentence in note.rstrip(".").split(". ") if sentence.strip()
+def _sentences(notes: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """Return once what the notes say beside what `caption` tells of all panels together."""
+    told = dict.fromkeys(
+        sentence
+        for note in notes
+        for sentence in note.rstrip(".").split(". ")
+        if sentence not in settings
+        and not sentence.startswith("Campaign")
+        and not sentence.endswith("not shown")
     )
-    if untold:
-        sentences[f"{untold} further panels have nothing to show"] = None
-    write_note(figure, ". ".join(sentences) + ".", width_in=width_in)
+    return [sentence for sentence in told if sentence.strip()]
 
 
 def _share_scales(panels: Sequence[Sequence[Axes]]) -> None:

@@ -19,6 +19,7 @@ from volbench.present.figures.heatmap import HEATMAP
 from volbench.present.figures.histogram import HISTOGRAM
 from volbench.present.figures.knee import KNEE
 from volbench.present.figures.latency import LATENCY
+from volbench.present.figures.latencymap import LATENCY_MAP
 from volbench.present.figures.lines import LINES
 from volbench.present.figures.mixes import MIXES, MIXES3D
 from volbench.present.figures.ridgeline import RIDGELINE
@@ -54,6 +55,7 @@ _ASKED_FOR: tuple[Chart, ...] = (
     ECDF,
     RIDGELINE,
     LINES,
+    LATENCY_MAP,
     VIOLIN,
     FLEET,
     CPU,

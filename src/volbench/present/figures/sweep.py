@@ -141,7 +141,8 @@ def line_names(points: pd.DataFrame, option: str) -> list[str]:
     places = ["by"] if "by" in points else ["campaign", "profile", "host", "volume"]
     apart = [*places, "tool", "direct", "ioengine", *others]
     telling = [name for name in apart if len({str(row[name]) for row in heads}) > 1]
-    return [", ".join([pattern(row), *(_told(row, name) for name in telling)]) for row in heads]
+    parts = [[pattern(row), *(_told(row, name) for name in telling)] for row in heads]
+    return [", ".join(dict.fromkeys(part)) for part in parts]
 
 
 def _told(row: Row, name: str) -> str:
