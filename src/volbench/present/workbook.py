@@ -66,9 +66,8 @@ def render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
     workbook = Workbook(write_only=True)
     for name, frame in frames.items():
         _fill_sheet(workbook.create_sheet(name[:31]), frame, frame_name=name)
-    points = _points(frames["summary"]) if _has_results(frames.get("summary")) else []
-    if points:
-        _fill_charts(workbook.create_sheet("charts"), points)
+    if _has_results(frames.get("summary")):
+        _fill_charts(workbook.create_sheet("charts"), *_points(frames["summary"]))
     _explain(workbook.create_sheet("columns"), frames)
     stream = io.BytesIO()
     workbook.save(stream)
@@ -114,9 +113,9 @@ def _has_results(summary: pd.DataFrame | None) -> bool:
     return whole and summary is not None and not measured(summary).empty
 
 
-def _points(summary: pd.DataFrame) -> list[list[object]]:
-    """Return a row for each job and direction: its name and medians in units for people."""
-    told, _ = with_latencies(summary, ("p50", "p99", "mean"))
+def _points(summary: pd.DataFrame) -> tuple[list[list[object]], str]:
+    """Return a row for each job and direction, in people's units, and the kind of latency."""
+    told, kind = with_latencies(summary, ("p50", "p99", "mean"))
     pooled = per_job(told, ["iops", "bw_bytes_per_s", "mean", "p50", "p99"])
     several = pooled.groupby("label")["direction"].transform("nunique") > 1
     names = pooled["label"].where(~several, pooled["label"] + ", " + pooled["direction"])
@@ -129,10 +128,10 @@ def _points(summary: pd.DataFrame) -> list[list[object]]:
         ]
         values = [None if value is None else float(str(value)) * by for value, by in scaled]
         rows.append([name, row["repeats"], *values])
-    return rows
+    return rows, kind
 
 
-def _fill_charts(sheet: WriteOnlyWorksheet, points: Sequence[Sequence[object]]) -> None:
+def _fill_charts(sheet: WriteOnlyWorksheet, points: Sequence[Sequence[object]], kind: str) -> None:
     """Write the numbers, and beside them a chart for each of IOPS, bandwidth and latency."""
     headings = ["job", "repeats", *(name for *_, names in _CHARTS for name in names)]
     _set_widths(sheet, [max(24, *(len(str(row[0])) + 2 for row in points)), 9, *[15] * 5])
@@ -144,7 +143,8 @@ def _fill_charts(sheet: WriteOnlyWorksheet, points: Sequence[Sequence[object]]) 
     bars = min(len(points), _MOST_BARS)
     first, top = 3, 2
     for title, unit, names in _CHARTS:
-        chart = _chart(sheet, title=title, unit=unit, bars=bars, places=(first, len(names)))
+        what = "Completion latency" if title == "Latency" and kind == "clat" else title
+        chart = _chart(sheet, title=what, unit=unit, bars=bars, places=(first, len(names)))
         cast("Worksheet", sheet).add_chart(chart, f"{_letters(len(headings) + 2)}{top}")
         first += len(names)
         top += 2 + 2 * round(chart.height)  # a row is half a centimetre high
