@@ -118,7 +118,7 @@ class Compared:
             ends = ", ".join(signed_percent(end - 1) for end in (interval.low, interval.high))
             return f"same within {percent(self.tolerance or 0)} % [{ends}]"
         low, high = sorted(100 * abs(end - 1) for end in (interval.low, interval.high))
-        size, digits = 100 * abs(interval.estimate - 1), _digits(high - low)
+        size, digits = 100 * abs(interval.estimate - 1), _digits(min(high - low, 2 * low))
         return f"{self.verdict.value} {size:.{digits}f} % [{low:.{digits}f}, {high:.{digits}f}]"
 
     def _is_tolerated(self, interval: Interval) -> bool:
@@ -128,7 +128,7 @@ class Compared:
 
 
 def _digits(width: float) -> int:
-    """Return how many decimals show that an interval has a width."""
+    """Return how many decimals show that an interval has a width, and leaves out zero."""
     return 0 if width >= 2 else 1 if width >= 0.2 else 2
 
 

@@ -24,7 +24,7 @@ def comparison_table(comparison: Comparison) -> Table:
     """Return a row for each comparison, with what a reader must know below."""
     headings = _headings(comparison.rows)
     rows = [_cells(one, comparison.rows) for one in comparison.rows]
-    words = {"job", "dir", "metric", "verdict", "against", "repeats", *_by(comparison.rows)}
+    words = {"job", "dir", "metric", "verdict", "candidate", "repeats", *_by(comparison.rows)}
     caption = "\n".join([*notes(comparison), *comparison.remarks])
     return text_table(headings, rows, words=words, caption=caption)
 
@@ -102,7 +102,7 @@ def _headings(rows: Sequence[Compared]) -> list[str]:
     base = rows[0].base
     if len(candidates) == 1:
         return ["job", "dir", *_by(rows), "metric", base, candidates[0], "repeats", "verdict"]
-    return ["job", "dir", *_by(rows), "metric", "against", base, "it", "repeats", "verdict"]
+    return ["job", "dir", *_by(rows), "metric", "candidate", base, "value", "repeats", "verdict"]
 
 
 def _cells(one: Compared, rows: Sequence[Compared]) -> list[str]:
