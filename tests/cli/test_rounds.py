@@ -115,6 +115,42 @@ def test_the_reason_stands_beside_each_run(ended: dict[str, Path], volbench: Vol
     assert "r6" not in table.stdout
 
 
+@pytest.mark.parametrize(("name", "verdict"), [("clean", "passes"), ("rising", "does not pass")])
+def test_the_determination_is_shown(
+    ended: dict[str, Path], volbench: Volbench, name: str, verdict: str
+) -> None:
+    """A row for each tracking variable with its verdict, the outcome, and that it certifies none."""
+    done = volbench("show", ended[name], "--rounds")
+    assert done.returncode == 0, done.stderr
+    (row,) = [line for line in done.stdout.splitlines() if line.lstrip().startswith("writes.iops")]
+    assert row.rstrip().endswith(verdict)
+    assert "not a certified run" in done.stdout
+    assert "mean over rounds" in done.stdout
+
+
+def test_scripts_get_the_determination(ended: dict[str, Path], volbench: Volbench) -> None:
+    """The window, every round's value, and the mean of each job over the window."""
+    (record,) = json.loads(volbench("show", ended["clean"], "--rounds", "--json").stdout)
+    assert (record["steady"], record["at_round"], record["window"]) == (True, 5, [1, 5])
+    assert [one["track"] for one in record["variables"]] == ["writes.iops", "mixed.lat_mean"]
+    assert len(record["variables"][0]["by_round"]) == 5
+    (writes,) = [row for row in record["matrices"]["iops"] if row["job"] == "writes"]
+    assert writes["mean"] == pytest.approx(record["variables"][0]["mean"])
+    assert [row["mix"] for row in record["matrices"]["lat_mean"]] == ["65/35", "0/100"]
+
+
+def test_a_campaign_without_rounds_says_so(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """There is nothing to determine, and the hint tells what has rounds."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("name: p\njobs:\n  a: {rw: write, size: 1m, ioengine: psync}\n")
+    volbench("run", profile, "--on", scratch, "--into", tmp_path / "plain", "--set", "sample=0")
+    done = volbench("show", tmp_path / "plain", "--rounds")
+    assert done.returncode == 2
+    assert "no profile of this campaign goes on in rounds" in done.stderr
+
+
 def test_a_report_counts_them_apart(ended: dict[str, Path], volbench: Volbench) -> None:
     """Runs that are not needed are no Runs without a result."""
     done = volbench("report", ended["clean"])

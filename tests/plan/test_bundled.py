@@ -22,6 +22,12 @@ def test_the_promised_profiles_are_there() -> None:
         "multi-file",
         "warmup-curve",
         "boot-storm",
+        "snia-iops",
+        "snia-throughput",
+        "snia-latency",
+        "snia-write-saturation",
+        "cloud-lite",
+        "burst-drain",
     }
     assert promised <= set(profile_names())
 

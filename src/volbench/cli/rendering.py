@@ -36,6 +36,7 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
         )
     volumes = {role: _volume(role, places[role]) for role in roles}
     terms = Terms(name=profile.name, seed=profile.seed or 0, repeat=1)
+    profile = profile.model_copy(update={"rounds": None})
     return expand([profile], volumes, terms)
 
 

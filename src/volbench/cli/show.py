@@ -18,6 +18,7 @@ from volbench.present.campaigns_table import campaign_records, campaigns_table
 from volbench.present.cells import records
 from volbench.present.export import export_frame
 from volbench.present.findings_table import doubt_marks
+from volbench.present.rounds_table import all_rounds
 from volbench.present.tables import show_table, states_table, summary_table
 from volbench.present.totals_table import totals_table
 from volbench.present.use_table import use_table
@@ -32,18 +33,29 @@ if TYPE_CHECKING:
 @click.option("--runs", "by_run", is_flag=True, help="Every Run with its state and why.")
 @click.option("--use", "use", is_flag=True, help="What the device did: the USE table.")
 @click.option(
+    "--rounds", "rounds", is_flag=True, help="How steady state was determined, round by round."
+)
+@click.option(
     "--all",
     "by_campaign",
     is_flag=True,
     help="A line for each campaign: what it is and how far it came.",
 )
 def command(
-    campaigns: Sequence[Path], *, as_json: bool, by_run: bool, use: bool, by_campaign: bool
+    campaigns: Sequence[Path],
+    *,
+    as_json: bool,
+    by_run: bool,
+    use: bool,
+    rounds: bool,
+    by_campaign: bool,
 ) -> None:
     """Show the results of the campaigns in DIR, and the state of every Run without a result."""
     opened = open_campaigns(*campaigns)
     if by_campaign:
         _show_campaigns(opened, as_json=as_json)
+    elif rounds:
+        _show_rounds(opened, as_json=as_json)
     elif use:
         _show_use(opened, as_json=as_json)
     elif as_json:
@@ -68,6 +80,23 @@ def _show_campaigns(opened: Dataset, *, as_json: bool) -> None:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         show_table(campaigns_table(found))
+
+
+def _show_rounds(opened: Dataset, *, as_json: bool) -> None:
+    """Print the determination of steady state, and what was measured over its window."""
+    found = all_rounds(
+        {name: (one.campaign.rounds, one.summary()) for name, one in opened.names.items()}
+    )
+    if not found:
+        raise InputError(
+            "no profile of this campaign goes on in rounds",
+            hint="add rounds to the profile, or take one that has them, such as cloud-lite",
+        )
+    if as_json:
+        click.echo(json.dumps([one.record for one in found], indent=2, ensure_ascii=False))
+        return
+    for table in (table for one in found for table in one.tables):
+        show_table(table)
 
 
 def _show_use(opened: Dataset, *, as_json: bool) -> None:
