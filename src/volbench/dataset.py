@@ -19,9 +19,9 @@ from volbench.analyse.where import select
 from volbench.api import CampaignData, RunNote, open_campaign
 from volbench.errors import InputError
 from volbench.model.columns import DERIVED, FRAMES, LABEL_PREFIX
+from volbench.present.answers import plain_answer
 from volbench.store.layout import Layout
 from volbench.store.query import View, run_query
-from volbench.store.tables import frame_of
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Dataset:
         Raises:
             InputError: duckdb is missing, or the query is wrong or does more than to read.
         """
-        return frame_of(run_query(query, self.view))
+        return plain_answer(run_query(query, self.view))
 
     def _chosen(self, name: str) -> pd.DataFrame:
         whole = self._joined(name)
