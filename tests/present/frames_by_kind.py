@@ -1,0 +1,143 @@
+"""Made-up frames for each kind of chart that is drawn when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+
+from tests.present.frames_for_figures import Row, bins, frames, intervals, result
+from volbench.store.tables import frame_of, table_of
+
+Frames = dict[str, pd.DataFrame]
+
+MIXES = {"r100": 100, "r65": 65, "r0": 0}
+ROUNDS = (900.0, 980.0, 1000.0, 1010.0, 990.0, 1000.0)
+
+
+def ladder() -> Frames:
+    """Return random reads and writes over depth and clones; IOPS are 100 times their product."""
+    rows = [
+        result(
+            f"{rw}-{depth}-{clones}",
+            rw=rw,
+            direction=rw.removeprefix("rand"),
+            iodepth=depth,
+            numjobs=clones,
+            iops=100.0 * depth * clones,
+            iops_stddev=7.0,
+            lat_stddev_s=0.0001,
+            limit_iops=1600.0,
+            limit_bw_bytes_per_s=5e6,
+        )
+        for rw in ("randread", "randwrite")
+        for depth in (1, 2, 4)
+        for clones in (1, 2, 4)
+    ]
+    return frames(rows)
+
+
+def in_campaign(given: Frames, name: str) -> Frames:
+    """Return frames as those of another campaign, its Runs with ids of their own."""
+    moved = {}
+    for frame_name, frame in given.items():
+        own = frame.copy()
+        own["campaign"] = name
+        own["run"] = f"{name}/" + own["run"]
+        moved[frame_name] = own
+    return moved
+
+
+def together(*parts: Frames) -> Frames:
+    """Return the rows of several campaigns as a Dataset does."""
+    return {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
+
+
+def repeats(*, factor: float = 1.0) -> Frames:
+    """Return two jobs with three repeats each, with bins and intervals."""
+    rows = [
+        result(job, repeat=n, iops=factor * (iops + 10 * n), cpu_usr=3.0 + n, cpu_sys=9.0)
+        for job, iops in (("small", 100.0), ("large", 50.0))
+        for n in (1, 2, 3)
+    ]
+    waves = [factor * (100 + 7 * (n % 5)) for n in range(12)]
+    return frames(
+        rows,
+        series=[point for row in rows for point in intervals(row, waves)],
+        histogram=[told for row in rows for told in bins(row, {0.001: 90, 0.004: 9, 0.02: 1})],
+    )
+
+
+def two_sets() -> Frames:
+    """Return the same jobs from two campaigns, the second twice as fast."""
+    return together(in_campaign(repeats(), "old"), in_campaign(repeats(factor=2), "new"))
+
+
+def fleet(*, hosts: int = 12) -> Frames:
+    """Return a job on many hosts, all near 1,000 IOPS but the last, which has 400."""
+    rows: list[Row] = []
+    for n in range(1, hosts + 1):
+        iops = 400.0 if n == hosts else 1000.0 + n
+        rows.append(result("reads", iops=iops) | {"host": f"vm{n}", "run": f"reads-vm{n}"})
+    return frames(rows)
+
+
+def rounds(*, values: Sequence[float] = ROUNDS) -> Frames:
+    """Return two block sizes and three mixes over rounds; reads and writes have their own rows."""
+    rows = []
+    for block in (4096, 65536):
+        for mix, share in MIXES.items():
+            for repeat, value in enumerate(values, start=1):
+                for direction, part in (("read", share), ("write", 100 - share)):
+                    if part:
+                        row = result(
+                            f"b{block}-{mix}",
+                            repeat=repeat,
+                            iops=value * part / 100,
+                            rw="randrw",
+                            direction=direction,
+                            block_bytes=block,
+                            rwmixread=share,
+                            total_ios=int(value * part),
+                        )
+                        rows.append(row)
+    return frames(rows)
+
+
+def mapped() -> Frames:
+    """Return a Run with a latency map of two stretches and three latencies."""
+    row = result("reads", direction="read", rw="randread")
+    known = ("campaign", "run", "host", "profile", "job", "group", "role", "volume", "repeat")
+    cells = [
+        {name: row[name] for name in (*known, "phase", "direction")}
+        | {"from_s": start, "t_s": start + 1.0, "bin_low_s": low, "bin_high_s": 2 * low}
+        | {"count": count}
+        for start, low, count in ((0.0, 0.001, 50), (1.0, 0.001, 40), (1.0, 0.016, 3))
+    ]
+    return frames([row], series=intervals(row, [50, 43])) | {
+        "latency_map": frame_of(table_of("latency_map", cells))
+    }
+
+
+FOR_KIND: Mapping[str, Callable[[], Frames]] = {
+    "depth": ladder,
+    "clones": ladder,
+    "knee": ladder,
+    "ceiling": ladder,
+    "bars3d": ladder,
+    "sets": two_sets,
+    "histogram": repeats,
+    "hdr": repeats,
+    "ecdf": repeats,
+    "ridgeline": repeats,
+    "lines": repeats,
+    "violin": repeats,
+    "cpu": repeats,
+    "fleet": fleet,
+    "convergence": rounds,
+    "window": rounds,
+    "mixes": rounds,
+    "mixes3d": rounds,
+    "latency-map": mapped,
+}
+"""Kind to frames that have something for it."""
