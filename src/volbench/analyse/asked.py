@@ -33,6 +33,7 @@ class Asked:
         pattern: access pattern without its parameter, such as ``randwrite``.
         kind: of the volume.
         is_told: whether what it says is all, so that fio's defaults hold for the rest.
+        unsaid: options of which even then nobody knows.
     """
 
     section: str
@@ -42,6 +43,7 @@ class Asked:
     pattern: str
     kind: VolumeKind
     is_told: bool = True
+    unsaid: frozenset[str] = frozenset()
 
     def number(self, name: str, *, default: int) -> int:
         """Return a whole number among the options; the default where it is none."""
@@ -152,6 +154,7 @@ def asked_of(run: Run) -> tuple[Asked, ...]:
                 pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
                 kind=run.volume.kind,
                 is_told=is_told,
+                unsaid=frozenset(run.imported.unsaid if run.imported else ()),
             )
         )
     return tuple(asked)

@@ -17,7 +17,7 @@ VOLUME_KEY = "volume_key"
 """Column that tells one volume from others, over hosts and campaigns."""
 STEP = "step"
 """Column that tells what ran at one time."""
-_OPTIONS_TOLD = "options_told"
+_OPTIONS_TOLD, _UNSAID = "options_told", "options_unsaid"
 _SUMMARY = tuple(column.name for column in SUMMARY)
 
 
@@ -59,9 +59,11 @@ def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """
     joined = pd.concat(parts, ignore_index=True)
     told = joined[_OPTIONS_TOLD].eq(other=True)
+    unsaid = joined[_UNSAID] if _UNSAID in joined else pd.Series([()] * len(joined))
     for name in _option_columns(joined):
         joined[name] = joined[name].astype(object)
-        joined.loc[told & joined[name].isna(), name] = option_value(name, None)
+        known = told & ~pd.Series([name in (names or ()) for names in unsaid], index=joined.index)
+        joined.loc[known & joined[name].isna(), name] = option_value(name, None)
     return joined
 
 
@@ -71,7 +73,7 @@ def fact_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _option_columns(rows: pd.DataFrame) -> list[str]:
-    own = {*_SUMMARY, *FACTS, VOLUME_KEY, STEP, _OPTIONS_TOLD, "side", "origin"}
+    own = {*_SUMMARY, *FACTS, VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, "side", "origin"}
     return [one for one in rows.columns if one not in own and not one.startswith(LABEL_PREFIX)]
 
 
@@ -86,12 +88,13 @@ def _row(
 ) -> dict[str, object]:
     if view is None:
         return dict.fromkeys(
-            [VOLUME_KEY, STEP, _OPTIONS_TOLD, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
+            [VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
         )
     run = view.run
     return {
         VOLUME_KEY: _volume_key(run, view.host, view.volume),
         _OPTIONS_TOLD: run.tells(_section(run, group)),
+        _UNSAID: () if run.imported is None else run.imported.unsaid,
         STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
         "clients": beside.get(run.step, 1),
         "until": str(run.until.window_s) if run.until else "not set",
@@ -123,7 +126,10 @@ def _option_values(run: Run, group: str, options: Sequence[str]) -> dict[str, ob
     if not run.tells(section):
         return dict.fromkeys(options)
     set_here = run.effective(section)
-    return {name: option_value(name, set_here.get(name)) for name in options}
+    return {
+        name: option_value(name, set_here.get(name)) if run.tells_option(section, name) else None
+        for name in options
+    }
 
 
 _PLANNED = tuple(fact.name for fact in FACTS.values() if fact.source is Source.PLAN)

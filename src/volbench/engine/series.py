@@ -73,6 +73,7 @@ def section_logs(
             interval_s=_interval_s(run),
             fio_version=parse_version(output.tool_version),
             runtime_s=runtime_s,
+            epoch_start_s=_told_start_s(run, output, section),
             begun_by_s=_begun_by_s(output, runtime_s),
             window_values=options.get("log_window_value", "avg" if run.tells(section) else None),
         )
@@ -115,6 +116,14 @@ def _runtime_s(output: RunOutput, section: Section) -> float | None:
         for direction in job.directions
     ]
     return max(runtimes, default=None)
+
+
+def _told_start_s(run: Run, output: RunOutput, section: Section) -> float | None:
+    """Return when a section began that others ran, in logs of theirs that tell no time of day."""
+    if run.imported is None:
+        return None
+    jobs = [job for job in output.jobs if job.name == section.name]
+    return min((job.start_utc_s for job in jobs if job.start_utc_s), default=None)
 
 
 def _begun_by_s(output: RunOutput, runtime_s: float | None) -> float | None:

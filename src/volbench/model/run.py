@@ -86,6 +86,7 @@ class Imported(Frozen):
         jobs: entries that belong to the Run; all others are of other Runs.
         first_clone: number of its first log.
         untold: sections whose options the document does not tell, so that no default holds.
+        unsaid: options that it leaves out although they may have been set.
     """
 
     files: tuple[SourceFile, ...]
@@ -95,6 +96,7 @@ class Imported(Frozen):
     jobs: tuple[ImportedJob, ...]
     first_clone: int = 1
     untold: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 class Run(Frozen):
@@ -153,6 +155,11 @@ class Run(Frozen):
     def tells(self, section: Section) -> bool:
         """Tell whether the options of a section are known, so that fio's defaults hold."""
         return self.imported is None or section.name not in self.imported.untold
+
+    def tells_option(self, section: Section, name: str) -> bool:
+        """Tell whether an option has fio's default where a section does not set it."""
+        unsaid = () if self.imported is None else self.imported.unsaid
+        return self.tells(section) and (name not in unsaid or name in self.effective(section))
 
     def effective(self, section: Section) -> dict[str, str]:
         """Return the options that hold in one section."""

@@ -62,7 +62,11 @@ def _of_section(view: RunView, asked: Asked, written: float) -> Iterator[Finding
             direction="write",
             severity=Severity.NOTE,
         )
-    elif not (asked.is_on("refill_buffers") or "verify" in asked.options):
+    elif not (
+        asked.is_on("refill_buffers")
+        or "refill_buffers" in asked.unsaid
+        or "verify" in asked.options
+    ):
         yield from _reused(view, asked, written, evidence)
 
 

@@ -13,7 +13,7 @@ from volbench.engine.intake.labels import HOST, JOB, REPEAT, RESERVED, LabelPatt
 from volbench.engine.intake.logs import Claim, interval_s, prefixes_of
 from volbench.engine.intake.names import Naming, choose_hosts, choose_jobs, split_repeat
 from volbench.engine.intake.scan import LogFile, ResultFile
-from volbench.engine.intake.told import Told, told_of, volume_of
+from volbench.engine.intake.told import Told, told_of, unsaid_by, volume_of
 from volbench.fio.foreign import started_utc_s
 from volbench.fio.parts import Part, plain_name, sections_of, split_result
 from volbench.fio.success import problems_of
@@ -295,6 +295,7 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
         ),
         first_clone=first,
         untold=tuple(name for name, told in by_name.items() if not told.is_whole),
+        unsaid=unsaid_by(draft.output),
     )
     naming = draft.naming
     run = Run(

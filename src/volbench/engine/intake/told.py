@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from volbench.errors import InputError
+from volbench.errors import InputError, OutputError
 from volbench.fio.asread import read_value
 from volbench.fio.options import shipped_table
 from volbench.fio.places import is_device
+from volbench.fio.version import parse_version
 from volbench.model.option import Option, OptionKind
 from volbench.model.result import JobResult, RunOutput
 from volbench.model.target import Volume, VolumeKind
@@ -21,6 +22,8 @@ from volbench.model.target import Volume, VolumeKind
 ROLE = "data"
 UNKNOWN = "unknown"
 _APART = frozenset({"name", "description"})
+_WRITES_BARE = (3, 42)
+"""Version whose results hold options without a value; 3.36 is the last one seen without."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,27 @@ def told_of(output: RunOutput, job: JobResult) -> Told:
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
     return Told(options, texts.get("description", ""), has_own, tuple(left_out))
+
+
+def unsaid_by(output: RunOutput) -> tuple[str, ...]:
+    """Return the options that a result leaves out although they may have been set.
+
+    Up to fio 3.36 those without a value, such as a bare ``time_based``, are left out; 3.42 writes
+    them with an empty text.
+    """
+    texts = [output.global_options, *(job.options for job in output.jobs)]
+    if _writes_bare(output.tool_version) or any("" in options.values() for options in texts):
+        return ()
+    flags = (one.name for one in shipped_table().options.values() if one.kind is OptionKind.FLAG)
+    return tuple(flags)
+
+
+def _writes_bare(version: str) -> bool:
+    """Tell whether a version writes options without a value; an odd text is none that does."""
+    try:
+        return parse_version(version) >= _WRITES_BARE
+    except OutputError:
+        return False
 
 
 def _canonical(option: Option, text: str, kb_base: int) -> str:
