@@ -63,6 +63,7 @@ def rows_of(
                     VOLUME_KEY: f"local||{volume}|",
                     STEP: f"{volume}-{job}-r{repeat}",
                     "options_told": True,
+                    "options_unsaid": (),
                     "kernel": "6.1",
                     **columns,
                 }

@@ -269,6 +269,15 @@ def test_metrics_that_nobody_told_are_said() -> None:
         compared(untold, untold, metrics=("p98",))
 
 
+def test_without_metrics_the_usual_ones_are_compared() -> None:
+    """IOPS and p99; bandwidth where only that is told, as by dd."""
+    found = compared(rows_of(1000), rows_of(1000), metrics=())
+    assert [one.measure.column for one in found.rows] == ["iops", "lat_p99_s"]
+    dd = rows_of(1000, iops=float("nan"), lat_p99_s=float("nan"), bw_bytes_per_s=1e6)
+    found = compared(dd, dd, metrics=())
+    assert [one.measure.column for one in found.rows] == ["bw_bytes_per_s"]
+
+
 def test_completion_latency_stands_in_on_both_sides() -> None:
     """Where one side tells completion latency only, it is compared on both."""
     base = rows_of(1000, lat_p99_s=float("nan"), clat_p99_s=0.002)

@@ -33,7 +33,9 @@ class Question:
     """What is asked.
 
     Attributes:
-        metrics: as users name them.
+        metrics: as users name them; none for IOPS and p99, or bandwidth where nobody told IOPS.
+            (At a fixed block size bandwidth says what IOPS say, and each further comparison
+            widens all intervals.)
         by: columns or facts that keep cells apart.
         between: a column or fact whose values are compared; empty to compare the sides as given.
         base: the value of `between` that is the base; empty for the first.
@@ -43,7 +45,7 @@ class Question:
         keep_invalid: take Runs that a rule called invalid.
     """
 
-    metrics: tuple[str, ...] = ("iops", "bw", "p99")
+    metrics: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     between: str = ""
     base: str = ""
@@ -103,7 +105,8 @@ def compare(
             )
     facts = fact_columns(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
-    measures = [find_measure(name, list(_COLUMNS)) for name in question.metrics]
+    metrics = question.metrics or (("iops", "p99") if rows["iops"].notna().any() else ("bw",))
+    measures = [find_measure(name, list(_COLUMNS)) for name in metrics]
     allowed = [find_fact(name, facts) for name in question.allowed]
     if not question.keep_invalid:
         rows, told = without_invalid(rows, doubts)

@@ -28,10 +28,8 @@ from volbench.present.compare_table import FORMATS
 @click.option(
     "--metric",
     "metrics",
-    default="iops,bw,p99",
-    show_default=True,
     metavar="NAME,...",
-    help="What is compared: iops, bw, p50, p99, lat_mean and their kin.",
+    help="What is compared: iops, bw, p50, p99, lat_mean and their kin.  [default: iops,p99]",
 )
 @click.option("--by", default="", metavar="COLUMN,...", help="Keep these apart, beside the job.")
 @click.option(

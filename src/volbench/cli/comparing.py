@@ -39,8 +39,8 @@ def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
     told = None if tolerance is None else _share(str(tolerance), name="--tolerance")
     if asked["chart"]:
         chart_format(str(asked["chart"]))
-    metrics = _names(str(asked["metrics"]))
-    if not metrics:
+    metrics = _names(str(asked["metrics"] or ""))
+    if asked["metrics"] and not metrics:
         raise InputError("--metric names nothing", hint="write it like --metric iops,p99")
     allowed = asked["allowed"]
     names = allowed if isinstance(allowed, tuple) else ()
