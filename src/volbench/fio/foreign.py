@@ -56,11 +56,28 @@ def find_results(text: str, *, path: str = "") -> Foreign:
     if broken is not None:
         said.append(f"{CUT_OFF} {broken.line}")
     diagnostics = "\n".join(said)
+    for document in found:
+        _require_names(document, path)
     outputs = [read_document(document, path=path) for document in found]
     results = tuple(replace(one, diagnostics=diagnostics) for one in _last_of_each(outputs))
     if not any(result.jobs for result in results):
         raise OutputError("fio's JSON holds no job", context={"path": path})
     return Foreign(tuple(result for result in results if result.jobs), diagnostics)
+
+
+def _require_names(document: Mapping[str, object], path: str) -> None:
+    """Refuse entries of several clients that nothing tells apart, as fio up to 3.2 prints them."""
+    entries = document.get("client_stats")
+    if not isinstance(entries, list):
+        return
+    told = [one for one in entries if isinstance(one, dict) and "hostname" not in one]
+    keys = [(one.get("jobname"), one.get("groupid")) for one in told]
+    if len({*map(str, keys)}) < len(keys):
+        raise OutputError(
+            "the clients have no names in it, so they can't be told apart",
+            hint="fio tells them from 3.3 on",
+            context={"path": path},
+        )
 
 
 def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | None]:

@@ -19,6 +19,7 @@ import pytest
 from tests.engine.intake.sources import CLIENTS, take
 from volbench.api import CampaignData
 from volbench.engine.intake.campaign import Intake
+from volbench.errors import OutputError
 from volbench.fio.foreign import find_results
 
 HOSTS = ("127.0.0.2", "127.0.0.3")
@@ -187,3 +188,13 @@ def test_states_of_clients_are_told_from_their_end() -> None:
     again = {**document, "timestamp": document["timestamp"] + 100}
     assert len(find_results(f"{json.dumps(document)}\n{json.dumps(again)}").results) == 2
     assert len(find_results(f"{json.dumps(document)}\n{json.dumps(document)}").results) == 1
+
+
+def test_clients_without_names_are_refused(tmp_path: Path) -> None:
+    """Up to fio 3.2 nothing tells two clients from two clones: they are not added up."""
+    document = document_of(CLIENTS / "stdout")
+    for entry in document["client_stats"]:
+        del entry["hostname"], entry["port"]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(OutputError, match="no names"):
+        take(tmp_path / "r.json", into=tmp_path / "c")
