@@ -25,6 +25,9 @@ VERBS: dict[str, str] = {
     "show": "Show the results of a campaign as a table.",
     "check": "Tell what puts the numbers of campaigns in doubt.",
     "compare": "Compare campaigns, with intervals and verdicts.",
+    "price": "Put steady performance beside its price, ranked.",
+    "prices": "List, show and check files of prices.",
+    "volume-types": "List and show what volume types of providers allow.",
     "export": "Write frames of campaigns for spreadsheets, papers, Prometheus and Grafana.",
     "sql": "Ask questions in SQL of many campaigns.",
     "plot": "Draw a chart of a campaign.",
@@ -47,7 +50,7 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in VERBS:
             return None
-        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
         command: click.Command = import_module(f"volbench.cli.{module}").command
         return command
 

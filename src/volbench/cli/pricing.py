@@ -1,0 +1,69 @@
+"""What `volbench price` does between reading its options and printing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from volbench.analyse.bought import Bought, bought_of
+from volbench.analyse.performance import performance
+from volbench.analyse.price import Market, market, priced_runs
+from volbench.cli.outputs import binary_output
+from volbench.dataset import Dataset, open_campaigns
+from volbench.errors import InputError
+from volbench.model.price import Prices
+from volbench.present.figures.pareto import pareto_figure
+from volbench.present.figures.save import FORMATS, save
+
+_FRAMES = ("summary", "verdicts", "series", "device")
+
+
+def market_of(
+    folders: Sequence[Path],
+    prices: Prices,
+    *,
+    where: str,
+    by: str,
+    size_bytes: int | None,
+    keep_unsteady: bool,
+) -> Market:
+    """Read campaigns, and put what they measured beside its price.
+
+    Raises:
+        InputError: nothing can be counted, or a condition or column can't be read.
+    """
+    dataset = open_campaigns(*folders, where=where)
+    frames = {name: dataset.frame(name) for name in _FRAMES}
+    rows, notes = priced_runs(
+        performance(frames), frames["summary"], _bought(dataset), prices, size_bytes=size_bytes
+    )
+    columns = [name.strip() for name in by.split(",") if name.strip()]
+    return market(
+        rows, currency=prices.currency, by=columns, keep_unsteady=keep_unsteady, notes=notes
+    )
+
+
+def _bought(dataset: Dataset) -> dict[str, Bought]:
+    """Return what each Run of all campaigns was measured on."""
+    found: dict[str, Bought] = {}
+    for name, data in dataset.names.items():
+        told = data.provenance
+        prefix = f"{name}/" if len(dataset.names) > 1 else ""
+        found |= bought_of(data.campaign, told.hosts, told.volumes, prefix=prefix)
+    return found
+
+
+def draw_market(found: Market, chart: str, *, title: str, theme: str) -> None:
+    """Write the chart of offers.
+
+    Raises:
+        InputError: the file's ending is that of no picture, or nothing can be drawn.
+    """
+    kind = Path(chart).suffix.removeprefix(".").lower()
+    if kind not in FORMATS:
+        raise InputError(
+            f"{chart} is the name of no picture", hint=f"end it in .{', .'.join(FORMATS)}"
+        )
+    figure = pareto_figure(found, title=title, theme=theme)
+    with binary_output(chart, default_name=f"pareto.{kind}") as sink:
+        save(figure, sink, format=kind)

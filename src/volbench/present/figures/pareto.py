@@ -1,0 +1,132 @@
+"""What nothing else beats: offers enter, cost against steady IOPS with the front drawn leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from volbench.analyse.price import Market, Offer
+from volbench.errors import InputError
+from volbench.present.cells import printable
+from volbench.present.figures.chart import new_figure
+from volbench.present.style import BLACK, GREY, PALETTE, count_axis, styled
+from volbench.present.themes import apply_theme
+
+TITLE = "Cost and steady IOPS"
+_COLUMNS = 2
+_PANEL_IN = 3.6
+_ROOM = 1.12
+"""Part of an axis that stays free beyond the last point, for its name."""
+
+
+def pareto_figure(market: Market, *, title: str = "", theme: str = "light") -> Figure:
+    """Draw the cost of a month against the steady IOPS of each offer, a panel for each job.
+
+    Args:
+        market: offers with costs.
+        title: instead of the usual one.
+        theme: ``light``, ``dark`` or ``print``.
+
+    Raises:
+        InputError: no offer has both a cost and a rate.
+    """
+    known = [one for one in market.offers if _point(one) is not None]
+    if not known:
+        raise InputError(
+            "no offer has both a price and steady IOPS",
+            hint="add the flavors or volume types of these Runs to the file of prices",
+        )
+    panels = [(job, list(own)) for job, own in groupby(known, key=lambda offer: offer.job)]
+    lines = math.ceil(len(panels) / _COLUMNS)
+    with styled():
+        figure = new_figure(
+            title=title or TITLE,
+            note=_note(market, left_out=len(market.offers) - len(known)),
+            height_in=1.0 + _PANEL_IN * lines,
+        )
+        shape = (lines, min(_COLUMNS, len(panels)))
+        places = figure.subplots(*shape, squeeze=False).flat
+        for axes, (job, offers) in zip(places, panels, strict=False):
+            _panel(axes, job, offers, market.currency)
+        for axes in list(figure.axes)[len(panels) :]:
+            axes.set_visible(False)
+        apply_theme(figure, theme)
+    figure.set_label("pareto")
+    return figure
+
+
+def _point(offer: Offer) -> tuple[float, float] | None:
+    point = (offer.monthly[0], offer.iops.estimate)
+    return None if any(map(math.isnan, point)) else point
+
+
+def _note(market: Market, *, left_out: int) -> str:
+    parts = [
+        "Line: the front; nothing else gives as many IOPS for as little",
+        "Bars: 95 % intervals of the measurement",
+    ]
+    if left_out:
+        parts.append(f"{left_out} offers without a cost or a rate are not shown")
+    return ". ".join((*parts, *market.notes)) + "."
+
+
+def _panel(axes: Axes, job: str, offers: Sequence[Offer], currency: str) -> None:
+    families = list(dict.fromkeys(offer.family for offer in offers))
+    points = {offer.name: _point(offer) or (0.0, 0.0) for offer in offers}
+    most_x = max(x for x, _ in points.values()) or 1.0
+    most_y = max(_top(offer) for offer in offers) or 1.0
+    for offer in offers:
+        x, y = points[offer.name]
+        colour = PALETTE[families.index(offer.family) % len(PALETTE)]
+        if not math.isnan(offer.iops.low):
+            axes.vlines(x, offer.iops.low, offer.iops.high, color=colour, linewidth=1.2)
+        filled = colour if offer.is_on_front else "none"
+        axes.plot([x], [y], "o", color=colour, markerfacecolor=filled, markersize=7, zorder=3)
+    _name_points(axes, points, most=(most_x, most_y))
+    _draw_front(axes, sorted(points[offer.name] for offer in offers if offer.is_on_front), most_x)
+    axes.set_xlim(0, most_x * _ROOM)
+    axes.set_ylim(0, most_y * _ROOM)
+    axes.set_title(printable(job))
+    axes.set_xlabel(f"{currency} a month")
+    axes.set_ylabel("steady IOPS")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    count_axis(axes.yaxis)
+
+
+def _top(offer: Offer) -> float:
+    return offer.iops.estimate if math.isnan(offer.iops.high) else offer.iops.high
+
+
+def _draw_front(axes: Axes, points: Sequence[tuple[float, float]], most_x: float) -> None:
+    """Draw the front as steps: up to the next offer, nothing better can be bought."""
+    if not points:
+        return
+    x = [*(cost for cost, _ in points), most_x * _ROOM]
+    y = [*(rate for _, rate in points), points[-1][1]]
+    axes.step(x, y, where="post", color=GREY, linewidth=1.0, linestyle=(0, (4, 2)), zorder=1)
+
+
+def _name_points(
+    axes: Axes, points: dict[str, tuple[float, float]], *, most: tuple[float, float]
+) -> None:
+    """Write the names beside the points; those of points at one place stand below each other."""
+    taken: list[tuple[float, float]] = []
+    for name, (x, y) in sorted(points.items(), key=lambda item: (item[1], item[0])):
+        near = sum(abs(x - a) < 0.2 * most[0] and abs(y - b) < 0.035 * most[1] for a, b in taken)
+        taken.append((x, y))
+        right = x > 0.6 * most[0]
+        axes.annotate(
+            printable(name),
+            (x, y),
+            xytext=(-7 if right else 7, 5 - 11 * near),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            fontsize=8,
+            color=BLACK,
+        )

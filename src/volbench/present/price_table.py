@@ -1,0 +1,146 @@
+"""Offers and prices for people and programs: a Market or Prices enter, a table or records leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+
+from rich.table import Table
+
+from volbench.analyse.price import Market, Offer
+from volbench.analyse.stats import Interval
+from volbench.model.price import Price, Prices
+from volbench.present.cells import MISSING
+from volbench.present.tables import text_table
+from volbench.units import format_count, format_rate
+
+_WORDS = {"offer", "job", "family", "CPU", "can't be told from"}
+
+
+def market_table(market: Market) -> Table:
+    """Return a row for each offer and job: what it costs, and what one gets for it."""
+    several = len({offer.job for offer in market.offers}) > 1
+    headings = ["rank", "offer", *(["job"] if several else []), "family", "month", "steady IOPS"]
+    headings += ["per 1,000 IOPS", "bandwidth", "per 100 MB/s", "per GiB", "burst IOPS", "Runs"]
+    headings += ["steal", "CPU", "can't be told from"]
+    rows = [_offer_cells(offer, several=several) for offer in market.offers]
+    used = [
+        place
+        for place, heading in enumerate(headings)
+        if heading not in {"family", "per GiB", "burst IOPS", "steal", "CPU", "can't be told from"}
+        or any(row[place] not in {MISSING, ""} for row in rows)
+    ]
+    return text_table(
+        [headings[place] for place in used],
+        [[row[place] for place in used] for row in rows],
+        words=_WORDS,
+        caption="\n".join(_caption(market)),
+    )
+
+
+def _offer_cells(offer: Offer, *, several: bool) -> list[str]:
+    low, high = offer.monthly
+    month = money_text(low) if low == high or math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    return [
+        MISSING if offer.rank is None else str(offer.rank),
+        offer.name + (" *" if offer.is_on_front else ""),
+        *([offer.job] if several else []),
+        offer.family,
+        month,
+        interval_text(offer.iops, format_count),
+        interval_text(offer.cost_per_1000_iops, money_text),
+        format_rate(offer.bw_bytes_per_s.estimate),
+        interval_text(offer.cost_per_100_mb_per_s, money_text),
+        interval_text(offer.cost_per_gib, money_text, ends=False),
+        format_count(offer.burst_iops),
+        f"{offer.runs}" + (f" ({offer.unsteady} unsteady)" if offer.unsteady else ""),
+        MISSING if math.isnan(offer.steal_percent) else f"{offer.steal_percent:.1f} %",
+        "; ".join(offer.cpu_models),
+        ", ".join(offer.alike),
+    ]
+
+
+def _caption(market: Market) -> list[str]:
+    lines = [
+        f"Costs in {market.currency} a month. [95 % intervals] are of the measurement.",
+        "Equal ranks can't be told apart by the cost of an I/O.",
+    ]
+    if any(offer.is_on_front for offer in market.offers):
+        lines.append("* nothing else gives as many steady IOPS for as little")
+    if any(math.isnan(offer.iops.low) for offer in market.offers):
+        lines.append("no interval: fewer than 3 Runs; run more repeats: volbench run --repeat 5")
+    return [*lines, *market.notes]
+
+
+def money_text(amount: float) -> str:
+    """Return an amount with as many digits as tell something, ``n/a`` when unknown."""
+    if math.isnan(amount):
+        return MISSING
+    return f"{amount:.2f}" if amount >= 1 or not amount else f"{amount:.3g}"
+
+
+def interval_text(interval: Interval, words: Callable[[float], str], *, ends: bool = True) -> str:
+    """Return an estimate with the ends of its interval where they are known."""
+    told = words(interval.estimate)
+    if not ends or math.isnan(interval.low) or interval.low == interval.high:
+        return told
+    return f"{told} [{words(interval.low)}, {words(interval.high)}]"
+
+
+def market_records(market: Market) -> dict[str, object]:
+    """Return all numbers in full precision for JSON; unknown ones are None."""
+    return {
+        "currency": market.currency,
+        "offers": [_plain(asdict(offer)) for offer in market.offers],
+        "notes": list(market.notes),
+    }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def prices_table(prices: Prices) -> Table:
+    """Return a row for each price of a file; hours and months are worked out where missing."""
+    headings = ["name", "kind", "family", "hour", "month", "per GiB", "per IOPS", "per MB/s"]
+    headings += ["region", "checked", "source"]
+    rows = [
+        _price_cells(price, kind, prices.hours_per_month)
+        for kind, named in (("flavor", prices.flavors), ("volume type", prices.volume_types))
+        for price in named.values()
+    ]
+    caption = (
+        f"{prices.currency}; {prices.hours_per_month:g} hours a month. "
+        "~ worked out from the other one"
+    )
+    words = {"name", "kind", "family", "region", "checked", "source"}
+    return text_table(headings, rows, words=words, caption=caption)
+
+
+def _price_cells(price: Price, kind: str, hours_per_month: float) -> list[str]:
+    hourly, monthly = price.hourly, price.monthly
+    told_hour = MISSING if hourly is None else f"{hourly:g}"
+    told_month = MISSING if monthly is None else f"{monthly:.2f}"
+    if hourly is None and monthly is not None:
+        told_hour = f"~{monthly / hours_per_month:.3g}"
+    if monthly is None and hourly is not None:
+        told_month = f"~{hourly * hours_per_month:.2f}"
+    per_mb = price.bandwidth.monthly / price.bandwidth.unit * 1e6 if price.bandwidth else 0.0
+    return [
+        price.name,
+        kind,
+        price.family,
+        told_hour,
+        told_month,
+        f"{price.per_gib_month:g}" if price.per_gib_month else "",
+        f"{price.iops.monthly:g}" if price.iops else "",
+        f"{per_mb:.4g}" if per_mb else "",
+        price.region,
+        price.checked,
+        price.source.title,
+    ]

@@ -1,0 +1,153 @@
+"""Files of prices: what they say, what they add up to, and what is refused where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+
+from volbench.errors import InputError
+from volbench.model.price import Price
+from volbench.plan.prices import Rented, load_prices, money, price_names
+from volbench.plan.prices.schema import json_schema
+
+GIB = 1 << 30
+# The table of the article: a price an hour and a price a month.
+TABLE = {
+    "2ACPU-4GB": (0.022, 16.06),
+    "2BCPU-4GB": (0.053, 38.69),
+    "2DCPU-4GB": (0.088, 64.24),
+    "2TCPU-4GB": (0.022, 16.06),
+    "Standard_A2_v2": (0.076, 55.48),
+    "Standard_B2s": (0.042, 30.66),
+    "Standard_F2": (0.099, 72.27),
+    "Standard_F2s_v2": (0.085, 62.05),
+}
+GOOD = """\
+currency: EUR
+hours_per_month: 720
+checked: 2026-11-21
+source: Price list of the lab
+region: here
+flavors:
+  small: {hourly: 0.05, family: cheap}
+  large: {monthly: 72}
+volume_types:
+  aws/gp3:
+    per_gib_month: 0.08
+    iops: {monthly: 0.005, included: 3000}
+    bandwidth: {monthly: 0.04, per: 1MiB/s, included: 125MiB/s}
+    burst: {monthly: 24, per_million_ios: 0.5}
+    initialisation: {once: 1, per_gib: 0.0036}
+  disk: {monthly: 10, source: {title: Elsewhere, url: "https://example.org"}, checked: 2026-01-31}
+"""
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """Return a file that has everything."""
+    file = tmp_path / "prices.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_table_of_the_article_to_the_cent(name: str) -> None:
+    """Hours and months are as printed, and 730 of the one make the other."""
+    prices = load_prices("kamatera-azure")
+    hourly, monthly = TABLE[name]
+    price = prices.flavors[name]
+    assert (price.hourly, price.monthly, prices.currency) == (hourly, monthly, "USD")
+    by_hours = Price(name=name, hourly=hourly).month(hours_per_month=prices.hours_per_month)
+    assert f"{by_hours:.2f}" == f"{monthly:.2f}"
+    bill = money(prices, hours=730, flavor=name)
+    assert str(bill) == f"{monthly:.2f} USD"
+
+
+def test_the_whole_table_is_there() -> None:
+    """The example is bundled, and nothing was added to it."""
+    assert "kamatera-azure" in price_names()
+    assert set(load_prices("kamatera-azure").flavors) == set(TABLE)
+
+
+def test_a_month_of_a_volume(good: Path) -> None:
+    """What is included costs nothing; size, IOPS and bandwidth are added up."""
+    price = load_prices(str(good)).volume_types["aws/gp3"]
+    small = price.month(size_bytes=100 * GIB, iops=3000, bandwidth_bytes_per_s=125 << 20)
+    assert small == pytest.approx(8.0)
+    large = price.month(size_bytes=500 * GIB, iops=6000, bandwidth_bytes_per_s=250 << 20)
+    assert large == pytest.approx(40 + 15 + 5)
+    assert price.once(size_bytes=500 * GIB) == pytest.approx(2.8)
+
+
+def test_a_bill_of_hours(good: Path) -> None:
+    """Machines by the hour, volumes by their share of a month, and what is paid once."""
+    prices = load_prices(str(good))
+    volume = Rented("aws/gp3", size_bytes=500 * GIB, iops=6000, bandwidth_bytes_per_s=250 << 20)
+    bill = money(prices, hours=72, flavor="small", volume_types=[volume, "disk"], machines=3)
+    assert bill.once == pytest.approx(3 * 2.8)
+    assert bill.amount == pytest.approx(3 * (72 * 0.05 + 60 / 10 + 10 / 10 + 2.8))
+    assert str(bill) == "40.20 EUR"
+    assert str(money(prices, hours=1, flavor="large")) == "0.10 EUR"
+    assert str(money(prices, hours=0.001, flavor="large")) == "less than 0.01 EUR"
+
+
+def test_what_has_no_price(good: Path) -> None:
+    """A name that is not there suggests the nearest, and a size is asked for."""
+    prices = load_prices(str(good))
+    with pytest.raises(InputError, match="no price of the flavor 'smal'") as caught:
+        money(prices, hours=1, flavor="smal")
+    assert caught.value.hint == "did you mean `small`?"
+    with pytest.raises(InputError, match="no price of the volume type 'gp3'"):
+        money(prices, hours=1, volume_types=["gp3"])
+    with pytest.raises(InputError, match="paid by the GiB"):
+        money(prices, hours=1, volume_types=["aws/gp3"])
+    with pytest.raises(InputError, match="neither bundled nor a file"):
+        load_prices("nothing")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "message"),
+    [
+        ("currency: EUR\n", "", ":1:1: currency", "currency is missing"),
+        ("currency: EUR", "currency: euro", ":1:11: currency", "is no currency"),
+        ("hours_per_month: 720", "hours_per_month: 7200", ":2:18: hours_per_month", "no month has"),
+        ("checked: 2026-11-21", "checked: soon", ":3:10: checked", "is no day"),
+        ("checked: 2026-11-21\n", "", ":6:3: flavors.small", "it has no date"),
+        ("source: Price list of the lab\n", "", ":6:3: flavors.small", "without a source"),
+        ("hourly: 0.05", "hourly: 5 cents", ":7:19: flavors.small.hourly", "is no price"),
+        ("hourly: 0.05", "hourly: -1", ":7:19: flavors.small.hourly", "is no price"),
+        ("hourly: 0.05, ", "", ":7:3: flavors.small", "it has no price"),
+        ("{monthly: 72}", "{monthly: 72, per_gib_month: 1}", ":8:24: flavors.large", "no key"),
+        ("per: 1MiB/s, ", "", ":13:16: volume_types.aws/gp3.bandwidth", "per is missing"),
+        ("iops: {monthly: 0.005, ", "iops: {", ":12:11: volume_types.aws/gp3.iops", "monthly is"),
+        ("burst: {monthly", "burst: {month", ":14:13: volume_types.aws/gp3.burst.month", "did you"),
+        ("per_gib: 0.0036", "per_gib: x", ":15:40: volume_types.aws/gp3.init", "is no price"),
+        ("flavors:", "flavours:", ":6:1: flavours", "did you mean `flavors`?"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(
+    good: Path, old: str, new: str, place: str, message: str
+) -> None:
+    """Each defect is reported with file, line, column and key."""
+    assert old in GOOD
+    good.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_prices(str(good))
+    lines = [line for line in caught.value.message.splitlines() if message in line]
+    assert lines, caught.value.message
+    assert lines[0].startswith(f"{good}{place}"), lines[0]
+
+
+def test_the_schema_takes_what_the_loader_takes(good: Path) -> None:
+    """Editors draw no red line under a good file, and one under a misspelt key."""
+    content = YAML(typ="safe", pure=True).load(good.read_text(encoding="utf-8"))
+    for price in (content, *content["volume_types"].values()):
+        if "checked" in price:
+            price["checked"] = str(price["checked"])
+    jsonschema.validate(content, json_schema())
+    content["flavors"]["small"]["houry"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, json_schema())
