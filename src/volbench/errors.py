@@ -19,7 +19,7 @@
     ├── ComparisonError            8   results that may not be compared
     ├── CampaignError              9   Runs failed or were not started; carries what did finish
     ├── FindingsError             10   numbers are in doubt, and it was asked to be strict
-    ├── RegressionError           10   a result is worse than its baseline by more than is tolerated
+    │   └── RegressionError            a result is worse than its baseline by more than is tolerated
     └── StoppedError            130   the user stopped it
 
 Only those with a star are tried again. No exception of a library leaves the file that catches it:
@@ -205,10 +205,8 @@ class FindingsError(VolbenchError):
     exit_code = 10
 
 
-class RegressionError(VolbenchError):
+class RegressionError(FindingsError):
     """A result is shown to be worse than its baseline by more than is tolerated."""
-
-    exit_code = 10
 
 
 class StoppedError(VolbenchError):
