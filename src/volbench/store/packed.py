@@ -59,6 +59,11 @@ def unpack(content: bytes) -> bytes:
     return plain
 
 
+def is_packed(content: bytes) -> bool:
+    """Tell whether bytes begin like a compressed file."""
+    return any(content.startswith(magic) for magic, _ in _BY_MAGIC)
+
+
 def decode(content: bytes) -> str:
     """Return the text of a file: UTF-8, or UTF-16 with a mark as PowerShell writes it."""
     encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")

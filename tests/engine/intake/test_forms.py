@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,6 +37,7 @@ FORMS: dict[str, str | bytes] = {
     "eta-in-its-line.txt": f"{ETA}{JSON}",
     "mid-line.log.txt": f"2026-01-01T00:00:00Z stdout F {JSON}",
     "json,normal.txt": f"{JSON}\nmix: (groupid=0, jobs=1): err= 0: pid=1: Sat\n  read: IOPS=1\n",
+    "ezfio.out": f"[JOBFILE]\n[test-/dev/sdb]\nrw=randrw\n\n[STDOUT]\n{JSON}\n[STDERR]\n\n",
     "one-line.json": json.dumps(DOCUMENT),
     "list.json": json.dumps([DOCUMENT]),
     "nested.json": json.dumps({"raw": [{"result": {"storageClass": "gp3", "fio": DOCUMENT}}]}),
@@ -136,10 +138,20 @@ def test_other_files_are_counted_and_never_touched(tmp_path: Path) -> None:
     put(source / "package.json", '{"name": "x", "jobs": []}')
     put(source / "job.fio", "[w]\nrw=write\n")
     put(source / ".hidden.json", "{")
+    put(source / "README.md", f"Example:\n\n```json\n{JSON}```\n")
+    put(source / "packed.tar.gz", gzip.compress(b"\0" * 99))
     before = {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))}
     intake, _ = take(source, into=tmp_path / "campaign")
-    assert (intake.others, intake.malformed, len(intake.runs)) == (4, (), 1)
+    assert (intake.others, intake.malformed, len(intake.runs)) == (6, (), 1)
     assert {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))} == before
+
+
+def test_names_of_any_bytes_are_read(tmp_path: Path) -> None:
+    """Names that are no UTF-8 are written down so that they can be read."""
+    put(tmp_path / "in" / os.fsdecode(b"gp\xff3") / "fio.json", JSON)
+    intake, opened = take(tmp_path / "in", into=tmp_path / "campaign", pattern="{volume_type}")
+    assert len(intake.runs) == 1
+    assert opened.summary()["label_volume_type"][0] == "gp?3"
 
 
 def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:

@@ -12,15 +12,9 @@ from hashlib import file_digest
 from pathlib import Path
 
 from volbench import __version__
-from volbench.engine.intake.assemble import (
-    Draft,
-    Ready,
-    draft_runs,
-    finish_run,
-    hosts_of,
-    name_runs,
-    order_runs,
-)
+from volbench.engine.intake.assemble import Ready, finish_run
+from volbench.engine.intake.drafts import Draft, draft_runs, hosts_of, order_runs
+from volbench.engine.intake.identify import name_runs
 from volbench.engine.intake.labels import parse_pattern, unfitting
 from volbench.engine.intake.logs import share_out
 from volbench.engine.intake.scan import Found, scan

@@ -13,7 +13,7 @@ from volbench.errors import InputError, OutputError, Problem
 from volbench.fio.foreign import find_results
 from volbench.model.result import RunOutput
 from volbench.store.layout import Layout
-from volbench.store.packed import ENDINGS, MOST_BYTES, decode, is_binary, unpack
+from volbench.store.packed import ENDINGS, MOST_BYTES, decode, is_binary, is_packed, unpack
 
 _LOG = re.compile(
     r"(?P<prefix>.*)_(?P<kind>clat_hist|bw|iops|lat|clat|slat)(?:\.(?P<clone>[1-9]\d{0,5}))?\.log"
@@ -22,6 +22,12 @@ _LOG = re.compile(
 )
 _SHOULD_HOLD_ONE = re.compile(r"\.json|\.out$|^stdout|fio[^/]*\.txt$")
 """Names of files of which it is told when they are empty."""
+_WRITINGS = frozenset(
+    {".md", ".rst", ".adoc", ".html", ".htm", ".xml", ".svg", ".ipynb", ".csv", ".tsv"}
+    | {".py", ".sh", ".ps1", ".bat", ".go", ".c", ".h", ".js", ".yaml", ".yml", ".ini"}
+)
+"""Endings of pages and programs, in which a result is an example."""
+_HEAD_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,11 @@ class Found:
     malformed: list[Problem] = field(default_factory=list)
     others: int = 0
 
+    def tell(self, error: OSError) -> None:
+        """Note a folder that can't be looked into."""
+        name = Path(str(error.filename)).name
+        self.malformed.append(Problem(f"it can't be read: {error.strerror}", _readable(name)))
+
 
 def scan(paths: Sequence[Path], *, leave_out: Path | None = None) -> Found:
     """Look at every file at and below some paths; nothing there is changed.
@@ -138,9 +149,9 @@ def _sources(path: Path, found: Found, leave_out: Path | None) -> Iterator[Sourc
             context={"path": str(path)},
         )
     root = path.resolve().name or "root"
-    for folder, below, files in os.walk(path):
+    for folder, below, files in os.walk(path, onerror=found.tell):
         here = Path(folder)
-        inside = PurePosixPath(here.relative_to(path))
+        inside = PurePosixPath(_readable(str(here.relative_to(path))))
         if leave_out is not None and here.resolve() == leave_out.resolve():
             below.clear()
             continue
@@ -153,7 +164,12 @@ def _sources(path: Path, found: Found, leave_out: Path | None) -> Iterator[Sourc
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in sorted(files):
             if not name.startswith("."):
-                yield Source(here / name, root, inside / name)
+                yield Source(here / name, root, inside / _readable(name))
+
+
+def _readable(name: str) -> str:
+    """Return a name that can be written down, whatever bytes it has."""
+    return name.encode("utf-8", errors="replace").decode()
 
 
 def _sort(source: Source, found: Found) -> None:
@@ -193,14 +209,9 @@ def _result_of(source: Source) -> ResultFile | None:
     Raises:
         OutputError: it should hold one, and does not.
     """
-    try:
-        if not source.path.is_file():
-            return None
-        if source.path.stat().st_size > MOST_BYTES:
-            return None
-        content = source.path.read_bytes()
-    except OSError as error:
-        raise OutputError(f"it can't be read: {error.strerror}") from error
+    content = _content(source.path)
+    if content is None:
+        return None
     plain = unpack(content)
     if is_binary(plain):
         return None
@@ -210,6 +221,26 @@ def _result_of(source: Source) -> ResultFile | None:
         return None
     results = find_results(decode(plain)).results
     return ResultFile(source, sha256(content).hexdigest(), results) if results else None
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the bytes of a file that may hold a result; None for any other.
+
+    Raises:
+        OutputError: it can't be read.
+    """
+    if path.suffix.lower() in _WRITINGS:
+        return None
+    try:
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return None
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+            if is_binary(head) and not is_packed(head):
+                return None
+            return head + stream.read()
+    except OSError as error:
+        raise OutputError(f"it can't be read: {error.strerror}") from error
 
 
 def _problem(source: Source, error: OutputError) -> Problem:
