@@ -19,8 +19,34 @@ CUT_OFF = "the last JSON document is cut off at line"
 _START = re.compile(r'(?:^|(?<=\r))\{(?=\s*"|\s*\Z)', re.MULTILINE)
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)\b")
 _STRING_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|(?<![\w.])-?(?:nan|inf)\b', re.DOTALL)
-_DECODER = json.JSONDecoder(strict=False)
 _QUOTED_LINES = 5
+
+
+class Disputed(dict[str, object]):
+    """An object in which a key stands several times with different values; the last one counts.
+
+    Attributes:
+        keys_in_dispute: those keys.
+    """
+
+    keys_in_dispute: frozenset[str] = frozenset()
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object as it was decoded, with what is disputed in it."""
+    plain = dict(pairs)
+    if len(plain) == len(pairs):
+        return plain
+    keys = frozenset(key for key, value in pairs if plain[key] != value)
+    if not keys:
+        return plain
+    disputed = Disputed(plain)
+    disputed.keys_in_dispute = keys
+    return disputed
+
+
+DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
+"""Reads fio's JSON, in which keys may be repeated and texts may hold control characters."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +137,7 @@ def _decode(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
 
 def _try(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
     try:
-        return _DECODER.raw_decode(text, start)
+        return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         ends = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         reason = "the text ends before the document does" if ends else error.msg

@@ -7,18 +7,16 @@ list of jobs from which everything else was taken away. Of several documents tha
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from volbench.errors import OutputError
-from volbench.fio.documents import CUT_OFF, Broken, pieces_of
+from volbench.fio.documents import CUT_OFF, DECODER, Broken, pieces_of
 from volbench.fio.output import read_document
 from volbench.model.result import JobResult, RunOutput
 
-_DECODER = json.JSONDecoder(strict=False)
 _ANYWHERE = re.compile(r'\{\s*"fio version"')
 _SAME_START_S = 2.0
 """fio tells whole seconds of when it wrote a document and of how long it had run."""
@@ -85,7 +83,7 @@ def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | Non
     start = text.lstrip()[:1]
     if start == "[":
         try:
-            return list(_walk(_DECODER.decode(text.strip()))), "", None
+            return list(_walk(DECODER.decode(text.strip()))), "", None
         except (ValueError, RecursionError):
             pass  # a list that is no JSON may still have documents in it
     found: list[Mapping[str, object]] = []
@@ -110,7 +108,7 @@ def _anywhere(text: str) -> Iterator[Mapping[str, object]]:
     position = 0
     while start := _ANYWHERE.search(text, position):
         try:
-            document, position = _DECODER.raw_decode(text, start.start())
+            document, position = DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             position = start.end()
         else:

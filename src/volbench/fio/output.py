@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from volbench.fio.documents import read_documents
+from volbench.fio.documents import Disputed, read_documents
 from volbench.fio.fields import Fields
 from volbench.fio.latency import read_latency
 from volbench.model.result import Direction, DirectionResult, DiskUtil, JobResult, RunOutput
@@ -54,6 +54,8 @@ def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutpu
         jobs=tuple(_read_jobs(root)),
         ended_utc_s=_ended(root),
         global_options=_global_options(root),
+        client_options=_client_options(root),
+        disputed=_disputed(root),
         disk_util=tuple(_read_disk(disk) for disk in root.children("disk_util")),
     )
 
@@ -66,14 +68,41 @@ def _ended(root: Fields) -> float | None:
 
 
 def _global_options(root: Fields) -> dict[str, str]:
-    """Return fio's global options; with clients, fio 3.39 on prints a list with one for each."""
+    """Return fio's global options.
+
+    With clients fio puts those of all into one object, where what they differ in can't be told
+    apart; from 3.39 on into a list with one for each.
+    """
+    if isinstance(root.raw.get("global options"), list):
+        merged: dict[str, str] = {}
+        for options in _client_options(root).values():
+            merged |= options
+        return merged
+    block = root.child("global options")
+    if block is None:
+        return {}
+    disputed = _disputed(root)
+    return {key: text for key, text in block.texts().items() if key not in disputed}
+
+
+def _disputed(root: Fields) -> frozenset[str]:
+    """Return the global options that clients differ in, where fio put them into one object."""
+    block = root.raw.get("global options")
+    if "client_stats" in root.raw and isinstance(block, Disputed):
+        return block.keys_in_dispute
+    return frozenset()
+
+
+def _client_options(root: Fields) -> dict[tuple[str, int | None], dict[str, str]]:
+    """Return the global options of each client, where fio keeps them apart."""
     if not isinstance(root.raw.get("global options"), list):
-        options = root.child("global options")
-        return {} if options is None else options.texts()
-    merged: dict[str, str] = {}
+        return {}
+    found: dict[tuple[str, int | None], dict[str, str]] = {}
     for host in root.children("global options"):
-        merged |= host.texts()
-    return {key: text for key, text in merged.items() if key not in {"hostname", "port"}}
+        key = host.text("hostname") or "", host.count("port")
+        texts = host.texts()
+        found[key] = {name: texts[name] for name in texts if name not in {"hostname", "port"}}
+    return found
 
 
 def _read_jobs(root: Fields) -> list[JobResult]:

@@ -142,6 +142,8 @@ class RunOutput:
         ended_utc_s: seconds since the epoch when the document was printed; None when unknown.
         jobs: in fio's order; what did nothing is listed with no directions.
         global_options: fio's merged ``global options``.
+        client_options: host and port of a client to its global options; empty without clients.
+        disputed: global options that clients differ in, so that nobody knows whose they are.
         disk_util: empty where fio matched no device.
         diagnostics: text that stood around the JSON, such as notes and errors.
         documents: how many JSON documents were found; the last one is the result.
@@ -151,9 +153,15 @@ class RunOutput:
     jobs: tuple[JobResult, ...]
     ended_utc_s: float | None = None
     global_options: dict[str, str] = field(default_factory=dict)
+    client_options: dict[tuple[str, int | None], dict[str, str]] = field(default_factory=dict)
+    disputed: frozenset[str] = frozenset()
     disk_util: tuple[DiskUtil, ...] = ()
     diagnostics: str = ""
     documents: int = 1
+
+    def shared_options(self, job: JobResult) -> dict[str, str]:
+        """Return the global options that hold for an entry."""
+        return self.client_options.get((job.hostname, job.port), self.global_options)
 
 
 @dataclass(frozen=True)

@@ -198,3 +198,20 @@ def test_clients_without_names_are_refused(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps(document))
     with pytest.raises(OutputError, match="no names"):
         take(tmp_path / "r.json", into=tmp_path / "c")
+
+
+def test_options_of_clients_are_not_mixed_up(tmp_path: Path) -> None:
+    """From 3.39 on each client tells its own; before, what they differ in is unknown."""
+    document = document_of(CLIENTS / "stdout")
+    own = [
+        {"hostname": host, "port": 8771, "bs": bs}
+        for host, bs in zip(HOSTS, ("4k", "8k"), strict=True)
+    ]
+    (tmp_path / "new.json").write_text(json.dumps({**document, "global options": own}))
+    _, opened = take(tmp_path / "new.json", into=tmp_path / "new")
+    assert opened.summary()["block_bytes"].tolist() == [4096, 4096, 8192, 8192]
+    text = json.dumps({**document, "global options": {"bs": "4k", "size": "4m"}})
+    (tmp_path / "old.json").write_text(text.replace('"size": "4m"', '"size": "4m", "bs": "8k"'))
+    _, opened = take(tmp_path / "old.json", into=tmp_path / "old")
+    assert (opened.summary()["size_bytes"] == 4 << 20).all()
+    assert opened.summary()["block_bytes"].isna().all()

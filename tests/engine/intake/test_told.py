@@ -44,6 +44,7 @@ def test_options_are_read_as_fio_reads_them() -> None:
     assert (told.options["bs"], told.options["runtime"]) == ("4096", "60s")
     assert told.left_out == ("iodepth=oops",)
     assert "odd_one" not in told.options
+    assert not told.is_whole  # so that the depth is unknown, not 1
 
 
 def test_options_without_a_value_are_unsaid_before_they_were_written() -> None:

@@ -150,7 +150,7 @@ def _remarks(drafts: Sequence[Draft], strays: Sequence[Draft]) -> list[Problem]:
                 Problem(f"the option {option} can't be read and is left out", shown)
                 for option in told.left_out
             ]
-        if not any(told.is_whole for told in draft.told.values()):
+        if not any(told.is_whole or told.left_out for told in draft.told.values()):
             remarks.append(Problem("the result does not tell the options of its jobs", shown))
     return list(dict.fromkeys(remarks))
 

@@ -85,7 +85,7 @@ def _claim(
     own = [one for one in parts if (one.hostname, one.port) == (part.hostname, part.port)]
     jobs = [job for one in own for job in one.jobs]
     prefixes = [
-        prefixes_of({**output.global_options, **job.options}, jobname=plain_name(job))
+        prefixes_of({**output.shared_options(job), **job.options}, jobname=plain_name(job))
         for job in jobs
     ]
     return Claim(

@@ -48,8 +48,10 @@ def told_of(output: RunOutput, job: JobResult) -> Told:
 
     fio 2.2 tells none at all, and later ones leave out those of some clients' jobs.
     """
-    texts = {**output.global_options, **job.options}
-    has_own = bool(job.options) or (bool(output.global_options) and not job.hostname)
+    shared = output.shared_options(job)
+    texts = {**shared, **job.options}
+    has_own = bool(job.options) or (bool(shared) and not job.hostname)
+    has_own = has_own and output.disputed <= job.options.keys()
     options: dict[str, str] = {}
     left_out: list[str] = []
     kb_base = 1000 if texts.get("kb_base") == "1000" else 1024
@@ -61,7 +63,8 @@ def told_of(output: RunOutput, job: JobResult) -> Told:
             options[option.name] = _canonical(option, text, kb_base)
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
-    return Told(options, texts.get("description", ""), has_own, tuple(left_out))
+    is_whole = has_own and not left_out
+    return Told(options, texts.get("description", ""), is_whole, tuple(left_out))
 
 
 def unsaid_by(output: RunOutput) -> tuple[str, ...]:
