@@ -44,8 +44,14 @@ def test_wheel_holds_code_profiles_and_licence(root: Path, wheel: Path) -> None:
     source = root / "src"
     modules = {str(path.relative_to(source)) for path in source.rglob("*.py")}
     profiles = {f"volbench/profiles/{path.name}" for path in (root / "profiles").glob("*.yaml")}
+    beside = {
+        f"volbench/{folder}/{path.name}"
+        for folder in ("prices", "volume-types")
+        for path in (root / folder).glob("*.yaml")
+    }
     assert profiles
-    assert modules | profiles | {"volbench/py.typed"} <= names
+    assert beside
+    assert modules | profiles | beside | {"volbench/py.typed"} <= names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
 
 

@@ -72,7 +72,7 @@ def _burst(
     told = rules_text(rate, words)
     if full:
         return f"{told}; credits {rules_text(full, credits_)}"
-    return told if kind.burst_s is None else f"{told} for {format_duration(kind.burst_s)}"
+    return told if kind.burst_s is None else f"{told} for {kind.burst_s / 60:g} min"
 
 
 def rules_text(rules: Rules, words: Words) -> str:

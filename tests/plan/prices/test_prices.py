@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import jsonschema
@@ -11,6 +12,7 @@ from ruamel.yaml import YAML
 from volbench.errors import InputError
 from volbench.model.price import Price
 from volbench.plan.prices import Rented, load_prices, money, price_names
+from volbench.plan.prices.read import parse_prices
 from volbench.plan.prices.schema import json_schema
 
 GIB = 1 << 30
@@ -151,3 +153,16 @@ def test_the_schema_takes_what_the_loader_takes(good: Path) -> None:
     content["flavors"]["small"]["houry"] = 1
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(content, json_schema())
+
+
+def test_the_shown_files_are_good() -> None:
+    """Every file of prices in the documentation can be read."""
+    root = Path(__file__).parents[3] / "docs"
+    shown = [
+        text
+        for page in sorted(root.rglob("*.md"))
+        for text in re.findall(r"```yaml\n(currency:.*?)```", page.read_text("utf-8"), re.DOTALL)
+    ]
+    assert len(shown) > 1
+    for text in shown:
+        assert parse_prices(text, path="shown.yaml").currency == "USD"

@@ -6,7 +6,7 @@ import pytest
 
 from volbench.errors import InputError
 from volbench.model.profile import Limits
-from volbench.plan.volumetypes import catalogue, limits_of
+from volbench.plan.volumetypes import bundled_types, limits_of
 from volbench.units import parse_rate, parse_size
 
 # type, size, bought IOPS, bought bandwidth; then IOPS, bandwidth, burst IOPS and its credits,
@@ -108,13 +108,13 @@ def test_limits_are_those_of_the_provider(row: list[str]) -> None:
 
 def test_every_bundled_type_is_in_the_table() -> None:
     """No type was added without a comparison with its page."""
-    assert {row[0] for row in ROWS} == set(catalogue())
+    assert {row[0] for row in ROWS} == set(bundled_types())
 
 
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize("name", bundled_types())
 def test_sizes_end_where_the_table_does(name: str) -> None:
     """The largest size is allowed, as the table shows, and one more GiB is not."""
-    kind = catalogue()[name]
+    kind = bundled_types()[name]
     most = kind.most_bytes or kind.tiers[-1].size_bytes
     bought = 200_000.0 if name == "gcp/hyperdisk-extreme" else 10_000.0
     iops = bought if kind.buys_iops else None
@@ -124,10 +124,10 @@ def test_sizes_end_where_the_table_does(name: str) -> None:
         limits_of(name, size_bytes=most + (1 << 30), iops=iops, bandwidth_bytes_per_s=rate)
 
 
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize("name", bundled_types())
 def test_every_type_can_be_checked(name: str) -> None:
     """A type says when it was compared, and with which page of its provider."""
-    kind = catalogue()[name]
+    kind = bundled_types()[name]
     assert kind.checked >= "2026-11-21"
     assert kind.source.title
     assert kind.source.url.startswith("https://")

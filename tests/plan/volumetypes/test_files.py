@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from volbench.errors import InputError
 from volbench.plan.volumetypes import catalogue, limits_of, read_types
+from volbench.plan.volumetypes.read import parse_types
 
 GOOD = """\
 provider: lab
@@ -88,6 +90,13 @@ def test_what_is_wrong_is_told_with_its_place(
     lines = [line for line in caught.value.message.splitlines() if message in line]
     assert lines, caught.value.message
     assert lines[0].startswith(f"{file}{place}")
+
+
+def test_the_shown_file_is_good() -> None:
+    """What the reference page shows of a file of types can be read."""
+    page = Path(__file__).parents[3] / "docs/reference/volume-types.md"
+    (shown,) = re.findall(r"```yaml\n(provider:.*?)```", page.read_text("utf-8"), re.DOTALL)
+    assert list(parse_types(shown, path="shown.yaml")) == ["lab/fast"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,15 @@ from volbench.plan.bundled import bundled_folder
 from volbench.plan.volumetypes.evaluate import evaluate
 from volbench.plan.volumetypes.read import parse_types
 
-__all__ = ["catalogue", "evaluate", "find_type", "limits_of", "own_folders", "read_types"]
+__all__ = [
+    "bundled_types",
+    "catalogue",
+    "evaluate",
+    "find_type",
+    "limits_of",
+    "own_folders",
+    "read_types",
+]
 
 FOLDER = "volume-types"
 """Name of the folders that hold such files."""
@@ -36,7 +44,7 @@ def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
     Raises:
         InputError: a file can't be read, or what is wrong in it.
     """
-    found = dict(_bundled())
+    found = dict(bundled_types())
     own = (path for folder in own_folders() for path in _yaml_files(folder))
     for path in (*own, *files):
         found |= read_types(path)
@@ -127,7 +135,8 @@ def limits_of(
 
 
 @cache
-def _bundled() -> Mapping[str, VolumeType]:
+def bundled_types() -> Mapping[str, VolumeType]:
+    """Return the types that come with volbench, by name."""
     found: dict[str, VolumeType] = {}
     for entry in _yaml_files(bundled_folder(FOLDER)):
         found |= parse_types(entry.read_text(encoding="utf-8"), path=entry.name)

@@ -72,7 +72,8 @@ def _note(market: Market, *, left_out: int) -> str:
     ]
     if left_out:
         parts.append(f"{left_out} offers without a cost or a rate are not shown")
-    return ". ".join((*parts, *market.notes)) + "."
+    parts += [note[:1].upper() + note[1:] for note in market.notes]
+    return ". ".join(parts) + "."
 
 
 def _panel(axes: Axes, job: str, offers: Sequence[Offer], currency: str) -> None:
@@ -115,18 +116,42 @@ def _draw_front(axes: Axes, points: Sequence[tuple[float, float]], most_x: float
 def _name_points(
     axes: Axes, points: dict[str, tuple[float, float]], *, most: tuple[float, float]
 ) -> None:
-    """Write the names beside the points; those of points at one place stand below each other."""
-    taken: list[tuple[float, float]] = []
-    for name, (x, y) in sorted(points.items(), key=lambda item: (item[1], item[0])):
-        near = sum(abs(x - a) < 0.2 * most[0] and abs(y - b) < 0.035 * most[1] for a, b in taken)
-        taken.append((x, y))
-        right = x > 0.6 * most[0]
+    """Write each name where it lies on the fewest other points and names."""
+    places = {name: (x / most[0], y / most[1]) for name, (x, y) in points.items()}
+    boxes = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in places.values()]
+    for name, (x, y) in sorted(places.items(), key=lambda item: (-item[1][1], item[0])):
+        width = _LETTER * len(name)
+        options = [
+            (x + _DOT if right else x - _DOT - width, y + up)
+            for up in (_DOT / 2, -_DOT / 2 - _LINE, -_LINE / 2)
+            for right in (True, False)
+        ]
+        left, low = min(options, key=lambda at: _clashes(at, width, boxes))
+        boxes.append((left, low, left + width, low + _LINE))
         axes.annotate(
             printable(name),
-            (x, y),
-            xytext=(-7 if right else 7, 5 - 11 * near),
-            textcoords="offset points",
-            ha="right" if right else "left",
+            ((left if left > x else left + width) * most[0], low * most[1]),
+            ha="left" if left > x else "right",
             fontsize=8,
             color=BLACK,
+            va="bottom",
         )
+
+
+_DOT, _LETTER, _LINE = 0.03, 0.02, 0.05
+"""Half a point, a letter and a line as shares of a panel."""
+
+Box = tuple[float, float, float, float]
+
+
+def _clashes(at: tuple[float, float], width: float, boxes: Sequence[Box]) -> float:
+    """Return how much of a name would lie on something, or outside the panel."""
+    left, low = at
+    right, high = left + width, low + _LINE
+    outside = max(0.0, -left) + max(0.0, right - _ROOM) + max(0.0, -low)
+    covered = sum(
+        max(0.0, min(right, box[2]) - max(left, box[0]))
+        * max(0.0, min(high, box[3]) - max(low, box[1]))
+        for box in boxes
+    )
+    return 10 * outside + covered

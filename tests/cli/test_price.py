@@ -1,0 +1,131 @@
+"""The verbs price, prices and volume-types."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.test_labels import make
+from volbench.cli.main import cli
+from volbench.errors import InputError
+from volbench.model.fleet import Host
+
+HOSTS = (
+    Host(name="vm1", labels={"flavor": "Standard_B2s", "zone": "1"}),
+    Host(name="vm2", labels={"flavor": "2DCPU-4GB", "zone": "1"}),
+    Host(name="vm3", labels={"flavor": "unknown", "zone": "2"}),
+)
+KAMATERA = ("--prices", "kamatera-azure")
+
+
+@pytest.fixture(name="results")
+def _results(tmp_path: Path) -> Path:
+    """Return a campaign on machines of three flavors, one of them without a price."""
+    return make(tmp_path, HOSTS).root
+
+
+def run(*arguments: str | Path) -> Result:
+    """Call volbench on a wide terminal."""
+    return CliRunner().invoke(
+        cli, [str(one) for one in arguments], env={"COLUMNS": "250"}, catch_exceptions=True
+    )
+
+
+def test_runs_must_be_steady(results: Path) -> None:
+    """Runs without a series were not shown to be steady: nothing is counted unasked."""
+    done = run("price", results, *KAMATERA)
+    assert isinstance(done.exception, InputError)
+    assert "was shown to be steady" in str(done.exception)
+    assert "--unsteady" in done.exception.hint
+
+
+def test_costs_of_a_campaign(results: Path) -> None:
+    """Flavors are found by their label; what has no price is told."""
+    done = run("price", results, *KAMATERA, "--unsteady", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    offers = {offer["name"]: offer for offer in told["offers"]}
+    assert told["currency"] == "USD"
+    assert offers["Standard_B2s"]["monthly"] == [30.66, 30.66]
+    assert offers["2DCPU-4GB"]["family"] == "kamatera-dedicated"
+    b2s = offers["Standard_B2s"]
+    cost = b2s["cost_per_1000_iops"]["estimate"]
+    assert cost == pytest.approx(30.66 / b2s["iops"]["estimate"] * 1000)
+    assert b2s["runs"] == 2
+    assert offers["unknown"]["rank"] is None
+    assert offers["unknown"]["monthly"] == [None, None]
+    assert "no price of the flavor unknown" in told["notes"]
+
+
+def test_the_table_for_people(results: Path) -> None:
+    """Ranks, costs and what was left out stand in the terminal."""
+    done = run("price", results, *KAMATERA, "--unsteady", "--where", "zone==1")
+    assert done.exit_code == 0, done.output
+    assert "Standard_B2s" in done.output
+    assert "30.66" in done.output
+    assert "unknown" not in done.output
+    assert "only machines are counted" in done.output
+
+
+def test_by_family_and_by_label(results: Path) -> None:
+    """Families of the file and labels of the hosts make offers as well."""
+    for by, names in (("family", {"azure-b", "kamatera-dedicated"}), ("zone", {"1", "2"})):
+        done = run("price", results, *KAMATERA, "--unsteady", "--json", "--by", by)
+        assert names <= {offer["name"] for offer in json.loads(done.stdout)["offers"]}
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_chart(results: Path, tmp_path: Path, ending: str) -> None:
+    """Cost against IOPS goes into a file whose ending says what it is."""
+    file = tmp_path / f"pareto.{ending}"
+    done = run("price", results, *KAMATERA, "--unsteady", "--chart", file)
+    assert done.exit_code == 0, done.output
+    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
+    assert file.read_bytes().startswith(start)
+    wrong = run("price", results, *KAMATERA, "--unsteady", "--chart", tmp_path / "pareto.gif")
+    assert "is the name of no picture" in str(wrong.exception)
+
+
+def test_prices_are_shown_and_checked(tmp_path: Path) -> None:
+    """A bundled file is listed, shown and good; a bad one tells its place."""
+    assert "kamatera-azure" in run("prices", "list").output.split()
+    shown = run("prices", "show", "kamatera-azure").output
+    assert "0.022" in shown
+    assert "16.06" in shown
+    told = json.loads(run("prices", "show", "kamatera-azure", "--json").output)
+    assert told["flavors"]["Standard_F2"]["monthly"] == 72.27
+    assert "flavors: 8, volume types: 0" in run("prices", "check", "kamatera-azure").output
+    assert json.loads(run("prices", "schema").output)["title"] == "volbench prices"
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("currency: USD\nflavors: {a: {hourly: x}}\n", encoding="utf-8")
+    done = run("prices", "check", bad)
+    assert isinstance(done.exception, InputError)
+    assert f"{bad}:2:23: flavors.a.hourly" in str(done.exception)
+
+
+def test_volume_types_are_listed_and_shown(tmp_path: Path) -> None:
+    """Rules of all types, the limits of one volume, and files of one's own."""
+    listed = run("volume-types", "list").output
+    assert "azure/P15" in listed
+    assert "aws/gp2" in listed
+    shown = run("volume-types", "show", "aws/gp2", "--size", "100g").output
+    assert "5.4M" in shown
+    assert "33m 20s" in shown
+    rules = run("volume-types", "show", "aws/gp2").output
+    assert "3 per GiB, at least 100, at most 16k" in rules
+    told = json.loads(run("volume-types", "show", "azure/P15", "--json").output)
+    assert told["limits"]["iops"] == 1100
+    assert told["limits"]["bandwidth_bytes_per_s"] == 125e6
+    assert told["bursts_s"]["burst of IOPS lasts"] == 1800
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "provider: lab\nchecked: 2026-11-21\nsource: us\ntypes: {fast: {size: 1g, iops: 5}}\n",
+        encoding="utf-8",
+    )
+    assert "lab/fast" in run("volume-types", "check", own).output
+    assert "lab/fast" in run("volume-types", "list", "--volume-types", own).output
+    everything = json.loads(run("volume-types", "list", "--json").output)
+    assert {"aws/gp3", "gcp/pd-ssd"} <= {kind["name"] for kind in everything}
