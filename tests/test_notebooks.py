@@ -1,0 +1,61 @@
+"""Notebooks of the documentation run on campaigns that were really measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.real import ROOT, measure
+
+NOTEBOOK = ROOT / "docs" / "notebooks" / "compare-volumes.ipynb"
+
+
+@pytest.fixture(name="cells")
+def _cells(tmp_path: Path) -> list[dict[str, Any]]:
+    """Return the cells of the notebook after it ran beside a folder of two campaigns."""
+    for name, iops in (("slow", 200), ("fast", 600)):
+        measure(tmp_path / "results", name, f"rate_iops={iops}", "runtime=1s", "repeat=2")
+    shutil.copy(NOTEBOOK, tmp_path / "it.ipynb")
+    kept = {"JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR", "MPLCONFIGDIR"}
+    environment = os.environ | {name: str(tmp_path / name.lower()) for name in kept}
+    program = Path(sys.executable).with_name("jupyter-execute")
+    done = subprocess.run(
+        [program, "--output", tmp_path / "done.ipynb", tmp_path / "it.ipynb"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return list(json.loads((tmp_path / "done.ipynb").read_text(encoding="utf-8"))["cells"])
+
+
+def test_the_notebook_runs(cells: list[dict[str, Any]]) -> None:
+    """Every cell of code runs in order, three charts are drawn, and numbers are the campaigns'."""
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    told = [output.get("data", {}) for output in outputs]
+    assert sum("image/png" in one for one in told) == 3
+    assert not [one for one in outputs if one.get("name") == "stderr"]
+    answer = "".join(told[-1]["text/plain"])
+    by_volume = {
+        line.split()[1]: float(line.split()[-2]) for line in answer.splitlines() if "reads" in line
+    }
+    assert by_volume["slow"] == pytest.approx(200, rel=0.2)
+    assert by_volume["fast"] == pytest.approx(600, rel=0.2)
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    """What a machine put into it does not belong into the documentation."""
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    assert all(cell.get("outputs", []) == [] for cell in cells)
+    assert len(cells) > 10
