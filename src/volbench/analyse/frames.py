@@ -33,6 +33,7 @@ SETTING = ("campaign", "profile", "host", "volume", "tool", "rw", "direction", "
 _CONTEXT = (
     "campaign",
     "host",
+    "volume",
     "role",
     "tool",
     "rw",
@@ -115,6 +116,9 @@ def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     pooled = groups[
         ["label", *(name for name in _CONTEXT if name not in key and name in rows)]
     ].first()
+    for name in ("campaign", "host", "volume"):
+        if name in pooled:  # the first of several would pass for all of them
+            pooled[name] = pooled[name].where(groups[name].nunique(dropna=False).le(1))
     pooled["repeats"] = groups[columns[0]].count()
     for column in columns:
         pooled[column] = groups[column].median()

@@ -7,6 +7,7 @@ for each of its values.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
@@ -98,7 +99,7 @@ def value_text(column: str, value: object) -> str:
         return MISSING
     if column == "direct":
         return "direct" if value else "buffered"
-    if isinstance(value, (int, float)):
+    if isinstance(value, numbers.Real):
         return _format_of(column)(float(value))
     return printable(str(value))
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter
 
 from volbench.present.figures.captions import setting
 from volbench.present.figures.chart import (
@@ -20,6 +19,7 @@ from volbench.present.figures.chart import (
     new_figure,
     write_note,
 )
+from volbench.present.figures.traced import row_names
 
 ABREAST = 2
 _NARROWER = 0.8
@@ -87,8 +87,8 @@ def _share_scales(panels: Sequence[Sequence[Axes]]) -> None:
 
 def _share(group: Sequence[Axes], way: str) -> None:
     axes = [getattr(one, f"{way}axis") for one in group]
-    if any(isinstance(axis.get_major_formatter(), FixedFormatter) for axis in axes):
-        return  # names of rows, not a scale
+    if any(row_names(axis) for axis in axes):
+        return  # no scale
     ends = [getattr(one, f"get_{way}lim")() for one in group]
     if any(low > high for low, high in ends):
         return

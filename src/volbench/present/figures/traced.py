@@ -12,7 +12,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
-from matplotlib.ticker import FixedFormatter
+from matplotlib.ticker import FixedLocator
 
 _Point = tuple[str, object, object]
 COLUMNS = ("axes", "x_axis", "y_axis", "mark", "x", "y")
@@ -67,14 +67,21 @@ def _bar(container: BarContainer, extents: np.ndarray) -> tuple[float, float]:
     return (x0 + x1) / 2, y1
 
 
+def row_names(axis: Axis) -> dict[float, str]:
+    """Return place to name where an axis has named rows, which stand on 0, 1, 2 and on."""
+    locator = axis.get_major_locator()
+    if not isinstance(locator, FixedLocator) or axis.get_scale() != "linear":
+        return {}
+    places = [float(place) for place in locator()]
+    if places != [float(n) for n in range(len(places))]:
+        return {}
+    form = axis.get_major_formatter()
+    return {place: str(form(place, n)).replace("\n", ", ") for n, place in enumerate(places)}
+
+
 def _told(axis: Axis, value: float) -> object:
     """Return a value, or the name of the row that it stands for."""
-    formatter = axis.get_major_formatter()
-    if isinstance(formatter, FixedFormatter):
-        places = list(axis.get_major_locator()())
-        if float(value) in places:
-            return str(formatter.seq[places.index(float(value))]).replace("\n", ", ")
-    return float(value)
+    return row_names(axis).get(float(value), float(value))
 
 
 def _name(label: object) -> str:

@@ -1,0 +1,146 @@
+"""`volbench plot` with real Runs: options, numbers beside the picture, several folders."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import volbench as api
+from tests.cli.conftest import settings
+from volbench.cli.main import cli
+from volbench.errors import InputError
+from volbench.present.figures import KINDS
+
+QUICK = settings("size=2m", "direct=0", "sample=250ms")
+
+
+@pytest.fixture(name="results", scope="module")
+def _results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two campaigns of one profile, measured on a scratch folder."""
+    folder = tmp_path_factory.mktemp("results")
+    profile = folder / "two.yaml"
+    profile.write_text(
+        "name: two\n"
+        "defaults: {ioengine: psync, bs: 4k, time_based: 1, runtime: 1s, filename: f}\n"
+        "matrix: {name: '{rw}-x{numjobs}', rw: [randread, randwrite], numjobs: [1, 2]}\n",
+        encoding="utf-8",
+    )
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    for name in ("one", "two"):
+        ran = invoke("run", profile, "--on", scratch, *QUICK, "--into", folder / "all" / name)
+        assert ran.exit_code == 0, ran.output
+    return folder / "all"
+
+
+def invoke(*arguments: object) -> Result:
+    """Call volbench in this process; what it foresees is the result's exception."""
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+
+
+def test_numbers_stand_beside_the_picture(results: Path, tmp_path: Path) -> None:
+    """A folder gets picture and CSV, whose numbers are those of the summary."""
+    assert invoke("plot", "iops", results / "one", "--into", tmp_path).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["iops.csv", "iops.svg"]
+    summary = api.open_campaign(results / "one").summary()
+    told = {row["job"]: float(row["iops"]) for row in rows_of(tmp_path / "iops.csv")}
+    assert told == dict(zip(summary["job"], summary["iops"], strict=True))
+
+
+def test_format_follows_the_name(results: Path, tmp_path: Path) -> None:
+    """A file called .png is PNG; --format wins; --csv names another place."""
+    picture, numbers = tmp_path / "a.png", tmp_path / "n.csv"
+    done = invoke("plot", "iops", results, "--into", picture, "--csv", numbers, "--theme", "dark")
+    assert done.exit_code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "a.csv").exists()
+    assert {row["campaign"] for row in rows_of(numbers)} == {"one", "two"}
+    assert invoke("plot", "iops", results, "--into", picture, "--format", "pdf").exit_code == 0
+    assert picture.read_bytes().startswith(b"%PDF")
+
+
+def test_several_folders_by_column_and_condition(results: Path, tmp_path: Path) -> None:
+    """Two campaigns have a colour each, rows are chosen, and the second column makes panels."""
+    done = invoke(
+        *("plot", "sets", results / "one", results / "two", "--by", "campaign, rw"),
+        *("--where", "jobs==2", "--title", "Two of them", "--into", tmp_path / "sets.svg"),
+    )
+    assert done.exit_code == 0, done.exception
+    rows = rows_of(tmp_path / "sets.csv")
+    assert [(row["panel"], row["by"], row["numjobs"]) for row in rows] == [
+        ("rw: randread", "one", "2"),
+        ("rw: randread", "two", "2"),
+        ("rw: randwrite", "one", "2"),
+        ("rw: randwrite", "two", "2"),
+    ]
+
+
+def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
+    """`all` draws what applies, each with its numbers, and no file gets several charts."""
+    done = invoke("plot", "all", results / "one", "--into", tmp_path)
+    assert done.exit_code == 0, done.exception
+    drawn = {path.stem for path in tmp_path.glob("*.svg")}
+    assert {"iops", "latency", "clones", "knee", "hdr", "lines", "violin", "cpu"} <= drawn
+    assert {path.stem for path in tmp_path.glob("*.csv")} == drawn
+    for path in tmp_path.glob("*.csv"):
+        assert rows_of(path), path.name
+    refused = invoke("plot", "all", results, "--into", tmp_path / "one.svg")
+    assert isinstance(refused.exception, InputError)
+    assert "no folder" in str(refused.exception)
+
+
+def test_picture_alone_goes_to_standard_output(results: Path) -> None:
+    """With `-` nothing but the picture is written; with --csv - nothing but the numbers."""
+    shown = invoke("plot", "iops", results / "one", "--into", "-")
+    assert shown.stdout.startswith("<?xml")
+    assert shown.stdout.rstrip().endswith("</svg>")
+
+
+def test_kinds_are_listed() -> None:
+    """`--list` needs no folder and tells of each kind what it shows and needs."""
+    listed = invoke("plot", "--list").output
+    for name, chart in KINDS.items():
+        assert f"{name}\n    {chart.help}\n    Needs {chart.needs}." in listed
+
+
+def test_wrong_words_are_refused(results: Path) -> None:
+    """A column or a condition that can't be read is told with the way out."""
+    for arguments, words in (
+        (("--by", "volum"), "no column 'volum'"),
+        (("--where", "nothing==1"), "no column 'nothing'"),
+        (("--where", "job==absent"), "no Run"),
+    ):
+        done = invoke("plot", "iops", results, "--into", "-", *arguments)
+        assert isinstance(done.exception, InputError)
+        assert words in str(done.exception)
+
+
+def test_latency_map_of_imported_logs(tmp_path: Path) -> None:
+    """Logs of single I/Os that fio wrote, once imported, give a map that holds every I/O."""
+    (tmp_path / "fio").mkdir()
+    subprocess.run(
+        [
+            *("fio", "--name=map", "--size=1m", "--rw=randread", "--bs=4k", "--ioengine=psync"),
+            *("--time_based", "--runtime=2", "--rate_iops=300", "--write_lat_log=l"),
+            *("--log_avg_msec=0", "--output=out.json", "--output-format=json+"),
+        ],
+        cwd=tmp_path / "fio",
+        check=True,
+        capture_output=True,
+    )
+    assert invoke("import", tmp_path / "fio", "--into", tmp_path / "campaign").exit_code == 0
+    done = invoke("plot", "latency-map", tmp_path / "campaign", "--into", tmp_path / "map.svg")
+    assert done.exit_code == 0, done.exception
+    counted = sum(int(row["count"]) for row in rows_of(tmp_path / "map.csv"))
+    (total,) = api.open_campaign(tmp_path / "campaign").summary()["total_ios"]
+    assert 0.9 * total <= counted <= total
