@@ -66,7 +66,7 @@ def test_what_matters_is_refused_with_both_values() -> None:
         compared(rows_of(1000), other)
     assert "block_bytes: 4k in A, 8k in B (reads)" in caught.value.message
     assert "fio_version: fio-3.33 in A, fio-3.39 in B (reads)" in caught.value.message
-    assert "--allow-different block_bytes" in caught.value.hint
+    assert "--allow-different fio_version,block_bytes" in caught.value.hint
     assert caught.value.exit_code == 8
 
 
@@ -149,8 +149,32 @@ def test_jobs_of_one_side_are_told() -> None:
     """What has no counterpart is named; nothing in common is an error."""
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
     assert "only in B: writes read" in compared(rows_of(1000), more).remarks
-    with pytest.raises(ComparisonError, match="no job in common; only in A: reads read"):
-        compared(rows_of(1000), rows_of(1000, job="writes"))
+    other = rows_of(1000, job="writes", rw="randwrite")
+    with pytest.raises(ComparisonError, match="no job or workload is in A and elsewhere; only in"):
+        compared(rows_of(1000), other)
+
+
+def test_workloads_stand_in_for_names_that_differ() -> None:
+    """Other people's names are matched by what was done; that is said."""
+    found = compared(rows_of(1000, job="fio-read"), rows_of(1200, job="reads", seed=2))
+    assert (only(found).label, only(found).verdict) == ("randread 4k", Verdict.FASTER)
+    assert "no job has one name on both sides: workloads are compared" in found.remarks
+
+
+def test_long_lists_are_cut() -> None:
+    """A hundred jobs of one side are told by the first five and their number."""
+    many = [rows_of(1, job=f"j{place:02}", repeats=1) for place in range(100)]
+    found = compared(rows_of(1000), pd.concat([rows_of(1000), *many]))
+    assert "only in B: j00 read, j01 read, j02 read, j03 read, j04 read and 95 more" in (
+        found.remarks
+    )
+
+
+def test_sides_stand_in_the_order_of_their_numbers() -> None:
+    """P4 comes before P15, and is the base."""
+    rows = [rows_of(1000, label_volume_type=kind, seed=n) for n, kind in enumerate(("P15", "P4"))]
+    one = only(compared(pd.concat(rows), between="volume_type"))
+    assert (one.base, one.candidate) == ("P4", "P15")
 
 
 def test_invalid_runs_are_left_out_and_told() -> None:

@@ -15,6 +15,8 @@ from volbench.model.columns import LABEL_PREFIX
 from volbench.model.metadata import FACTS, Fact, Weight, fact_of
 from volbench.units import format_size
 
+_MOST_LINES = 12
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -138,8 +140,10 @@ def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
 
 def _refusal(refused: Sequence[Difference]) -> ComparisonError:
     lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more"]
     names = list(dict.fromkeys(one.fact.name.removeprefix(LABEL_PREFIX) for one in refused))
-    allow = " ".join(f"--allow-different {name}" for name in names)
+    allow = f"--allow-different {','.join(names)}"
     pooled = any(len(one.sides) == 1 for one in refused)
     way = (
         f"keep them apart with --by {','.join(names)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pandas as pd
@@ -12,6 +13,8 @@ from volbench.model.columns import LABEL_PREFIX
 
 _WORKLOAD = ("rw", "block_bytes", "iodepth", "numjobs", "direct", "ioengine", "size_bytes")
 """What tells workloads apart whose jobs are named after what is compared."""
+_NUMBERS = re.compile(r"(\d+)", re.ASCII)
+_SHOWN = 5
 
 
 def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.DataFrame, str]:
@@ -70,23 +73,41 @@ def lay_out_cells(
         rows[f"by_{name}"] = [
             "n/a" if pd.isna(value) else value_text(name, _plain(value)) for value in rows[name]
         ]
-    rows["label"] = _labels(rows, between)
-    keys = ["label", "direction", *(f"by_{name}" for name in by)]
-    rows["cell"] = rows.groupby(keys, sort=False, dropna=False).ngroup()
-    shared = rows.groupby("cell")["side"].transform("nunique") > 1
-    based = rows["cell"].isin(rows[rows["side"] == base]["cell"])
-    alone = rows[~(shared & based)]
-    remarks = [
-        f"only in {side}: {', '.join(dict.fromkeys(_named(part, by)))}"
+    by_job, remarks = _with_cells(rows.assign(label=_jobs(rows)), by, base), []
+    if not by_job["shared"].any():
+        by_work = _with_cells(rows.assign(label=_workloads(rows, between)), by, base)
+        if by_work["shared"].any():
+            by_job = by_work
+            if not between:
+                remarks.append("no job has one name on both sides: workloads are compared")
+    alone = by_job[~by_job["shared"]]
+    remarks += [
+        f"only in {side}: {_some(_named(part, by))}"
         for side, part in alone.groupby("side", sort=False)
     ]
-    kept = rows[shared & based].reset_index(drop=True)
+    kept = by_job[by_job["shared"]].reset_index(drop=True)
     if not len(kept):
         raise ComparisonError(
-            "the sides have no job in common" + "".join(f"; {remark}" for remark in remarks),
-            hint="compare what a job did with --between COLUMN, or name folders of one profile",
+            f"no job or workload is in {base} and elsewhere"
+            + "".join(f"; {remark}" for remark in remarks),
+            hint="choose another base with --base, or compare folders of one profile",
         )
     return kept, remarks
+
+
+def _with_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFrame:
+    """Number the cells, and tell which of them the base and another side have."""
+    keys = ["label", "direction", *(f"by_{name}" for name in by)]
+    rows["cell"] = rows.groupby(keys, sort=False, dropna=False).ngroup()
+    several = rows.groupby("cell")["side"].transform("nunique") > 1
+    return rows.assign(shared=several & rows["cell"].isin(rows[rows["side"] == base]["cell"]))
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first few of a list, and how many more there are."""
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
+    return ", ".join(distinct[:_SHOWN]) + more
 
 
 def _named(part: pd.DataFrame, by: Sequence[str]) -> list[str]:
@@ -94,21 +115,24 @@ def _named(part: pd.DataFrame, by: Sequence[str]) -> list[str]:
     return [" ".join(map(str, row)) for row in part[columns].itertuples(index=False)]
 
 
-def _labels(rows: pd.DataFrame, between: str) -> pd.Series[str]:
-    """Return the job of each row; its workload where jobs are named after what is compared."""
-    if between and (rows.groupby(["job", "direction"])["side"].nunique() < 2).all():
-        fixed = [name for name in _WORKLOAD if name != between]
-        varying = [name for name in fixed if len(values_of(rows, name)) > 1]
-        shown = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
-        columns = [[_workload_part(name, value) for value in rows[name]] for name in shown]
-        texts = [" ".join(part for part in parts if part) for parts in zip(*columns, strict=True)]
-        return pd.Series(texts, index=rows.index, dtype="str")
+def _jobs(rows: pd.DataFrame) -> pd.Series[str]:
+    """Return the job of each row, with its section and profile where they are needed."""
     plain = rows["group"].isna() | (rows["group"] == rows["job"])
     names = rows["job"].where(plain, rows["job"] + "/" + rows["group"].fillna(""))
     profiles = rows.groupby([names, "side"], dropna=False)["profile"].transform("nunique")
     if (profiles > 1).any():
         names = rows["profile"].fillna("?") + "/" + names
     return names.astype(str)
+
+
+def _workloads(rows: pd.DataFrame, between: str) -> pd.Series[str]:
+    """Return what each row did, as far as rows differ in it."""
+    fixed = [name for name in _WORKLOAD if name != between]
+    varying = [name for name in fixed if len(values_of(rows, name)) > 1]
+    shown = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
+    columns = [[_workload_part(name, value) for value in rows[name]] for name in shown]
+    texts = [" ".join(part for part in parts if part) for parts in zip(*columns, strict=True)]
+    return pd.Series([text or "not told" for text in texts], index=rows.index, dtype="str")
 
 
 def _workload_part(name: str, value: object) -> str:
@@ -123,11 +147,9 @@ def _plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def _order(value: object) -> tuple[int, float, str]:
-    """Return what puts numbers in order of size, before texts."""
+def _order(value: object) -> list[tuple[int, float, str]]:
+    """Return what puts numbers in order of size, in texts too: P4 before P15."""
     if isinstance(value, int | float):
-        return 0, float(value), ""
-    try:
-        return 0, float(str(value)), ""
-    except ValueError:
-        return 1, 0.0, str(value)
+        return [(0, float(value), "")]
+    parts = _NUMBERS.split(str(value))
+    return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
