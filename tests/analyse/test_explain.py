@@ -106,6 +106,45 @@ def test_a_buffered_run_is_judged_by_its_device() -> None:
     assert first.level == 125e6
 
 
+@pytest.mark.parametrize(
+    ("after_bytes_per_s", "cause"),
+    [(125e6, Cause.BANDWIDTH_CAP), (60e6, Cause.UNKNOWN)],
+    ids=["larger", "slower"],
+)
+def test_larger_requests_are_no_fall(after_bytes_per_s: float, cause: Cause) -> None:
+    """The kernel made requests larger in the middle: only if bandwidth falls too did the volume."""
+    view = ran(level(3050), {"direct": None, "iodepth": "1"}, limits=P15, block_bytes=256 * 1024)
+    device = device_samples(view.run, write_iops=250.0, write_bw_bytes_per_s=125e6)
+    for row in device[len(device) // 2 :]:
+        row.update(write_iops=120.0, write_bw_bytes_per_s=after_bytes_per_s)
+    seen = ran(
+        level(3050),
+        {"direct": None, "iodepth": "1"},
+        limits=P15,
+        block_bytes=256 * 1024,
+        device=device,
+    )
+    assert explain(seen, "write")[0].cause is cause
+
+
+@pytest.mark.parametrize(
+    ("active_percent", "cause"),
+    [(40.0, Cause.BANDWIDTH_CAP), (100.0, Cause.UNKNOWN)],
+    ids=["idle", "slow"],
+)
+def test_an_idle_device_is_no_slow_one(active_percent: float, cause: Cause) -> None:
+    """The kernel had few pages to write for a while; a device that was busy all along is slow."""
+    options: dict[str, str | None] = {"direct": None, "iodepth": "1"}
+    view = ran(level(3050), options, limits=P15, block_bytes=256 * 1024)
+    device = device_samples(
+        view.run, write_iops=250.0, write_bw_bytes_per_s=125e6, active_percent=100.0
+    )
+    for row in device[5 * len(device) // 9 :]:
+        row.update(write_iops=100.0, write_bw_bytes_per_s=50e6, active_percent=active_percent)
+    seen = ran(level(3050), options, limits=P15, block_bytes=256 * 1024, device=device)
+    assert explain(seen, "write")[0].cause is cause
+
+
 def test_a_cap_nobody_declared_shows_in_waiting() -> None:
     """Flat, and 99 % of the I/Os wait six times as long as the fastest: capped, and by size."""
     small = explain(ran(level(1100)), "write")[0]

@@ -81,7 +81,8 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     verdicts = campaign.verdicts().set_index("job")
     told = verdicts["explanation"].to_dict()
     for job, cause in CAUSES.items():
-        assert verdicts["bound_by"][job] == cause, (told[job], rates(campaign.device(), job))
+        shown = f"{job}: {told[job]}\n{rates(campaign.device(), job)}"
+        assert verdicts["bound_by"][job] == cause, shown
     told_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
     _check_buffered(campaign.device(), told_bytes=told_bytes)
     # Active time is counted in ticks of the kernel: sixteen in flight fill them all.

@@ -6,9 +6,12 @@ A buffered Run is judged by the device's rates, where there are any: fio's own a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from volbench.analyse.asked import Asked, asked_of, is_buffered
 from volbench.analyse.changes import Change, Floats, Plateau, find_changes, plateaus
@@ -22,6 +25,12 @@ from volbench.analyse.seen import (
 from volbench.analyse.view import RunView
 
 _LEAST = 5
+_BUSY_PERCENT = 90.0
+"""Active time from which a device is held to have work all the time."""
+_LEAST_BUSY = 0.5
+"""Share of busy intervals below which a Run did not keep its device busy."""
+_LEAST_SHARE = 0.5
+"""How much of a jump of the device's IOPS its bandwidth has to show, as logarithms."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,8 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         return None
     t_s, iops, bandwidth = found
     changes = find_changes(t_s, iops)
+    if at_device:
+        changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
     asked = [one for one in asked_of(view.run) if _moves(one, direction)]
     mean_s, min_s, low_s = _latencies(view, direction)
     return Rates(
@@ -93,6 +104,31 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         lat_min_s=min_s,
         lat_low_s=low_s,
     )
+
+
+def _of_the_volume(
+    changes: Sequence[Change], stretches: Sequence[Plateau], t_s: Floats, bandwidth: Floats
+) -> tuple[Change, ...]:
+    """Return the jumps of IOPS that bandwidth shows too, at least by half.
+
+    The kernel chooses how large the requests of a buffered Run are. Fewer and larger ones at the
+    same bandwidth are its doing, not the volume's.
+    """
+    levels = [
+        float(np.median(bandwidth[(t_s > one.from_s) & (t_s <= one.to_s)])) for one in stretches
+    ]
+    return tuple(
+        change
+        for change, (before, after) in zip(changes, pairwise(levels), strict=True)
+        if _share_of(change, before, after) >= _LEAST_SHARE
+    )
+
+
+def _share_of(change: Change, before: float, after: float) -> float:
+    """Return how much of a jump of IOPS is one of bandwidth; 1 for all, 0 for nothing."""
+    if min(before, after, change.before, change.after) <= 0:
+        return 1.0
+    return math.log(after / before) / math.log(change.ratio)
 
 
 def _moves(asked: Asked, direction: str) -> bool:
@@ -116,9 +152,24 @@ def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] |
     rows = rows.dropna(subset=[f"{direction}_iops"])
     if len(rows) < _LEAST:
         return None
-    columns = ("t_s", f"{direction}_iops", f"{direction}_bw_bytes_per_s")
-    t_s, iops, bandwidth = (rows[name].to_numpy(dtype=float) for name in columns)
-    return t_s, iops, bandwidth
+    columns = ("t_s", f"{direction}_iops", f"{direction}_bw_bytes_per_s", "active_percent")
+    t_s, iops, bandwidth, active = (rows[name].to_numpy(dtype=float) for name in columns)
+    busy = ~(active < _BUSY_PERCENT)
+    if busy.mean() < _LEAST_BUSY:
+        return t_s, iops, bandwidth
+    return t_s, _held_over(iops, busy), _held_over(bandwidth, busy)
+
+
+def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
+    """Return values with those of idle intervals replaced by the last busy one's.
+
+    The kernel writes pages when it likes. An interval in which the device had nothing to do tells
+    nothing of what it can do.
+    """
+    places = np.where(busy, np.arange(len(values)), -1)
+    last = np.maximum.accumulate(places)
+    held: Floats = values[np.where(last < 0, int(np.argmax(busy)), last)]
+    return held
 
 
 def _latencies(view: RunView, direction: str) -> tuple[float, float, float]:
