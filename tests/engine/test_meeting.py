@@ -47,11 +47,26 @@ def test_nobody_starts_before_everybody_is_ready() -> None:
     meeting.arrive("r0")
     meeting.arrive("r2")
     assert meeting.call("r0") is None
-    assert meeting.began_s is None
     meeting.arrive("r1")
     starts = {at(meeting, f"r{number}") for number in range(3)}
     assert len(starts) == 1
     assert starts.pop() >= MARGIN_S
+
+
+@pytest.mark.parametrize("least", [3, 2])
+def test_nobody_waits_for_one_that_ended_too_early(least: int) -> None:
+    """A process that died before it was ready will not come; enough others may go without it."""
+    meeting = a_step(3, least=least)
+    meeting.arrive("r0")
+    meeting.end("r1")
+    assert meeting.call("r0") is None
+    meeting.arrive("r2")
+    calls = [meeting.call("r0"), meeting.call("r2")]
+    if least == 2:
+        assert calls == [Call(NOW_S + MARGIN_S + 0.15)] * 2
+        return
+    meeting.end("r0")
+    assert [*calls, meeting.call("r2")] == [Call(None, "only 2 of 3 clients are ready")] * 3
 
 
 def test_staggered_clients_start_one_after_another() -> None:

@@ -46,11 +46,12 @@ class Desk:
 
     folder: Path
     fleet: Fleet
+    name: str = "c"
 
     @property
     def out(self) -> Path:
         """The campaign folder."""
-        return self.folder / "c"
+        return self.folder / self.name
 
     def prepare(self, *, runtime: str = "4s", extra: str = "") -> None:
         """Write profile and inventory."""
@@ -65,7 +66,7 @@ class Desk:
 
     def start(self, verb: str, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start volbench as a user would."""
-        known = ("--known-hosts", str(self.fleet.known_hosts))
+        known = ("--known-hosts", str(self.fleet.known_hosts)) if verb != "show" else ()
         return subprocess.Popen(
             [sys.executable, "-m", "volbench", verb, *map(str, arguments), *known],
             cwd=self.folder,
@@ -96,7 +97,12 @@ class Desk:
 
 def ended(process: subprocess.Popen[str], status: int = 0) -> str:
     """Return what a process said, after it ended as it should."""
-    said, _ = process.communicate(timeout=3 * PATIENCE_S)
+    try:
+        said, _ = process.communicate(timeout=3 * PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=PATIENCE_S)
+        raise AssertionError(f"it does not end: {said}") from None
     assert process.returncode == status, said
     return said
 
@@ -222,6 +228,59 @@ def test_a_host_that_never_answers_is_named(desk: Desk) -> None:
     said = ended(desk.run(), status=4)
     assert "1 of 4 hosts can't take part: vm9" in said
     assert not desk.out.exists()
+
+
+def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
+    """The others do the campaign, and what they did together says that one is missing."""
+    nobody = desk.fleet[0].address.rpartition(".")[0] + ".250"
+    desk.prepare(extra=f"  vm9: {{address: {nobody}}}")
+    too_few = ended(desk.run("--policy", "quorum:4"), status=4)
+    assert "1 of 4 hosts can't take part: vm9" in too_few
+    said = ended(desk.run("--policy", "quorum:3"))
+    assert "left out: vm9: vm9 can't be reached" in said
+    assert "only 3 of 4" in ended(desk.start("show", desk.out))
+    check_once(desk)
+    campaign = volbench.open_campaign(desk.out)
+    assert campaign.totals()["clients_planned"].tolist() == [4, 4]
+    doubts = campaign.findings()
+    (message, _) = doubts[doubts["rule"] == "missing-clients"]["message"]
+    assert message == "Only 3 of 4 clients did this step: vm9 did not."
+
+
+def test_a_host_loses_its_power(desk: Desk) -> None:
+    """What ran there is gone and told as that; the host takes part again once it is back."""
+    desk.prepare(runtime="6s")
+    process = desk.run("--policy", "best-effort")
+    until(lambda: desk.started(3) and bool(fios(desk.fleet[1])))
+    desk.fleet[1].power_off()
+    time.sleep(2)
+    desk.fleet[1].power_on()
+    said = ended(process, status=9)
+    assert "1 of 6 Runs failed" in said
+    assert "its machine restarted" in " ".join(said.split())
+    assert sorted(desk.states()) == ["failed"] + ["finished"] * 5
+    ended(desk.start("resume", desk.out, "--retry-failed"))
+    assert desk.states() == ["finished"] * 6
+    check_clean(desk.fleet.hosts)
+
+
+def test_a_full_disk_under_the_results_is_told(desk: Desk) -> None:
+    """What can't be stored stays where it was measured, until there is room for it."""
+    room = desk.folder / "room"
+    room.mkdir()
+    desk.prepare()
+    full = Desk(desk.folder, desk.fleet, name="room/c")
+    mount = ("mount", "-t", "tmpfs", "-o", "size=128k", "none", str(room))
+    subprocess.run(mount, check=True)
+    try:
+        said = ended(full.run(), status=7)
+        assert "No space left on device" in said
+        subprocess.run(["mount", "-o", "remount,size=64m", str(room)], check=True)
+        ended(full.start("resume", full.out))
+        check_once(full)
+        check_clean(desk.fleet.hosts)
+    finally:
+        subprocess.run(["umount", str(room)], check=True)
 
 
 def test_reap_ends_what_is_left(desk: Desk) -> None:

@@ -42,7 +42,7 @@ def _steps(campaign: Campaign) -> list[list[Run]]:
     for run in campaign.runs:
         if run.step and run.phase is Phase.MEASURED:
             steps.setdefault(run.step, []).append(run)
-    return [runs for runs in steps.values() if len(runs) > 1]
+    return [runs for runs in steps.values() if len(runs) + campaign.clients_absent > 1]
 
 
 def _of_runs(frames: Frames, ids: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -72,7 +72,7 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
                 "repeat": first.repeat,
                 "direction": direction,
                 "clients": len(part),
-                "clients_planned": len(runs),
+                "clients_planned": len(runs) + campaign.clients_absent,
                 **_rates(own, part),
                 **_latencies(own["histogram"], part),
             }

@@ -55,6 +55,7 @@ class Meeting:
         self._ended: set[str] = set()
         self._gone: set[str] = set()
         self._at_s: float | None = None
+        self._too_few: Call | None = None
 
     def arrive(self, run_id: str) -> None:
         """Say that a client is ready."""
@@ -77,20 +78,18 @@ class Meeting:
         with self._lock:
             return all(one in self._ended or one in self._gone for one in self._order)
 
-    @property
-    def began_s(self) -> float | None:
-        """When the first client starts; None while that is open."""
-        with self._lock:
-            return self._at_s
-
     def call(self, run_id: str) -> Call | None:
         """Return what a client that is ready does now; None to wait on."""
         with self._lock:
+            if self._too_few is not None:
+                return self._too_few
             if self._at_s is None and not self._is_complete():
                 return None
-            if self._at_s is None and len(self._ready) < self._least:
-                told = f"only {len(self._ready)} of {len(self._order)} clients are ready"
-                return Call(None, told)
+            ready = len(self._ready - self._ended - self._gone)
+            if self._at_s is None and ready < self._least:
+                told = f"only {ready} of {len(self._order)} clients are ready"
+                self._too_few = Call(None, told)
+                return self._too_few
             if self._in_turn:
                 return self._turn(run_id)
             if self._at_s is None:
@@ -98,7 +97,8 @@ class Meeting:
             return Call(self._at_s + self._offset_s[run_id])
 
     def _is_complete(self) -> bool:
-        return all(one in self._ready or one in self._gone for one in self._order)
+        """Tell whether nobody is to be waited for: one that ended too early is not ready."""
+        return set(self._order) <= self._ready | self._ended | self._gone
 
     def _turn(self, run_id: str) -> Call | None:
         """Let a client start when all before it have ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,13 @@ from volbench.engine.install import with_fio
 from volbench.engine.machine import Machine
 from volbench.engine.preflight import check_campaign
 from volbench.engine.probe import find_volume, probe_host, probe_volume
-from volbench.engine.station import Station, of_each
+from volbench.engine.station import Station, found_or_error, of_each, raise_together
 from volbench.engine.warming import sizes_of
+from volbench.errors import RefusedError, VolbenchError
 from volbench.model.fleet import Host, Policy
 from volbench.model.profile import Profile, Tool
 from volbench.model.provenance import HostFacts, VolumeFacts
-from volbench.model.run import Campaign, OnError
+from volbench.model.run import Absent, Campaign, OnError
 from volbench.model.target import Volume
 from volbench.plan.dump import dump_profile
 from volbench.plan.estimate import Estimate, estimate
@@ -116,12 +118,19 @@ def prepare(stations: Sequence[Station], request: Request) -> Prepared:
         RefusedError: a Run would destroy data without leave.
         TransportError: a host does not answer.
     """
-    found = of_each(stations, _looker(request))
-    alone = [
+    looked = found_or_error(stations, _looker(request))
+    asked = [
         Client(station.host, 0, one.volumes, one.sizes_bytes)
-        for station, one in zip(stations, found, strict=True)
+        if isinstance(one, _Found)
+        else Client(station.host, 0, {})
+        for station, one in zip(stations, looked, strict=True)
     ]
-    clients = clients_of(alone, request.clients)
+    found = [one for one in looked if isinstance(one, _Found)]
+    here = {one.machine.host for one in found}
+    shared_out = clients_of(asked, request.clients)
+    clients = [client for client in shared_out if client.host.name in here]
+    if not _may_lack(request, looked, clients=len(clients)):
+        raise_together(stations, looked)
     terms = Terms(
         name=request.into.absolute().name,
         created_utc=utc_now(),
@@ -134,6 +143,7 @@ def prepare(stations: Sequence[Station], request: Request) -> Prepared:
     campaign = expand_clients(
         request.profiles, clients, terms, policy=request.policy, quorum=request.quorum
     )
+    campaign = campaign.model_copy(update={"absent": _absent(stations, looked, shared_out)})
     known = {one.machine.host: one for one in found}
 
     def check(station: Station) -> None:
@@ -141,7 +151,7 @@ def prepare(stations: Sequence[Station], request: Request) -> Prepared:
         folder = str(request.into.absolute())
         check_campaign(one.machine, campaign, host=one.host, campaign_dir=folder)
 
-    of_each(stations, check)
+    of_each([station for station in stations if station.name in here], check)
     provenance = Provenance(
         volbench_version=__version__,
         python_version=platform.python_version(),
@@ -151,6 +161,36 @@ def prepare(stations: Sequence[Station], request: Request) -> Prepared:
     profiles = {profile.name: dump_profile(profile) for profile in request.profiles}
     archive = Archive(campaign=campaign, provenance=provenance, profiles=profiles)
     return Prepared(archive, tuple(one.machine for one in found), estimate(campaign))
+
+
+def _may_lack(request: Request, looked: Sequence[_Found | VolbenchError], *, clients: int) -> bool:
+    """Tell whether the policy lets a campaign start with the clients that can take part.
+
+    A refusal is never passed over: somebody has to look at what is in danger there.
+    """
+    if any(isinstance(one, RefusedError) for one in looked):
+        return False
+    match request.policy:
+        case Policy.ALL:
+            return False
+        case Policy.QUORUM:
+            return clients >= request.quorum
+        case Policy.BEST_EFFORT:
+            return clients > 0
+
+
+def _absent(
+    stations: Sequence[Station],
+    looked: Sequence[_Found | VolbenchError],
+    shared_out: Sequence[Client],
+) -> tuple[Absent, ...]:
+    """Return the hosts that can't take part, and how many clients each would have had."""
+    clients = Counter(client.host.name for client in shared_out)
+    return tuple(
+        Absent(host=station.name, reason=one.message, clients=clients[station.name])
+        for station, one in zip(stations, looked, strict=True)
+        if isinstance(one, VolbenchError)
+    )
 
 
 def _looker(request: Request) -> Callable[[Station], _Found]:

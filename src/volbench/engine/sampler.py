@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 
 from volbench.analyse.procfs import Sample, SampleReader
-from volbench.engine.watch import is_out_of_reach
+from volbench.engine.watch import goes_on
 from volbench.engine.workplace import Workplace
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Executor, Process
@@ -221,11 +221,11 @@ def sampling(
 
 @contextmanager
 def ended_after(sampler: Sampler) -> Iterator[None]:
-    """End a sampler with the block, unless its machine is lost: the measured process goes on."""
+    """End a sampler with the block, unless the measured process goes on without us."""
     try:
         yield
     except BaseException as error:
-        if not is_out_of_reach(error):
+        if not goes_on(sampler.handle, error):
             sampler.stop()
             sampler.tidy()
         raise

@@ -18,7 +18,7 @@ from volbench.engine.pulse import Pulse
 from volbench.engine.sampler import Sampler, ended_after, sampling
 from volbench.engine.stop import Stop
 from volbench.engine.tail import follow_tail
-from volbench.engine.watch import Ending, Watched, watch
+from volbench.engine.watch import Ending, Watched, end_process, watch
 from volbench.engine.workplace import Workplace
 from volbench.errors import OutputError
 from volbench.execute.protocol import Executor, Process
@@ -106,6 +106,7 @@ def run_single(attempt: Attempt) -> RunEnd:
 
     Raises:
         TransportError: the machine can't be reached any more; there the Run may go on.
+        ArchiveError: there is no room for its results; on another machine it goes on.
     """
     run, place, watcher = attempt.run, attempt.place, attempt.watcher
     command = _command(attempt)
@@ -118,9 +119,19 @@ def run_single(attempt: Attempt) -> RunEnd:
         started_utc = utc_now()
         sampler.mark(STARTED)
         process = place.start(command.argv, stderr=command.stderr, longest_s=life_s)
-        watcher.on_start(process, sampler)
+        _note_start(watcher, process, sampler)
         watched = _attend(attempt, command, process, sampler)
     return _conclude(attempt, command, watched, started_utc=started_utc)
+
+
+def _note_start(watcher: Watcher, process: Process, sampler: Sampler) -> None:
+    """Write down that a process was started; one that nobody knows of must not run."""
+    try:
+        watcher.on_start(process, sampler)
+    except BaseException:
+        end_process(process, watcher.stop)
+        sampler.stop()
+        raise
 
 
 def take_over(attempt: Attempt, *, handle: str, sampler_handle: str, since_utc: str) -> RunEnd:
@@ -202,6 +213,7 @@ def _conclude(
     record = {"until": attended.until, "start": start}
     span_utc = started_utc, attended.ended_utc
     _write_status(folder, command, end, attended.watched, span_utc=span_utc, record=record)
+    attempt.place.discard()
     return end
 
 

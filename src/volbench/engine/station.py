@@ -51,20 +51,39 @@ def of_each(places: Sequence[Place], look: Callable[[Place], Found]) -> list[Fou
     Raises:
         VolbenchError: of the only one, its own; of several, all that went wrong, in one.
     """
-    if len(places) == 1:
-        return [look(places[0])]
-    found: list[Found] = []
-    problems: list[tuple[str, VolbenchError]] = []
+    told = found_or_error(places, look)
+    raise_together(places, told)
+    return [one for one in told if not isinstance(one, VolbenchError)]
+
+
+def found_or_error(
+    places: Sequence[Place], look: Callable[[Place], Found]
+) -> list[Found | VolbenchError]:
+    """Return what a look at each of them gives, or why it gave nothing, in their order."""
+
+    def kept(place: Place) -> Found | VolbenchError:
+        try:
+            return look(place)
+        except VolbenchError as error:
+            return error
+
+    if len(places) < 2:
+        return [kept(place) for place in places]
     with ThreadPoolExecutor(min(len(places), MOST_THREADS)) as pool:
-        futures = [pool.submit(look, place) for place in places]
-        for place, future in zip(places, futures, strict=True):
-            try:
-                found.append(future.result())
-            except VolbenchError as error:
-                problems.append((place.name, error))
+        return list(pool.map(kept, places))
+
+
+def raise_together(places: Sequence[Place], told: Sequence[object]) -> None:
+    """Raise what went wrong at any of the places, as one error."""
+    problems = [
+        (place.name, one)
+        for place, one in zip(places, told, strict=True)
+        if isinstance(one, VolbenchError)
+    ]
+    if problems and len(places) == 1:
+        raise problems[0][1]
     if problems:
         raise _together(problems, of=len(places))
-    return found
 
 
 def _together(problems: Sequence[tuple[str, VolbenchError]], *, of: int) -> VolbenchError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from volbench.engine.stop import Stop
-from volbench.errors import TransportError
+from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Process
 
 POLL_S = 0.1
@@ -67,6 +67,7 @@ def watch(
 
     Raises:
         TransportError: its machine can't be reached any more; there it goes on.
+        ArchiveError: there is no room for what it tells; on another machine it goes on.
     """
     started = time.monotonic()
     ending = Ending.ITSELF
@@ -86,16 +87,22 @@ def watch(
         else:
             on_output(process.read_output(), time.monotonic() - started)
     except BaseException as error:
-        if not is_out_of_reach(error):
+        if not goes_on(process.handle, error):
             end_process(process, stop)
         raise
     status = end_process(process, stop)
     return Watched(status, ending, time.monotonic() - started)
 
 
-def is_out_of_reach(error: BaseException) -> bool:
-    """Tell whether a machine is lost for now: what was started there goes on."""
-    return isinstance(error, TransportError) and error.transient
+def goes_on(handle: str, error: BaseException) -> bool:
+    """Tell whether a process is left alone after an error, to be found again by a resume.
+
+    Args:
+        handle: by which it can be found; empty where it can't.
+        error: its machine is lost for now, or what it tells can't be stored here.
+    """
+    lost = isinstance(error, TransportError) and error.transient
+    return lost or (bool(handle) and isinstance(error, ArchiveError))
 
 
 def end_process(process: Process, stop: Stop) -> int | None:

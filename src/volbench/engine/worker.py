@@ -200,7 +200,8 @@ class Worker:
             end = RunEnd(RunState.FAILED, error.message)
         except (RefusedError, ArchiveError) as error:
             # The next Run would meet the same: a changed volume, or no room for results.
-            self._end(run, RunEnd(RunState.FAILED, error.message))
+            if not self._waits_there(run, error):
+                self._end(run, RunEnd(RunState.FAILED, error.message))
             raise
         except VolbenchError as error:
             end = RunEnd(RunState.FAILED, error.message)
@@ -223,6 +224,12 @@ class Worker:
             rested, asked = format_duration(round(rested_s)), format_duration(run.pause_before_s)
             self.ledger.tell(f"{run.id}: the volume was left alone for {rested}, not for {asked}")
         return not self.stop.requested
+
+    def _waits_there(self, run: Run, error: VolbenchError) -> bool:
+        """Tell whether a Run's results wait on its machine until there is room for them here."""
+        if not isinstance(error, ArchiveError) or self.ledger.state(run) is not RunState.RUNNING:
+            return False
+        return not self._place(run, self.layout.run(run.id)).is_here
 
     def _begin(self, run: Run, gate: Gate | None) -> RunEnd:
         """Start a Run from nothing."""
@@ -258,11 +265,16 @@ class Worker:
     def _go_on(self, run: Run, gate: Gate | None) -> RunEnd:
         """Take over a Run that goes on, or has ended, without a controller."""
         folder = self.layout.run(run.id)
+        place = self._place(run, folder)
+        if status := read_status(folder):
+            # All of it is here; the earlier controller had no time or room to note that.
+            place.discard()
+            return RunEnd(RunState(str(status["state"])), str(status["reason"]))
         left = {name: str(told) for name, told in self.ledger.process(run).items()}
         facts = read_facts(folder) or probe_volume(self.machine.executor, run.volume)
         self.ledger.tell(f"{run.id}: found again on {self.machine.host}")
         return take_over(
-            self._attempt(run, self._place(run, folder), facts, gate),
+            self._attempt(run, place, facts, gate),
             handle=left["handle"],
             sampler_handle=left.get("sampler", ""),
             since_utc=left.get("since_utc", ""),

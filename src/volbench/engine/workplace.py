@@ -61,7 +61,16 @@ class Workplace:
 
         Raises:
             TransferError: a file did not arrive as it is there.
+            ArchiveError: there is no room for it here.
         """
         if not self.is_here:
             self.executor.bring_back(self.path, str(self.folder.path))
+
+    def discard(self) -> None:
+        """Remove the files there once all is kept here; nothing happens where they are the same.
+
+        Raises:
+            TransportError: the machine can't be reached.
+        """
+        if not self.is_here:
             self.executor.discard(self.path)

@@ -14,21 +14,25 @@ _MOST_NAMED = 5
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for the first Run of a step that some clients did not finish."""
-    step = [run for run in view.campaign.runs if run.step == view.run.step]
-    if not view.run.step or len(step) == 1:
+    campaign = view.campaign
+    step = [run for run in campaign.runs if run.step == view.run.step]
+    asked = len(step) + campaign.clients_absent
+    if not view.run.step or asked == 1:
         return
     finished = {other.run.id for other in context.views if other.is_finished}
     missing = [run for run in step if run.id not in finished]
     first = next(run.id for run in step if run.id in finished)
-    if not missing or view.run.id != first:
+    if not (missing or campaign.absent) or view.run.id != first:
         return
     names = [f"{run.host} client {run.client}" if run.client else run.host for run in missing]
+    names += [one.host for one in campaign.absent]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    did = len(step) - len(missing)
     yield RULE.finding(
         view,
-        f"Only {len(step) - len(missing)} of {len(step)} clients did this step:"
+        f"Only {did} of {asked} clients did this step:"
         f" {', '.join(names[:_MOST_NAMED])}{more} did not.",
-        {"clients": float(len(step)), "missing": float(len(missing))},
+        {"clients": float(asked), "missing": float(asked - did)},
     )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from volbench.errors import (
+    ArchiveError,
     AuthError,
     InputError,
     TransferError,
@@ -227,7 +228,8 @@ class SshExecutor:
 
         Raises:
             TransferError: it did not arrive as it is there.
-            TransportError: it can't be read there, or written here.
+            TransportError: it can't be read there.
+            ArchiveError: it can't be written here.
         """
         again(
             lambda: self._fetch(path, into, "gzip" if compressed else ""),
@@ -277,6 +279,7 @@ class SshExecutor:
 
         Raises:
             TransportError: a file did not arrive as it is there.
+            ArchiveError: it can't be written here.
         """
         answer = self._ask(Question(scripts.FILES, (place,), f"listing {place}"))
         if answer.status:
@@ -293,7 +296,7 @@ class SshExecutor:
                     context={"path": place, "host": self.host},
                 )
             into = Path(folder, name.removeprefix("./"))
-            into.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(into.parent)
             self.fetch(posixpath.join(place, name), into)
 
     def discard(self, place: str) -> None:
@@ -352,3 +355,14 @@ def _was_damaged(error: TransportError) -> bool:
 
 def _text(output: bytes) -> str:
     return output.decode("utf-8", errors="replace")
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArchiveError(
+            f"{path} can't be made: {error.strerror}",
+            hint="check permissions and free space, then go on with: volbench resume DIR",
+            context={"path": str(path)},
+        ) from error

@@ -10,11 +10,12 @@ import hashlib
 import os
 import secrets
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from volbench.errors import TransferError, TransportError
+from volbench.errors import ArchiveError, TransferError
 
 _HEADER_LIMIT_BYTES = 200
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
@@ -45,7 +46,7 @@ class Incoming:
         """Open the file aside.
 
         Raises:
-            TransportError: it can't be written.
+            ArchiveError: it can't be written.
         """
         try:
             self._file = self._aside.open("wb")
@@ -60,7 +61,9 @@ class Incoming:
         trace: TracebackType | None,
     ) -> None:
         """Remove what was not kept."""
-        self._file.close()
+        # What could not be written is not kept; closing tries to write it once more.
+        with suppress(OSError):
+            self._file.close()
         self._aside.unlink(missing_ok=True)
 
     def restart(self) -> Incoming:
@@ -78,7 +81,7 @@ class Incoming:
 
         Raises:
             TransferError: it is damaged.
-            TransportError: it can't be written.
+            ArchiveError: it can't be written.
         """
         if not self._wanted:
             self._header += part
@@ -94,7 +97,7 @@ class Incoming:
 
         Raises:
             TransferError: it did not.
-            TransportError: it can't be written.
+            ArchiveError: it can't be written.
         """
         if self._inflate is not None:
             self._write(self._inflate.flush())
@@ -146,10 +149,10 @@ class Incoming:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> TransportError:
-        return TransportError(
+    def _unwritable(self, error: OSError) -> ArchiveError:
+        return ArchiveError(
             f"{self._into} can't be written: {error.strerror}",
-            hint="check permissions and free space",
+            hint="check permissions and free space, then go on with: volbench resume DIR",
             context={"path": str(self._into)},
         )
 
