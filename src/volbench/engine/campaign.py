@@ -109,6 +109,8 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], ledger: Ledger) -> N
     def announce(pending: Sequence[Run]) -> None:
         expected = {run.id: expected_s(run) or 0.0 for run in pending}
         ledger.listener(CampaignStarted(campaign, tuple(pending), expected))
+        for one in campaign.absent:
+            ledger.tell(f"left out: {one.host}: {one.reason}")
 
     if len(workers) > 1:
         run_together(workers, campaign, ledger, announce=announce)
