@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -123,9 +124,17 @@ def test_fio_said_what_the_frame_says(campaign: volbench.CampaignData, stored: S
             (key[0], stamp): value
             for key, samples in stored[name].items()
             if key[3] == statistic
-            for stamp, value in samples
+            for stamp, value in samples[:-1]
         }
         assert found == pytest.approx(expected, rel=1e-9), name
+
+
+def test_what_ended_is_told_to_have_ended(stored: Samples) -> None:
+    """A rate falls to nothing behind a Run: Prometheus would go on with its last value."""
+    for name, ends in (("volbench_iops", 0.0), ("volbench_latency_seconds", math.nan)):
+        for samples in stored[name].values():
+            assert samples[-1][0] - samples[-2][0] == 1
+            assert samples[-1][1] == pytest.approx(ends, nan_ok=True)
 
 
 def test_facts_of_a_run_last_as_long_as_it(

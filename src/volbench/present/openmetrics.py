@@ -28,6 +28,8 @@ TIMED = ("device", "series")
 
 _HOST = ["campaign", "host"]
 _DEVICE = [*_HOST, "device"]
+_STREAM = ["run", "group", "direction"]
+_AFTER_S = 0.001
 _INFO_S = 60.0
 """How often a Run's facts are repeated: Prometheus forgets a sample after five minutes."""
 
@@ -132,28 +134,33 @@ def _counter_block(counters: Sequence[Counter], rows: pd.DataFrame, *, by: list[
 def _series_blocks(series: pd.DataFrame) -> Iterator[list[str]]:
     """Yield fio's own view."""
     rows = series.assign(end_s=epoch_s(series["utc"])).dropna(subset=["end_s"])
-    keys = ["run", "group", "direction"]
     rows = rows.sort_values(
-        [*keys, "end_s"],
+        [*_STREAM, "end_s"],
         ignore_index=True,
         kind="stable",
-        key=lambda column: pd.factorize(column)[0] if column.name in keys else column,
-    ).drop_duplicates([*keys, "end_s"])
-    yield _block(_IOPS, _gauge_lines(_IOPS.name, rows, "iops", labels=_series_labels))
-    yield _block(
-        _BANDWIDTH, _gauge_lines(_BANDWIDTH.name, rows, "bw_bytes_per_s", labels=_series_labels)
-    )
+        key=lambda column: pd.factorize(column)[0] if column.name in _STREAM else column,
+    ).drop_duplicates([*_STREAM, "end_s"])
+    yield _block(_IOPS, _ended(rows, "iops", _IOPS.name, end="0.0"))
+    yield _block(_BANDWIDTH, _ended(rows, "bw_bytes_per_s", _BANDWIDTH.name, end="0.0"))
     latencies = [
-        line
+        _ended(rows, f"lat_{statistic}_s", _LATENCY.name, end="NaN", statistic=statistic)
         for statistic in _STATISTICS
-        for line in _gauge_lines(
-            _LATENCY.name,
-            rows,
-            f"lat_{statistic}_s",
-            labels=partial(_statistic_labels, statistic),
-        )
     ]
-    yield _block(_LATENCY, latencies)
+    yield _block(_LATENCY, [line for lines in latencies for line in lines])
+
+
+def _ended(rows: pd.DataFrame, column: str, name: str, *, end: str, **more: str) -> list[str]:
+    """Return the lines of each Run, and one right behind its last: it does no I/O any more.
+
+    Prometheus would go on with the last value for five minutes.
+    """
+    lines = []
+    for _, own in rows.dropna(subset=[column]).groupby(_STREAM, sort=False, dropna=False):
+        lines += _gauge_lines(name, own, column, labels=partial(_series_labels, more=more))
+        last = records(own.tail(1))[0]
+        after_s = float(str(last["end_s"])) + _AFTER_S
+        lines.append(f"{name}{_braces(_series_labels(last, more=more))} {end} {after_s:.3f}\n")
+    return lines
 
 
 def _gauge_lines(
@@ -194,7 +201,7 @@ def _host_labels(row: Mapping[str, object]) -> dict[str, str]:
     return {"job": JOB, "instance": str(row["host"]), "campaign": str(row["campaign"])}
 
 
-def _series_labels(row: Mapping[str, object]) -> dict[str, str]:
+def _series_labels(row: Mapping[str, object], *, more: Mapping[str, str]) -> dict[str, str]:
     return {
         **_host_labels(row),
         "run": str(row["run"]),
@@ -203,11 +210,8 @@ def _series_labels(row: Mapping[str, object]) -> dict[str, str]:
         "role": str(row["role"]),
         "volume": str(row["volume"]),
         "direction": str(row["direction"]),
+        **more,
     }
-
-
-def _statistic_labels(statistic: str, row: Mapping[str, object]) -> dict[str, str]:
-    return {**_series_labels(row), "statistic": statistic}
 
 
 def _run_labels(row: Mapping[str, object]) -> dict[str, str]:
