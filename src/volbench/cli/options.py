@@ -36,7 +36,7 @@ SETTINGS = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="Override a fio option in every job (size=64m), in one (test1.bs=8k), or a key of the "
-    "profile (repeat=3, limits.iops=1100).",
+    "profile (repeat=3, limits.iops=1100, limits.data=azure/P15).",
 )
 
 ALLOW_EXEC = click.option(

@@ -71,7 +71,7 @@ def _note(market: Market, *, left_out: int) -> str:
         "Bars: 95 % intervals of the measurement",
     ]
     if left_out:
-        parts.append(f"{left_out} offers without a cost or a rate are not shown")
+        parts.append(f"Not shown for want of a cost or a rate: {left_out}")
     parts += [note[:1].upper() + note[1:] for note in market.notes]
     return ". ".join(parts) + "."
 
