@@ -29,7 +29,11 @@ def test_facts_of_several_campaigns_and_a_condition(tmp_path: Path) -> None:
     """Every Run finds its own facts under its longer name; a condition may use a fact."""
     make(tmp_path / "results", HOSTS)
     shutil.copytree(tmp_path / "results/c", tmp_path / "results/older/first")
-    rows = volbench.open_campaigns(tmp_path / "results").facts()
+    dataset = volbench.open_campaigns(tmp_path / "results")
+    rows = dataset.facts()
+    doubted = set(dataset.frame("findings")["run"])
+    assert doubted
+    assert doubted <= set(rows["run"])
     assert rows["clients"].notna().all()
     assert set(rows["campaign"]) == {"c", "first"}
     one = volbench.open_campaigns(tmp_path / "results", where="volbench_version==0 and host==vm3")

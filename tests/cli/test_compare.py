@@ -24,7 +24,7 @@ defaults:
   size: 1m
   bs: 4k
   time_based: 1
-  runtime: 1s
+  runtime: 500ms
 jobs:
   reads: {{rw: randread, rate_iops: {rate}}}
 """
@@ -103,6 +103,7 @@ def test_a_regression_exits_with_10(folder: Path) -> None:
     assert "slower 1" in result.stdout
     assert compare(folder, *told, "--tolerance", "30%").exit_code == 0
     assert compare(folder, "slow", "fast", *told[2:]).exit_code == 0
+    assert isinstance(compare(folder, *told, "--tolerance", "0").exception, RegressionError)
 
 
 def test_what_could_not_have_been_shown_is_said(folder: Path) -> None:
@@ -150,7 +151,9 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
         (("slow",), "there is nothing to compare with"),
         (("slow", "slow"), "is named twice"),
         (("slow", "fast", "--tolerance", "much"), "'much' is no percentage"),
+        (("slow", "fast", "--tolerance", "-1"), "'-1' is no percentage"),
         (("slow", "fast", "--confidence", "100"), "'100' is no percentage"),
+        (("slow", "fast", "--confidence", "0.95"), "'0.95' is no percentage from 50"),
         (("slow", "fast", "--base", "1"), "--base names a value of --between"),
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),

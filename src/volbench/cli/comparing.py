@@ -36,7 +36,7 @@ def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
         InputError: a percentage can't be read, no metric is named, or the chart is no picture.
     """
     tolerance = asked["tolerance"]
-    told = None if tolerance is None else _share(str(tolerance), name="--tolerance")
+    told = None if tolerance is None else _share(str(tolerance), "--tolerance", least=0)
     if asked["chart"]:
         chart_format(str(asked["chart"]))
     metrics = _names(str(asked["metrics"] or ""))
@@ -49,7 +49,7 @@ def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
         by=_names(str(asked["by"])),
         between=str(asked["between"]),
         base=str(asked["base"]),
-        confidence=_share(str(asked["confidence"]), name="--confidence"),
+        confidence=_share(str(asked["confidence"]), "--confidence", least=50),
         tolerance=_TOLERANCE if told is None and is_baseline else told,
         allowed=tuple(one for text in names for one in _names(text)),
         keep_invalid=bool(asked["keep_invalid"]),
@@ -153,14 +153,17 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _share(text: str, *, name: str) -> float:
+def _share(text: str, name: str, *, least: float) -> float:
     """Return 0.05 of ``5``, ``5%`` or ``5 %``."""
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:
         value = math.nan
-    if not 0 < value < 100:
-        raise InputError(f"{name} {text!r} is no percentage", hint="write it like 5%")
+    if not least <= value < 100:
+        raise InputError(
+            f"{name} {text!r} is no percentage from {least:g} to below 100",
+            hint="write it like 5%" if not least else "write it like 95%",
+        )
     return value / 100
 
 
