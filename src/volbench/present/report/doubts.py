@@ -13,11 +13,19 @@ from volbench.present.findings_table import by_rule, count_severities, counted, 
 
 @dataclass(frozen=True)
 class Badge:
-    """A mark beside a number that a rule doubts; it links to the rule's part of the page."""
+    """A mark beside a number that a rule doubts; it links to the rule's part of the page.
+
+    Attributes:
+        rule: that doubts it.
+        severity: warning or invalid.
+        message: what was seen.
+        place: begins the id of the rule's part, where there are several campaigns.
+    """
 
     rule: str
     severity: str
     message: str
+    place: str = ""
 
 
 @dataclass(frozen=True)

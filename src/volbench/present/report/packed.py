@@ -19,20 +19,24 @@ from pathlib import Path
 import bokeh
 import pandas as pd
 from matplotlib.figure import Figure
+from PIL import Image
 
 from volbench.present.export import export_frame
-from volbench.present.figures.save import save, svg_text
+from volbench.present.figures.save import svg_text
+from volbench.present.style import styled
 
 ORDER = (
     *("summary", "verdicts", "findings", "totals", "use", "percentiles"),
     *("histogram", "series", "device"),
 )
 """Frames in the order in which they get room: the raw ones are large, and can be exported."""
-ROOM_CHARS = 4_000_000
+ROOM_CHARS = 3_000_000
 """All downloads of a page together: what is shown needs its part of the ten megabytes too."""
 SVG_CHARS = 150_000
 """A picture with more in it is smaller as pixels."""
-PIXELS_PER_IN = 110
+PIXELS_PER_IN = 100
+COLOURS = 96
+"""Of a picture in pixels: flat colours and the soft edges of letters need no more."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +102,12 @@ def picture_of(figure: Figure) -> str:
     drawing = svg_text(figure)
     if len(drawing) <= SVG_CHARS:
         return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
-    figure.set_dpi(PIXELS_PER_IN)
+    pixels = io.BytesIO()
+    with styled():
+        figure.savefig(pixels, format="png", dpi=PIXELS_PER_IN)
     sink = io.BytesIO()
-    save(figure, sink, format="png")
+    with Image.open(pixels) as image:
+        image.convert("RGB").quantize(COLOURS).save(sink, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(sink.getvalue()).decode()
 
 

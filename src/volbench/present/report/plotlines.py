@@ -53,8 +53,10 @@ from volbench.units import format_latency
 
 AT_FIRST = 8
 """Lines that are shown before one chooses: more can't be told apart."""
-BUCKETS = 400
-"""Of a line over time: the least and the greatest of each are kept, a pixel apart on a laptop."""
+POINTS = 400_000
+"""Of all lines over time in a page, so that it stays small."""
+BUCKETS = range(100, 401)
+"""Of a line over time, of which the least and the greatest are kept: about a pixel each."""
 DASHES = ("solid", "dashed", "dotted", "dotdash")
 
 Frames = Mapping[str, pd.DataFrame]
@@ -180,13 +182,17 @@ def series_plots(title: str, frames: Frames) -> list[Plot]:
     rows = of_measured(frames["series"], frames["summary"])
     rows = rows.assign(label=labels(rows))
     limits = measured(frames["summary"]).drop_duplicates("run").set_index("run")
+    lines = len(SERIES_TRACES) * len(rows[["run", "direction"]].drop_duplicates())
+    buckets = min(max(POINTS // 2 // max(lines, 1), BUCKETS.start), BUCKETS.stop - 1)
     return [
-        _series_plot(str(label), job, limits, title=title)
+        _series_plot(str(label), job, limits, title=title, buckets=buckets)
         for label, job in rows.groupby("label", sort=False)
     ]
 
 
-def _series_plot(label: str, job: pd.DataFrame, limits: pd.DataFrame, *, title: str) -> Plot:
+def _series_plot(
+    label: str, job: pd.DataFrame, limits: pd.DataFrame, *, title: str, buckets: int
+) -> Plot:
     """Return the panels of one job, its repeats in other dashes."""
     several = len(job["repeat"].unique()) > 1
     toggles: dict[str, Toggle] = {}
@@ -205,7 +211,7 @@ def _series_plot(label: str, job: pd.DataFrame, limits: pd.DataFrame, *, title: 
             x, y = keep_extremes(
                 points["t_s"].to_numpy(dtype=float),
                 points[trace.column].to_numpy(dtype=float) / factor,
-                buckets=BUCKETS,
+                buckets=buckets,
             )
             panel.line(
                 "x",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from volbench.present.cells import records
 from volbench.present.report.content import ReportFigure, SideBySide
 from volbench.present.report.plotbars import grouped_plot
 from volbench.present.report.results import DataTable
@@ -38,7 +39,7 @@ def together_of(side: SideBySide) -> Together:
         f"{len(campaigns)} campaigns: {', '.join(campaigns)}.",
         f"{shared} of {len(rows)} results are of jobs that all ran; jobs are matched by name.",
     ]
-    tables = side_by_side_tables(summary, campaigns)
+    tables = side_by_side_tables(summary, campaigns, findings=records(side.frames["findings"]))
     named = [
         NamedTable(title, t) for (title, _, _), t in zip(METRICS.values(), tables, strict=False)
     ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from volbench.analyse.frames import per_job, with_latencies
 from volbench.present.cells import MISSING, Row, job_label, number, records, text
+from volbench.present.report.doubts import Badge, badges_of
 from volbench.present.report.results import Cell, DataTable, Heading, number_cell
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
@@ -77,14 +79,50 @@ def pooled(summary: pd.DataFrame) -> dict[str, dict[str, Row]]:
     return found
 
 
-def side_by_side_tables(summary: pd.DataFrame, campaigns: Sequence[str]) -> list[DataTable]:
+def doubts_of(
+    findings: Sequence[Row], rows: Mapping[str, Mapping[str, Row]], campaigns: Sequence[str]
+) -> dict[str, tuple[Badge, ...]]:
+    """Return job and direction to a badge for each rule and campaign that doubts its numbers.
+
+    Args:
+        findings: of all campaigns.
+        rows: as `pooled` returns them.
+        campaigns: their names, in the order in which they stand in the page.
+    """
+    by_job: dict[tuple[str, ...], list[Row]] = {}
+    for one in findings:
+        by_job.setdefault(tuple(text(one, name) for name in ("campaign", *_DOUBTED)), []).append(
+            one
+        )
+    found = {}
+    for job, told in rows.items():
+        badges: list[Badge] = []
+        for place, campaign in enumerate(campaigns, start=1):
+            if campaign in told:
+                own = (campaign, *(text(told[campaign], name) for name in _DOUBTED))
+                result = {**told[campaign], "run": campaign}
+                marks = badges_of({campaign: by_job.get(own, [])}, result)
+                badges += [replace(mark, place=f"c{place}-") for mark in marks]
+        found[job] = tuple(badges)
+    return found
+
+
+_DOUBTED = ("profile", "host", "volume", "job")
+"""What tells whose Finding it is, beside the campaign and the direction."""
+
+
+def side_by_side_tables(
+    summary: pd.DataFrame, campaigns: Sequence[str], *, findings: Sequence[Row] = ()
+) -> list[DataTable]:
     """Return a table for each metric: a row for each job, a column for each campaign.
 
     Args:
         summary: with the rows of all campaigns.
         campaigns: their names, in order; the first is what the others are held against.
+        findings: of all campaigns.
     """
     rows = pooled(summary)
+    doubts = doubts_of(findings, rows, campaigns)
     return [
         DataTable(
             name=f"side-by-side-{title.lower().replace(' ', '-')}",
@@ -97,7 +135,7 @@ def side_by_side_tables(summary: pd.DataFrame, campaigns: Sequence[str]) -> list
             ),
             rows=tuple(
                 (
-                    Cell(job, value=job),
+                    Cell(job, value=job, badges=doubts[job]),
                     *(_value(told.get(name), column, show, unit=unit) for name in campaigns),
                     *(_ratio(told, column, campaigns[0], name) for name in campaigns[1:]),
                 )

@@ -1,0 +1,59 @@
+"""A real browser with the pages it looks at; each page is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.made_up import make_campaign
+from tests.browser.watched import Watched, chromium
+from volbench.cli.main import cli
+
+EVIL = "</script><img src=x onerror=\"document.title='evil'\"> $$x^2$$ {{7*7}}"
+
+
+@pytest.fixture(scope="session", name="browser")
+def _browser() -> Iterator[Browser]:
+    """Return Chromium, without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def _report(into: Path, *campaigns: Path) -> Path:
+    arguments = ["report", *map(str, campaigns), "--into", str(into)]
+    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return into
+
+
+@pytest.fixture(scope="session", name="report")
+def _one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of a campaign whose texts are hostile, at a path with blanks."""
+    folder = tmp_path_factory.mktemp("one")
+    (folder / "a b & c").mkdir()
+    layout = make_campaign(folder, note=EVIL)
+    return _report(folder / "a b & c" / "re port #1.html", layout.root)
+
+
+@pytest.fixture(scope="session", name="comparison")
+def _two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of two campaigns side by side, the second half as fast."""
+    folder = tmp_path_factory.mktemp("two")
+    first = make_campaign(folder, name="before")
+    second = make_campaign(folder, name="after", speed=0.5)
+    return _report(folder / "page.html", first.root, second.root)
+
+
+@pytest.fixture(name="watched")
+def _watched(browser: Browser, report: Path) -> Iterator[Watched]:
+    """Return the report, opened; whatever a page may not do is noted, and fails the test."""
+    watched = Watched(browser, report)
+    yield watched
+    watched.close()
+    assert watched.faults == []

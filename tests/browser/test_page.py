@@ -1,0 +1,299 @@
+"""The report as its readers have it: in a browser, by mouse and keyboard, on paper and phones."""
+
+from __future__ import annotations
+
+import csv
+import io
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+import volbench
+from tests.browser.conftest import EVIL
+from tests.browser.watched import Watched
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+RESULTS = "#results-table"
+
+
+def column(page: Page, place: int, table: str = RESULTS) -> list[str]:
+    """Return the texts of a column, rows that are filtered out left aside."""
+    cells = page.locator(f"{table} tbody tr:not([hidden]) > :nth-child({place + 1})")
+    return cells.all_inner_texts()
+
+
+def axe(page: Page) -> list[str]:
+    """Return what axe-core finds wrong, contrast included."""
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 20
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found["violations"]]
+
+
+def test_every_chart_is_drawn(watched: Watched) -> None:
+    """All charts come to life when they are reached, and what they draw has ink on it."""
+    watched.draw_all()
+    lives = watched.page.locator(".live")
+    assert lives.count() == watched.page.locator(".live[data-drawn]").count() >= 9
+    blank = watched.page.evaluate(
+        """() => [...document.querySelectorAll('.live .canvas')].filter(place => {
+            const canvases = [];
+            const dive = root => { for (const one of root.querySelectorAll('*')) {
+                if (one.tagName === 'CANVAS') canvases.push(one);
+                if (one.shadowRoot) dive(one.shadowRoot);
+            } };
+            dive(place);
+            return !canvases.some(canvas => canvas.width && canvas.getContext('2d')
+                .getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean));
+        }).length"""
+    )
+    assert blank == 0
+
+
+def test_charts_wait_until_they_are_reached(watched: Watched) -> None:
+    """Nothing is drawn and no library loaded while only the summary is seen."""
+    assert watched.page.evaluate("typeof Bokeh") == "undefined"
+    assert watched.page.locator(".live[data-drawn]").count() == 0
+    assert watched.page.locator("figure .paper").first.is_visible()
+
+
+def visible(watched: Watched, key: str) -> list[bool]:
+    """Return whether the renderers of a series are shown, in the chart that was drawn first."""
+    found = watched.page.evaluate(
+        "key => [...Bokeh.documents[0].all_models]"
+        ".filter(model => model.name === key).map(model => model.visible)",
+        key,
+    )
+    return [bool(one) for one in found]
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_a_series_is_switched_off_and_on(watched: Watched, by: str) -> None:
+    """The button says what it did, and the bars go and come."""
+    button = watched.drawn().locator("[data-key=read]")
+    for pressed in ("false", "true"):
+        if by == "mouse":
+            button.click()
+        else:
+            button.focus()
+            watched.page.keyboard.press("Space")
+        assert button.get_attribute("aria-pressed") == pressed
+        assert set(visible(watched, "read")) == {pressed == "true"}
+
+
+def x_range(watched: Watched) -> tuple[float, float]:
+    """Return the ends of the first chart's axis."""
+    start, end = watched.page.evaluate(
+        "(() => { const plot = [...Bokeh.documents[0].all_models].find(m => m.x_range);"
+        " return [plot.x_range.start, plot.x_range.end]; })()"
+    )
+    return start, end
+
+
+def test_zoom_by_keyboard_and_back(watched: Watched) -> None:
+    """Half of the axis, moved by a half, and the whole again."""
+    live = watched.drawn()
+    whole = x_range(watched)
+    live.get_by_label("Zoom in").press("Enter")
+    near = x_range(watched)
+    assert near[1] - near[0] == pytest.approx((whole[1] - whole[0]) / 2)
+    live.get_by_label("Move right").press("Enter")
+    assert x_range(watched)[0] == pytest.approx(near[0] + (near[1] - near[0]) / 2)
+    live.get_by_role("button", name="Whole").press("Enter")
+    assert x_range(watched) == pytest.approx(whole)
+
+
+def test_zoom_by_dragging(watched: Watched) -> None:
+    """A stretch that is marked with the mouse fills the chart."""
+    canvas = watched.drawn().locator(".canvas")
+    whole = x_range(watched)
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    watched.page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+    watched.page.mouse.down()
+    watched.page.mouse.move(box["x"] + box["width"] * 0.7, middle, steps=5)
+    watched.page.mouse.up()
+    near = x_range(watched)
+    assert near[1] - near[0] < 0.5 * (whole[1] - whole[0])
+
+
+def test_pointing_tells_the_number(watched: Watched) -> None:
+    """The words under the pointer name the job and its value, and are text, not markup."""
+    canvas = watched.drawn().locator(".canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    watched.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 22)
+    watched.page.locator("#chart-iops ~ .live").get_by_text("mix-4k-d1").wait_for()
+    watched.page.locator("#chart-iops ~ .live").get_by_text("randrw, read 4k").wait_for()
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_sorting(watched: Watched, by: str) -> None:
+    """Large numbers come first, then small ones, then the first order again."""
+    headings = watched.page.locator(f"{RESULTS} thead th")
+    place = headings.all_inner_texts().index("IOPS")
+    first = column(watched.page, place)
+    button = headings.nth(place).locator("button")
+    orders = []
+    for _ in range(3):
+        if by == "mouse":
+            button.click()
+        else:
+            button.press("Enter")
+        orders.append((headings.nth(place).get_attribute("aria-sort"), column(watched.page, place)))
+    assert [order for order, _ in orders] == ["descending", "ascending", None]
+    assert orders[0][1] == sorted(first, key=_number, reverse=True)
+    assert orders[1][1] == sorted(first, key=_number)
+    assert orders[2][1] == first
+
+
+def _number(text: str) -> float:
+    return float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1)
+
+
+def test_filtering(watched: Watched) -> None:
+    """Words keep rows that have all of them; a minus takes away; the count is told."""
+    bar = watched.page.locator("#results .bar")
+    field = bar.get_by_role("searchbox")
+    assert bar.locator("output").inner_text() == "16 of 16 rows"
+    field.fill("mix-4k-d8 READ")
+    assert bar.locator("output").inner_text() == "2 of 16 rows"
+    assert {name.split()[0] for name in column(watched.page, 0)} == {"mix-4k-d8"}
+    field.fill("-mix-4k-d8 -write")
+    assert bar.locator("output").inner_text() == "6 of 16 rows"
+    field.fill("")
+    bar.get_by_label("only rows in doubt").press("Space")
+    rows = watched.page.locator(f"{RESULTS} tbody tr:not([hidden])")
+    assert 0 < rows.count() < 16
+    assert rows.count() == rows.filter(has=watched.page.locator(".badge")).count()
+
+
+def saved(page: Page, name: str, *, role: str) -> tuple[str, list[dict[str, str]]]:
+    """Return name and rows of a file that a button or link gives."""
+    with page.expect_download() as download:
+        page.get_by_role(role, name=name, exact=True).click()  # type: ignore[arg-type]  # a role
+    text = download.value.path().read_bytes().decode()
+    return download.value.suggested_filename, list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize("frame", ["summary", "series", "device", "verdicts", "histogram"])
+def test_downloads_hold_every_number(watched: Watched, report: Path, frame: str) -> None:
+    """A download is the frame that volbench gives, to the last digit."""
+    name, rows = saved(watched.page, frame, role="link")
+    assert name == f"made-up-{frame}.csv"
+    campaign = volbench.open_campaign(report.parents[1] / "made-up")
+    stream = io.StringIO(newline="")
+    campaign.frame(frame).to_csv(stream, index=False, lineterminator="\r\n")
+    assert rows == list(csv.DictReader(io.StringIO(stream.getvalue(), newline="")))
+
+
+def test_the_rows_that_are_shown_can_be_taken_away(watched: Watched) -> None:
+    """Filtered and sorted as they are seen, with exact numbers."""
+    watched.page.locator("#results").get_by_role("searchbox").fill("mix-4k-d8 read")
+    name, rows = saved(watched.page, "Rows of results as CSV", role="button")
+    assert name == "results.csv"
+    assert [row["Job"] for row in rows] == ["mix-4k-d8"] * 2
+    assert all(len(row["IOPS"]) > 8 for row in rows)
+
+
+def test_hostile_texts_stay_texts(watched: Watched) -> None:
+    """A note with markup is read as it was written, and nothing in it ran."""
+    watched.draw_all()
+    assert EVIL in watched.page.locator("#jobs summary").first.inner_text()
+    assert watched.page.title() == "made-up"
+    assert watched.page.locator("img[src=x]").count() == 0
+
+
+def test_no_request_can_leave(watched: Watched) -> None:
+    """The page's policy stops what a script in it would fetch."""
+    refused = watched.page.evaluate(
+        "fetch('https://example.invalid/').then(() => 'sent', () => 'refused')"
+    )
+    assert refused == "refused"
+    told = [fault for fault in watched.faults if "Content Security Policy" in fault]
+    assert told
+    watched.faults.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("where", ["desk", "phone"])
+def test_accessible(browser: Browser, report: Path, scheme: str, where: str) -> None:
+    """axe-core finds nothing wrong in any look of the page, with everything opened."""
+    watched = Watched(browser, report, color_scheme=scheme, **(PHONE if where == "phone" else {}))
+    watched.draw_all()
+    found = axe(watched.page)
+    watched.close()
+    assert found == []
+    assert watched.faults == []
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Browser, report: Path) -> None:
+    """Wide tables scroll by themselves, the page does not."""
+    watched = Watched(browser, report, **PHONE)
+    watched.draw_all()
+    widths = watched.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    watched.close()
+    assert widths == [390, 390]
+
+
+def test_charts_follow_the_colours_of_the_system(watched: Watched) -> None:
+    """Letters on an axis are as light as the page's when it turns dark."""
+    watched.drawn()
+    axis = "[...Bokeh.documents[0].all_models].find(model => model.type === 'LinearAxis')"
+    tell = f"{axis}.major_label_text_color"
+    light = watched.page.evaluate(tell)
+    watched.page.emulate_media(color_scheme="dark")
+    watched.page.wait_for_function(f"light => {tell} !== light", arg=light)
+    ink = watched.page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
+    )
+    assert watched.page.evaluate(tell) == ink
+
+
+def test_paper_has_pictures_and_no_buttons(watched: Watched, tmp_path: Path) -> None:
+    """In print each chart is its picture, and everything that has a text is unfolded."""
+    watched.drawn()
+    assert not watched.page.locator("figure .paper").first.is_visible()
+    watched.page.emulate_media(media="print")
+    assert watched.page.locator("figure .paper").first.is_visible()
+    for selector in (".live", ".bar", "nav", ".downloads"):
+        assert not watched.page.locator(selector).first.is_visible()
+    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert watched.page.locator("#jobs pre").first.is_visible()
+    paper = tmp_path / "page.pdf"
+    watched.page.pdf(path=paper, prefer_css_page_size=True)
+    assert paper.read_bytes().startswith(b"%PDF")
+
+
+def test_without_scripts_it_can_be_read(browser: Browser, report: Path) -> None:
+    """Pictures, tables and compressed downloads need no script, and nothing dead is shown."""
+    watched = Watched(browser, report, java_script_enabled=False)
+    page = watched.page
+    pictures = page.locator("figure .paper img")
+    assert pictures.count() >= 6
+    assert all(picture.is_visible() for picture in pictures.all())
+    assert page.locator(f"{RESULTS} tbody tr").count() == 16
+    assert not page.locator(".live").first.is_visible()
+    assert page.get_by_role("link", name="summary", exact=True).get_attribute("download") == (
+        "made-up-summary.csv.gz"
+    )
+    watched.close()
+
+
+def test_side_by_side(browser: Browser, comparison: Path) -> None:
+    """Two campaigns share tables and charts, keep parts of their own, and axe is content."""
+    watched = Watched(browser, comparison)
+    watched.draw_all()
+    assert column(watched.page, 3, "#side-by-side-iops-table")[0] in {"0.50 x", "0.49 x", "0.51 x"}
+    watched.page.locator("#together [data-key=campaign1]").first.click()
+    assert set(visible(watched, "campaign1")) == {False}
+    assert watched.page.locator("#c2-results-table tbody tr").count() == 16
+    found = axe(watched.page)
+    watched.close()
+    assert found == []
+    assert watched.faults == []

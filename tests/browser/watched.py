@@ -1,0 +1,67 @@
+"""A page in a real browser: a file enters, a page that is watched for what it may not do leaves."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Request
+
+WITHIN = ("file:", "data:", "blob:")
+
+
+def chromium() -> str:
+    """Return the browser of the system."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not found:
+        pytest.fail("there is no chromium; scripts/setup dev installs it")
+    return found
+
+
+class Watched:
+    """A page, with everything that went wrong in it.
+
+    Attributes:
+        page: Playwright's.
+        faults: errors on the console, uncaught ones, and requests that leave the file.
+    """
+
+    def __init__(self, browser: Browser, file: Path, **context: Any) -> None:  # noqa: ANN401 - Playwright's own options
+        self._context = browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, **context}
+        )
+        self.page = self._context.new_page()
+        self.faults: list[str] = []
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.faults.append(f"uncaught: {error}"))
+        self.page.on("request", self._request)
+        self.page.goto(file.as_uri())
+
+    def close(self) -> None:
+        """Close the page."""
+        self._context.close()
+
+    def drawn(self, place: int = 0) -> Locator:
+        """Scroll to an interactive chart and return it when it is drawn."""
+        live = self.page.locator(".live").nth(place)
+        live.locator("xpath=..").scroll_into_view_if_needed()
+        self.page.wait_for_function(
+            "place => document.querySelectorAll('.live')[place].dataset.drawn === ''", arg=place
+        )
+        return live
+
+    def draw_all(self) -> None:
+        """Open everything and scroll until every chart is drawn."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+        for place in range(self.page.locator(".live").count()):
+            self.drawn(place)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(f"console: {message.text}")
+
+    def _request(self, request: Request) -> None:
+        if not request.url.startswith(WITHIN):
+            self.faults.append(f"request: {request.url}")
