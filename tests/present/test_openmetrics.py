@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from prometheus_client.core import Metric
 from prometheus_client.openmetrics import parser
 
 import volbench
 from tests.real import measure, promtool
+from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.present.openmetrics import render_openmetrics
 
@@ -177,3 +180,19 @@ def test_nothing_over_time_is_told(campaign: volbench.CampaignData, tmp_path: Pa
     empty = {name: campaign.frame(name).head(0) for name in FRAMES}
     with pytest.raises(InputError, match="over time"):
         (tmp_path / "x").write_text(render_openmetrics(empty))
+
+
+def test_the_command_writes_what_was_asked_for(
+    campaign: volbench.CampaignData, text: str, tmp_path: Path
+) -> None:
+    """Both frames unless one is named; a folder gets a file, and ``-`` is standard output."""
+    run = partial(CliRunner().invoke, cli, catch_exceptions=False)
+    arguments = ["export", str(campaign.path), "--format", "openmetrics"]
+    assert run(arguments).stdout == text
+    device = run([*arguments, "--frame", "device"]).stdout
+    assert "node_cpu_seconds_total{" in device
+    assert "volbench_iops{" not in device
+    run([*arguments, "--frame", "series", "--into", str(tmp_path)])
+    series = (tmp_path / "metrics.txt").read_text(encoding="utf-8")
+    assert "volbench_iops{" in series
+    assert "node_cpu_seconds_total{" not in series

@@ -51,7 +51,6 @@ def latex_rows(text: str) -> list[list[str]]:
         r"\textless{}": "<",
         r"\textgreater{}": ">",
         r"\textbar{}": "|",
-        r"\textquotedbl{}": '"',
         "{-}": "-",
         "{[}": "[",
         "{]}": "]",

@@ -55,7 +55,6 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
     "-": "{-}",  # two in a row would become a dash
     "[": "{[}",  # behind the end of a row it would be an argument
     "]": "{]}",
