@@ -127,9 +127,14 @@ def test_pointing_tells_the_number(watched: Watched) -> None:
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     assert box is not None
-    watched.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 22)
-    watched.page.locator("#chart-iops ~ .live").get_by_text("mix-4k-d1").wait_for()
-    watched.page.locator("#chart-iops ~ .live").get_by_text("randrw, read 4k").wait_for()
+    watched.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 40)
+    watched.page.mouse.move(box["x"] + box["width"] * 0.12, box["y"] + 20, steps=5)
+    told = watched.page.locator(".bk-tooltip-content").first
+    told.wait_for()
+    words = told.inner_text()
+    assert "mix-4k-d1" in words
+    assert "randrw, read 4k" in words
+    assert "median" in words
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
@@ -290,6 +295,9 @@ def test_side_by_side(browser: Browser, comparison: Path) -> None:
     watched = Watched(browser, comparison)
     watched.draw_all()
     assert column(watched.page, 3, "#side-by-side-iops-table")[0] in {"0.50 x", "0.49 x", "0.51 x"}
+    verdicts = column(watched.page, 7, "#verdicts-table")
+    assert len(verdicts) == 16
+    assert all("not enough repeats" in one for one in verdicts)
     watched.page.locator("#together [data-key=campaign1]").first.click()
     assert set(visible(watched, "campaign1")) == {False}
     assert watched.page.locator("#c2-results-table tbody tr").count() == 16

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from volbench import __version__
+from volbench.analyse.compare import Question, compare
 from volbench.analyse.use import use_rows
 from volbench.api import CampaignData
 from volbench.dataset import Dataset
+from volbench.errors import ComparisonError
 from volbench.model.columns import FRAMES
 from volbench.present.figures import KINDS, applicable, describe, draw_chart
 from volbench.present.report import ReportContent, ReportFigure, SideBySide
@@ -44,8 +46,19 @@ def report_content(opened: CampaignData, *, title: str | None) -> ReportContent:
 
 
 def side_by_side(dataset: Dataset) -> SideBySide:
-    """Gather what is shown of several campaigns together."""
-    return SideBySide({name: dataset.frame(name) for name in ("summary", "verdicts", "findings")})
+    """Gather what is shown of several campaigns together; the first is what others are held to."""
+    frames = {name: dataset.frame(name) for name in ("summary", "findings")}
+    alone = {name: Dataset([opened]) for name, opened in dataset.names.items()}
+    try:
+        comparison = compare(
+            {name: one.facts() for name, one in alone.items()},
+            {name: one.frame("findings") for name, one in alone.items()},
+            Question(),
+        )
+    except ComparisonError as error:
+        reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
+        return SideBySide(frames, refusal=reason)
+    return SideBySide(frames, comparison)
 
 
 def _figure(kind: str, frames: Frames) -> ReportFigure:

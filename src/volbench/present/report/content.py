@@ -13,6 +13,8 @@ from volbench.present.report.plots import Plot
 if TYPE_CHECKING:
     import pandas as pd
 
+    from volbench.analyse.compare import Comparison
+
 
 @dataclass(frozen=True)
 class ReportFigure:
@@ -69,8 +71,12 @@ class SideBySide:
 
     Attributes:
         frames: frame name to frame with the rows of all of them; ``campaign`` tells them apart.
+        comparison: of all with the first; None where it was refused.
+        refusal: why, in a sentence.
         figures: charts over all of them.
     """
 
     frames: Mapping[str, pd.DataFrame]
+    comparison: Comparison | None = None
+    refusal: str = ""
     figures: Sequence[ReportFigure] = ()

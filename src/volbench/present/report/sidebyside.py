@@ -9,7 +9,7 @@ from volbench.present.cells import records
 from volbench.present.report.content import ReportFigure, SideBySide
 from volbench.present.report.plotbars import grouped_plot
 from volbench.present.report.results import DataTable
-from volbench.present.report.together import METRICS, pooled, side_by_side_tables
+from volbench.present.report.together import METRICS, pooled, side_by_side_tables, verdicts_table
 
 
 @dataclass(frozen=True)
@@ -48,4 +48,8 @@ def together_of(side: SideBySide) -> Together:
         for column, (title, _, _) in METRICS.items()
         if (plot := grouped_plot(column, title, rows, campaigns))
     ]
+    if side.comparison:
+        words += [f"{remark}." for remark in side.comparison.remarks]
+        named = [NamedTable("Verdicts", verdicts_table(side.comparison)), *named]
+    words += [side.refusal] if side.refusal else []
     return Together(words, named, [*side.figures, *figures])

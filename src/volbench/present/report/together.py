@@ -8,8 +8,11 @@ from dataclasses import replace
 
 import pandas as pd
 
+from volbench.analyse.compare import Comparison
+from volbench.analyse.compared import Compared, middle
 from volbench.analyse.frames import per_job, with_latencies
-from volbench.present.cells import MISSING, Row, job_label, number, records, text
+from volbench.present.cells import MISSING, Row, job_label, number, printable, records, text
+from volbench.present.compare_table import measure_name, notes, shown_value
 from volbench.present.report.doubts import Badge, badges_of
 from volbench.present.report.results import Cell, DataTable, Heading, number_cell
 from volbench.units import format_count, format_duration, format_latency, format_rate
@@ -20,6 +23,45 @@ METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
     "p99": ("p99 latency", format_latency, "s"),
 }
 """Column to its name, its words for people and the unit of its exact value."""
+
+
+def verdicts_table(comparison: Comparison) -> DataTable:
+    """Return a verdict for each job, metric and campaign, as `volbench compare` tells them."""
+    return DataTable(
+        name="verdicts",
+        caption=" ".join(notes(comparison)),
+        headings=(
+            Heading("Job"),
+            Heading("Direction"),
+            Heading("Metric"),
+            Heading("Campaign"),
+            Heading("Base", "middle of the repeats of the first campaign", numeric=True),
+            Heading("Value", "middle of the repeats of this campaign", numeric=True),
+            Heading("Repeats", "of the base, and of this campaign"),
+            Heading("Verdict", "sorted by the ratio to the base", numeric=True),
+        ),
+        rows=tuple(tuple(_verdict(one)) for one in comparison.rows),
+    )
+
+
+def _verdict(one: Compared) -> list[Cell]:
+    ratio = f"{one.interval.estimate!r}" if one.interval else ""
+    job = ", ".join([one.label, *one.by.values()])
+    name = measure_name(one.measure)
+    repeats = f"{one.base_group.repeats} and {one.candidate_group.repeats}"
+    doubted = "! " if one.doubts else ""
+    return [
+        Cell(printable(job), value=job),
+        Cell(one.direction, value=one.direction),
+        Cell(name, value=name),
+        Cell(printable(one.candidate), value=one.candidate),
+        *(
+            Cell(shown_value(one.measure, value), title=f"{value!r}", value=f"{value!r}")
+            for value in (middle(one.base_group), middle(one.candidate_group))
+        ),
+        Cell(repeats, value=repeats),
+        Cell(doubted + one.words, title=f"ratio {ratio}" if ratio else "", value=ratio),
+    ]
 
 
 def totals_table(rows: Sequence[Row]) -> DataTable:
