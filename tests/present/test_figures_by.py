@@ -179,7 +179,7 @@ def test_traced_numbers_are_those_drawn() -> None:
     assert {120.0, 70.0} <= set(bars_told["x"])
 
 
-def test_ten_million_points_keep_their_extremes() -> None:
+def test_long_lines_keep_their_extremes() -> None:
     """A long line is drawn with two thousand points, among them its one spike and its one stall."""
     given = frames([result("long")])
     count = 200_000

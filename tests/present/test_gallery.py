@@ -1,0 +1,30 @@
+"""The gallery in docs/ shows every kind of chart, in small files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from volbench.present.figures import KINDS
+
+DOCS = Path(__file__).parents[2] / "docs"
+MOST_BYTES = 100_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_stands_in_the_gallery(kind: str) -> None:
+    """A kind has a heading, its command and a picture that is there and small."""
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    found = re.search(rf"## {re.escape(kind)}\n.*?!\[{re.escape(kind)}\]\((\S+)\)", page, re.DOTALL)
+    assert found
+    assert f"volbench plot {kind} " in found[0]
+    assert 0 < (DOCS / found[1]).stat().st_size <= MOST_BYTES
+
+
+def test_no_picture_is_left_over() -> None:
+    """Every file of the gallery is shown on the page."""
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\(gallery/(\S+)\)", page))
+    assert shown == {path.name for path in (DOCS / "gallery").iterdir()}
