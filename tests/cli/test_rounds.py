@@ -119,7 +119,7 @@ def test_the_reason_stands_beside_each_run(ended: dict[str, Path], volbench: Vol
 def test_the_determination_is_shown(
     ended: dict[str, Path], volbench: Volbench, name: str, verdict: str
 ) -> None:
-    """A row for each tracking variable with its verdict, the outcome, and that it certifies none."""
+    """A row for each tracking variable with its verdict, the outcome, and no certificate."""
     done = volbench("show", ended[name], "--rounds")
     assert done.returncode == 0, done.stderr
     (row,) = [line for line in done.stdout.splitlines() if line.lstrip().startswith("writes.iops")]

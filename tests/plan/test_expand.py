@@ -158,7 +158,7 @@ def test_bundled_profiles_are_good(name: str, tmp_path: Path) -> None:
     profile = bundled(name)
     assert load(dump_profile(profile)) == profile
     for run in planned(profile).runs:
-        if run.tool == "fio":
+        if run.tool == "fio" and run.repeat == 1:
             path = tmp_path / f"{run.id}.fio"
             path.write_text(render(run))
             done = subprocess.run(

@@ -16,11 +16,12 @@ from volbench.engine.warmproof import Outcomes, passes_of, tell_warmed
 from volbench.engine.worker import Settings
 from volbench.model.run import Campaign, RunState
 from volbench.plan.estimate import expected_s
+from volbench.plan.prices import Bill
+from volbench.present.estimate_words import estimate_words
 from volbench.present.live import listener_for
 from volbench.present.tables import runs_table, show_table, summary_table
 from volbench.store.journal import read_history
 from volbench.store.layout import Layout
-from volbench.units import format_duration, format_size
 
 
 def execute(
@@ -53,20 +54,9 @@ def execute(
         click.echo(tell_warmed(passes))
 
 
-def show_plan(prepared: Prepared) -> None:
+def show_plan(prepared: Prepared, *, bill: Bill | None = None) -> None:
     """Print what would run, in order, with time and bytes as far as the plan tells."""
     runs = prepared.campaign.runs
     known = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
     show_table(runs_table(prepared.campaign, expected_s=known))
-    estimate = prepared.estimate
-    time = (
-        "only sizes bound it"
-        if estimate.total_s is None
-        else f"{'at most' if estimate.is_most else 'about'} {format_duration(estimate.total_s)}"
-    )
-    written = (
-        "only time bounds it"
-        if estimate.bytes_written is None
-        else (f"at most {format_size(estimate.bytes_written)}")
-    )
-    click.echo(f"Time: {time}. Bytes written: {written}.")
+    click.echo(estimate_words(prepared.estimate, bill=bill))

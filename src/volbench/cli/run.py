@@ -11,6 +11,7 @@ import click
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
 from volbench.cli.fleet import POLICY, Where, on_hosts, parse_policy, stations_of
+from volbench.cli.forecast import PRICES, YES, bill_of, confirm_length
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
@@ -69,6 +70,8 @@ from volbench.units import parse_duration
     is_flag=True,
     help="Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
 )
+@PRICES
+@YES
 def command(
     profiles: tuple[str, ...],
     targets: tuple[str, ...],
@@ -86,6 +89,8 @@ def command(
     where: Where,
     policy: str,
     install_fio: bool,
+    prices: str | None,
+    yes: bool,
 ) -> None:
     r"""Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder.
 
@@ -114,9 +119,11 @@ def command(
     how = Settings(grace_s=parse_duration(grace), keep_files=keep_files)
     with stations_of(where) as stations:
         prepared = prepare(stations, request)
+        bill = bill_of(prepared, prices)
         if dry_run:
-            show_plan(prepared)
+            show_plan(prepared, bill=bill)
             return
+        confirm_length(prepared, bill=bill, yes=yes)
         confirm_destruction(prepared)
         layout = create_campaign(request.into, prepared.archive)
         execute(prepared.machines, layout, prepared.campaign, settings=how)

@@ -10,6 +10,7 @@ import click
 
 from volbench.cli.confirm import confirm_destruction
 from volbench.cli.execution import execute, show_plan
+from volbench.cli.forecast import YES, confirm_length
 from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE
 from volbench.engine.prepare import Request, prepare
 from volbench.engine.probe import find_volume
@@ -79,6 +80,7 @@ _JOB = "fill"
 @ALLOW_DESTROY
 @GRACE
 @DRY_RUN
+@YES
 def command(
     volume: str,
     mode: str,
@@ -93,6 +95,7 @@ def command(
     allow_destroy: tuple[str, ...],
     grace: str,
     dry_run: bool,
+    yes: bool,
 ) -> None:
     r"""Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it.
 
@@ -109,7 +112,7 @@ def command(
         extents=extents,
         auto_jobs=auto,
     )
-    _run(job, volume, into=into, allow_destroy=allow_destroy, grace=grace, dry_run=dry_run)
+    _run(job, volume, into=into, allow_destroy=allow_destroy, grace=grace, dry_run=dry_run, yes=yes)
 
 
 def _run(
@@ -120,6 +123,7 @@ def _run(
     allow_destroy: tuple[str, ...],
     grace: str,
     dry_run: bool,
+    yes: bool,
 ) -> None:
     """Run a profile of one warm-up job by the usual engine."""
     executor = LocalExecutor()
@@ -139,6 +143,7 @@ def _run(
     if dry_run:
         show_plan(prepared)
         return
+    confirm_length(prepared, bill=None, yes=yes)
     confirm_destruction(prepared)
     layout = create_campaign(request.into, prepared.archive)
     how = Settings(grace_s=grace_s)

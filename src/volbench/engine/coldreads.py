@@ -20,11 +20,12 @@ from volbench.fio.success import Expected, problems_of
 from volbench.model.result import Direction, RunOutput
 from volbench.model.run import Run, Section
 from volbench.model.target import Volume, VolumeKind
+from volbench.plan.estimate import PROBE_READ_S
 from volbench.store.archive import write_atomic
 from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
 from volbench.store.texts import read_text
 
-RUNTIME_S = 30
+RUNTIME_S = round(PROBE_READ_S)
 """Longest each pass reads."""
 LATE_S = 600.0
 """How late one may be before it is ended: as late as a Run."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from volbench.engine.guard import check_run, check_space
 from volbench.engine.machine import Machine
+from volbench.engine.probe import probe_volume
 from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
 from volbench.fio.files import lays_out, planned_files, writes
@@ -41,7 +42,8 @@ def check_campaign(
     """
     made: set[str] = set()
     executor = machine.executor
-    runs = [run for run in campaign.runs if run.host == machine.host]
+    runs = _different(run for run in campaign.runs if run.host == machine.host)
+    _check_blocks(executor, runs)
     for run in runs:
         check_cpus(run, cpus=host.cpus)
         guard_run(
@@ -50,6 +52,50 @@ def check_campaign(
         made.update(path for path in planned_files(run) if executor.stat(path) is None)
     if machine.fio:
         check_job_files(machine, runs, name=campaign.key)
+
+
+def _different(runs: Iterable[Run]) -> list[Run]:
+    """Return one of all Runs that only their repeat and seed tell apart: rounds have thousands."""
+    same = {"id": "", "repeat": 1, "seed": 0, "step": 0}
+    found: dict[str, Run] = {}
+    for run in runs:
+        found.setdefault(run.model_copy(update=same).model_dump_json(), run)
+    return list(found.values())
+
+
+def _check_blocks(executor: Executor, runs: Sequence[Run]) -> None:
+    """Check direct I/O in blocks below 4 KiB against the least block of the device.
+
+    Raises:
+        InputError: the device can't do it, with the way out.
+    """
+    known: dict[str, int] = {}
+    for run in runs:
+        wanted = min(map(_direct_block, map(run.effective, run.sections)))
+        if wanted >= _USUAL_BLOCK:
+            continue
+        if run.volume.target not in known:
+            facts = probe_volume(executor, run.volume)
+            known[run.volume.target] = facts.logical_block_bytes or 0
+        if known[run.volume.target] > wanted:
+            raise InputError(
+                f"job {run.job} asks for direct I/O of {wanted} bytes, but {run.volume.target} "
+                f"has blocks of {known[run.volume.target]}",
+                hint=f"leave the job out with --set '{run.job}=', or all such jobs with a pattern "
+                "such as --set '*-512='",
+                context={"job": run.job, "path": run.volume.target},
+            )
+
+
+_USUAL_BLOCK = 4096
+
+
+def _direct_block(options: Mapping[str, str]) -> int:
+    """Return the least block of direct I/O of a section; fio's usual one for other I/O."""
+    if options.get("direct", "0") != "1":
+        return _USUAL_BLOCK
+    sizes = re.split(r"[,-]", options.get("bs", str(_USUAL_BLOCK)))
+    return min((int(size) for size in sizes if size.isdecimal()), default=_USUAL_BLOCK)
 
 
 def guard_run(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from volbench.model.profile import Start, Tool
 from volbench.model.run import Campaign, Run, Section
 from volbench.model.target import VolumeKind
+from volbench.plan.rounds import LEAST_ROUNDS
 
 LAYOUT_BYTES_PER_S = 20e6
 """Bandwidth a file is laid out with at least; a slower volume needs a longer grace."""
@@ -19,7 +21,22 @@ TRANSFER_BYTES_PER_S = 1e6
 START_S = 0.5
 """Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)."""
 
+PROBE_READ_S = 30.0
+"""Length of one read of a cold probe, at most."""
+
+PROBE_READS = 3
+"""Of a cold probe: a sample of blocks twice, and a look for zeros."""
+
+LONG_S = 3600.0
+"""A campaign that may take longer asks whether it was meant."""
+
+MUCH = 2.0
+"""Times the capacity of a device; a campaign that may write more asks whether it was meant."""
+
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+TimeOf = Callable[[Run], float | None]
 
 
 @dataclass(frozen=True)
@@ -28,45 +45,136 @@ class Estimate:
 
     Attributes:
         runs: how many.
-        total_s: at least this long, unless `is_most`; None when nothing bounds any Run.
-        is_most: whether some Runs may end before, as soon as they are steady.
-        bytes_written: at most as many, for Runs whose size bounds them; None when unbounded.
+        total_s: how long, with the time of Runs that only a size bounds left out; None when
+            nothing bounds any Run.
+        bytes_written: at most as many, by sizes and declared limits; None when unbounded.
+        is_most: whether some Runs may end before, or may turn out not to be needed.
+        least_runs: how many there are if all is steady as soon as it can be.
+        least_s: how long it takes then; the same as `total_s` when nothing may end before.
+        least_bytes: written then, at most.
+        untimed: Runs whose time is left out of all this.
+        times_capacity: how often the device that is written most is written as a whole, at most;
+            0 where no device is written, or nobody can tell.
     """
 
     runs: int
     total_s: float | None
     bytes_written: int | None
     is_most: bool = False
+    least_runs: int = 0
+    least_s: float | None = None
+    least_bytes: int | None = None
+    untimed: int = 0
+    times_capacity: float = 0.0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a person should be asked before it begins."""
+        return (self.total_s or 0.0) > LONG_S or self.times_capacity > MUCH
 
 
 def estimate(campaign: Campaign) -> Estimate:
     """Return time and bytes of a campaign, as far as the plan tells."""
-    times = [_step_s(runs) for runs in _steps(campaign)]
-    known = [time for time in times if time is not None]
-    written = [_written_bytes(run) for run in campaign.runs]
-    bounded = [count for count in written if count is not None]
+    runs = campaign.runs
+    needed = [run for run in runs if _is_needed(run, campaign)]
+    probe_s = PROBE_READS * PROBE_READ_S * len(campaign.cold_probe_roles)
     return Estimate(
-        runs=len(campaign.runs),
-        total_s=sum(known) + START_S * len(times) if known else None,
-        bytes_written=sum(bounded) if len(bounded) == len(written) else None,
-        is_most=any(run.until is not None for run in campaign.runs),
+        runs=len(runs),
+        total_s=_total_s(runs, _most_s, before_s=probe_s),
+        bytes_written=_total_bytes(runs),
+        is_most=len(needed) < len(runs) or any(_may_end_before(run) for run in runs),
+        least_runs=len(needed),
+        least_s=_total_s(needed, _least_s, before_s=0.0),
+        least_bytes=_total_bytes(needed),
+        untimed=sum(_own_s(run) is None for run in runs),
+        times_capacity=_times_capacity(runs),
     )
 
 
-def _steps(campaign: Campaign) -> list[list[Run]]:
+def _is_needed(run: Run, campaign: Campaign) -> bool:
+    """Tell whether a Run is made even if all is steady as soon as it can be."""
+    return run.profile not in campaign.rounds or run.repeat <= LEAST_ROUNDS
+
+
+def _may_end_before(run: Run) -> bool:
+    """Tell whether a Run may end before its runtime: it is steady, or its size is done."""
+    timed = [run.effective(section) for section in run.sections]
+    sized = any("runtime" in one and one.get("time_based", "0") == "0" for one in timed)
+    return run.until is not None or sized
+
+
+def _total_s(runs: Sequence[Run], time_of: TimeOf, *, before_s: float) -> float | None:
+    times = [_step_s(step, time_of) for step in _steps(runs)]
+    known = [time for time in times if time is not None]
+    return before_s + sum(known) + START_S * len(times) if known else None
+
+
+def _total_bytes(runs: Sequence[Run]) -> int | None:
+    bounded = [count for run in runs if (count := written_bytes(run)) is not None]
+    return sum(bounded) if len(bounded) == len(runs) else None
+
+
+def _times_capacity(runs: Sequence[Run]) -> float:
+    """Return how often the device that is written most is written as a whole."""
+    written: dict[tuple[str, str], float] = {}
+    for run in runs:
+        if run.volume.pin is not None and run.volume.pin.size_bytes:
+            share = (written_bytes(run) or 0) / run.volume.pin.size_bytes
+            place = run.host, run.volume.target
+            written[place] = written.get(place, 0.0) + share
+    return max(written.values(), default=0.0)
+
+
+def _steps(runs: Sequence[Run]) -> list[list[Run]]:
     """Return the Runs that belong together, step by step; each is alone where there is no step."""
     found: dict[int | str, list[Run]] = {}
-    for run in campaign.runs:
+    for run in runs:
         found.setdefault(run.step or run.id, []).append(run)
     return list(found.values())
 
 
-def _step_s(runs: list[Run]) -> float | None:
+def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
     """Return how long a step takes from its first start; None when no Run of it tells."""
-    known = [(run, time) for run in runs if (time := expected_s(run)) is not None]
+    known = [(run, time) for run in runs if (time := time_of(run)) is not None]
     if any(run.start is Start.SEQUENTIAL for run in runs):
         return sum(time for _, time in known) if known else None
     return max((run.start_offset_s + time for run, time in known), default=None)
+
+
+def _most_s(run: Run) -> float | None:
+    """Return how long a Run takes with its pause; of one that nothing bounds, the pause alone."""
+    own_s = _own_s(run)
+    return (run.pause_before_s or None) if own_s is None else run.pause_before_s + own_s
+
+
+def _own_s(run: Run) -> float | None:
+    """Return how long a Run takes, by declared limits where it has no runtime."""
+    own_s = expected_s(run)
+    return _by_limits_s(run) if own_s is None else own_s
+
+
+def _least_s(run: Run) -> float | None:
+    """Return how long a Run takes if it is steady in the first window there is."""
+    most_s = _most_s(run)
+    if most_s is None or run.until is None:
+        return most_s
+    return min(most_s, run.pause_before_s + run.until.window_s)
+
+
+def _by_limits_s(run: Run) -> float | None:
+    """Return how long the declared limits let a Run take for its size; None when unknown."""
+    moved = [_transfer_bytes(run, section) for section in run.sections]
+    if run.extent is not None:
+        moved = [run.extent.size_bytes]
+    limits = run.limits
+    blocks = [_least_block(run.effective(section)) for section in run.sections]
+    rates = [
+        limits.bandwidth_bytes_per_s,
+        None if limits.iops is None else limits.iops * min(blocks),
+    ]
+    known = [rate for rate in rates if rate]
+    told = [size for size in moved if size is not None]
+    return sum(told) / min(known) if known and len(told) == len(moved) else None
 
 
 def expected_s(run: Run) -> float | None:
@@ -182,21 +290,43 @@ def _transfer_bytes(run: Run, section: Section) -> int | None:
     return moved * int(options.get("numjobs", "1")) * int(options.get("loops", "1"))
 
 
-def _written_bytes(run: Run) -> int | None:
-    """Return the most bytes a Run writes, or None when its size does not bound it."""
+def written_bytes(run: Run) -> int | None:
+    """Return the most bytes a Run writes, or None when neither size nor limits bound it."""
     by_dd = run.tool is Tool.DD
     total = 0 if by_dd or run.extent else layout_bytes(run)
     for section in run.sections:
         options = run.effective(section)
         access = options.get("rw", "write" if by_dd else "read").partition(":")[0]
-        if access in {"read", "randread"} and "read_iolog" not in options:
+        only_reads = access in {"read", "randread"} or (
+            access in _MIXED and options.get("rwmixread") == "100"
+        )
+        if only_reads and "read_iolog" not in options:
             continue
         moved = _transfer_bytes(run, section)
         repeats = options.get("time_based", "0") != "0" and _seconds(options.get("runtime"))
         if repeats or moved is None:
+            moved = _within_limits_bytes(run, options)
+        if moved is None:
             return None
         total += moved
     return total
+
+
+_MIXED = frozenset({"rw", "readwrite", "randrw"})
+
+
+def _within_limits_bytes(run: Run, options: dict[str, str]) -> int | None:
+    """Return the bytes that declared limits let a section write in its runtime, bursts included."""
+    own_s = _timed_s(options)
+    sizes = [size for name in ("bs", "bsrange") for size in _numbers(options.get(name))]
+    limits, block_bytes = run.limits, max([*sizes, 4096])
+    iops = limits.burst_iops or limits.iops
+    known = [
+        limits.burst_bandwidth_bytes_per_s or limits.bandwidth_bytes_per_s,
+        None if iops is None or "bssplit" in options else iops * block_bytes,
+    ]
+    rates = [rate for rate in known if rate]
+    return None if own_s is None or not rates else math.ceil(own_s * min(rates))
 
 
 def _seconds(canonical: str | None) -> float | None:

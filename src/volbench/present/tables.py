@@ -338,7 +338,8 @@ def _plan_caption(
     parts = [f"{len(campaign.runs)} Runs, {measured} of them measured", f"seed {campaign.seed}"]
     # Runs of one step go on side by side: their times don't add up.
     if expected_s and not any(run.step for run in campaign.runs):
-        word = "at most" if any(run.until for run in campaign.runs) else "about"
+        open_end = campaign.rounds or any(run.until for run in campaign.runs)
+        word = "at most" if open_end else "about"
         parts.append(f"{word} {format_duration(sum(expected_s.values()))}")
     if written_bytes:
         parts.append(f"writes about {format_size(sum(written_bytes.values()))}")
