@@ -22,8 +22,6 @@ from volbench.present.compare_table import (
     measure_name,
     notes,
 )
-from volbench.present.figures.forest import forest_figure
-from volbench.present.figures.save import FORMATS, save
 from volbench.present.tables import show_table
 
 _TOLERANCE = 0.05
@@ -86,6 +84,8 @@ def chart_format(chart: str) -> str:
     Raises:
         InputError: the ending is none of a picture.
     """
+    from volbench.present.figures.save import FORMATS  # noqa: PLC0415 - matplotlib is slow to import
+
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in FORMATS:
         raise InputError(f"{chart} is no picture", hint=f"end it with .{', .'.join(FORMATS)}")
@@ -110,6 +110,9 @@ def draw_comparison(comparison: Comparison, chart: str) -> None:
     Raises:
         InputError: the file can't be written, or is no picture.
     """
+    from volbench.present.figures.forest import forest_figure  # noqa: PLC0415 - same
+    from volbench.present.figures.save import save  # noqa: PLC0415 - same
+
     with binary_output(chart, default_name="compare.svg") as sink:
         save(forest_figure(comparison), sink, format=chart_format(chart))
 
