@@ -78,9 +78,12 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     names = frame["job"].where(plain, frame["job"] + "/" + frame["group"].fillna(""))
     if BY in frame:
         return (names + ", " + frame[BY]).where(frame[BY] != names, names).astype(str)
+    campaigns = frame.assign(name=names).groupby("name", dropna=False)["campaign"]
+    names = names.where(
+        campaigns.transform("nunique") < 2, names + ", " + frame["campaign"].fillna("?")
+    )
     several = frame.assign(name=names)
-    joints = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
-    for column, joint in joints:
+    for column, joint in (("profile", " of "), ("host", " on "), ("volume", " on ")):
         found = several.groupby("name", dropna=False)[column].transform("nunique")
         names = names.where(found < 2, names + joint + frame[column].fillna("?"))
     return names.astype(str)

@@ -83,7 +83,7 @@ def _cache(rows: pd.DataFrame) -> str:
 
 def _volumes(rows: pd.DataFrame) -> str:
     """Return the volumes; a capacity tells that they are devices."""
-    targets = [str(value) for value in rows["volume"].dropna().unique()]
+    targets = [str(value) for value in rows["volume"].dropna().unique() if value != "unknown"]
     if not targets:
         return ""
     short = list(dict.fromkeys(_short(value) for value in targets))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -27,7 +28,7 @@ from volbench.present.figures.chart import (
     table,
     wrap_name,
 )
-from volbench.present.figures.colours import colour_map, colour_of, line_legend
+from volbench.present.figures.colours import colour_map, colour_of, line_legend, patches
 from volbench.present.figures.limits import declared
 from volbench.present.style import BLACK, GREY, MARKERS, PALE
 from volbench.units import format_count, format_rate, format_size
@@ -70,10 +71,7 @@ def draw(frames: Frames, title: str) -> Figure:
     names = list(dict.fromkeys(text(row, "job") for row in rows))
     for row in rows:
         _point(axes, row, colour_of(row, colours), MARKERS[names.index(text(row, "job")) % 7])
-    handles = [
-        Line2D([], [], linestyle="none", marker="s", color=colour, label=wrap_name(name))
-        for name, colour in colours.items()
-    ]
+    handles: list[Artist] = [*patches(colours)]
     handles += [
         Line2D(
             [],

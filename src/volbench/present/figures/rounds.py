@@ -217,7 +217,7 @@ def _window(axes: Axes, variable: Variable, told: Told) -> None:
             linestyle="none",
             label="window",
         )
-        axes.legend(loc="lower right", ncols=4, fontsize=7.5)
+        axes.legend(loc="best", ncols=2, fontsize=7.5)
     axes.set_ylim(0, max([v for v in values if not math.isnan(v)], default=1.0) * 1.2)
     panel.format_axis(axes.yaxis)
     axes.set_ylabel(panel.name)
