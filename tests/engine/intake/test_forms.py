@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import json
 import lzma
 import os
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -172,6 +174,22 @@ def test_a_campaign_of_ours_is_not_imported_again(tmp_path: Path) -> None:
     intake, _ = take(tmp_path / "in", into=tmp_path / "second")
     assert len(intake.runs) == 1
     assert "already" in intake.malformed[0].message
+
+
+def test_half_an_import_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file can't be copied, no folder is left that looks like all of it."""
+    put(tmp_path / "in" / "1.json", JSON)
+    put(tmp_path / "in" / "2.json", result_of("fio-3.33/fsync-latency"))
+
+    def vanishing(source: Path, target: Path) -> None:
+        if source.name == "1.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        Path(target).write_bytes(Path(source).read_bytes())
+
+    monkeypatch.setattr(shutil, "copyfile", vanishing)
+    with pytest.raises(InputError, match="No space left"):
+        take(tmp_path / "in", into=tmp_path / "campaign")
+    assert not (tmp_path / "campaign").exists()
 
 
 def test_a_changed_copy_is_told(tmp_path: Path) -> None:

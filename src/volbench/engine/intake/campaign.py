@@ -21,7 +21,13 @@ from volbench.engine.intake.scan import Found, scan
 from volbench.engine.single import STATUS_FORMAT
 from volbench.errors import InputError, OutputError, Problem
 from volbench.model.run import Campaign
-from volbench.store.archive import Archive, Provenance, create_campaign, write_atomic
+from volbench.store.archive import (
+    Archive,
+    Provenance,
+    create_campaign,
+    fresh_run_folder,
+    write_atomic,
+)
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
 
@@ -133,8 +139,11 @@ def _finished(drafts: Sequence[Draft]) -> list[Ready]:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest()
+    try:
+        with path.open("rb") as stream:
+            return file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise _uncopied(path, error) from error
 
 
 def _remarks(drafts: Sequence[Draft], strays: Sequence[Draft]) -> list[Problem]:
@@ -166,6 +175,15 @@ def _write(wanted: Wanted, runs: Sequence[Ready], drafts: Sequence[Draft]) -> No
     )
     provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
     layout = create_campaign(wanted.into, Archive(campaign=campaign, provenance=provenance))
+    try:
+        _fill_all(layout, runs)
+    except BaseException:
+        # It was empty before, and half an import looks like a whole one.
+        shutil.rmtree(layout.root, ignore_errors=True)
+        raise
+
+
+def _fill_all(layout: Layout, runs: Sequence[Ready]) -> None:
     copied: dict[Path, Path] = {}
     with Journal(layout.journal) as journal:
         for ready in runs:
@@ -175,8 +193,7 @@ def _write(wanted: Wanted, runs: Sequence[Ready], drafts: Sequence[Draft]) -> No
 
 def _fill(layout: Layout, ready: Ready, copied: dict[Path, Path]) -> None:
     """Copy the files of a Run into its folder, and write how it ended."""
-    folder = layout.run(ready.run.id)
-    folder.path.mkdir()
+    folder = fresh_run_folder(layout, ready.run.id)
     for path, name in ready.copies:
         _copy(path, folder.path / name, copied)
     content = {
@@ -202,8 +219,12 @@ def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
             shutil.copyfile(path, target)
             copied[path] = target
     except OSError as error:
-        raise InputError(
-            f"{path} can't be copied: {error.strerror or error}",
-            hint="check permissions and free space",
-            context={"path": str(path)},
-        ) from error
+        raise _uncopied(path, error) from error
+
+
+def _uncopied(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"{path} can't be copied: {error.strerror or error}",
+        hint="check permissions and free space",
+        context={"path": str(path)},
+    )
