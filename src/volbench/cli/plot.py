@@ -16,7 +16,7 @@ from volbench.cli.charting import (
 )
 from volbench.dataset import open_campaigns
 from volbench.model.columns import FRAMES, ON_DEMAND
-from volbench.present.figures import KINDS, rounds_charts, warmup_chart
+from volbench.present.figures import KINDS, mixes_charts, rounds_charts, warmup_chart
 from volbench.present.themes import THEMES
 from volbench.units import parse_price, parse_size
 
@@ -116,6 +116,7 @@ def command(
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
     picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "")
     folder = Path() if into else report_folder(dataset)
-    terms = (warmup, *rounds_charts(tracked_rounds(dataset)))
+    rounds = tracked_rounds(dataset)
+    terms = (warmup, *rounds_charts(rounds), *mixes_charts(rounds))
     for chart in charts_of(kind, frames, terms=terms, picture=picture):
         picture.write(chart, frames, folder=folder)

@@ -14,6 +14,7 @@ from volbench.present.figures.arrange import arrange, by_columns
 from volbench.present.figures.chart import Chart
 from volbench.present.figures.compose import draw_panels, join_numbers
 from volbench.present.figures.kinds import EVERYDAY, KINDS
+from volbench.present.figures.mixes import mixes_charts
 from volbench.present.figures.rounds import rounds_charts
 from volbench.present.figures.traced import traced
 from volbench.present.figures.warmup import warmup_chart
@@ -28,6 +29,7 @@ __all__ = [
     "chart_numbers",
     "describe",
     "draw_chart",
+    "mixes_charts",
     "rounds_charts",
     "warmup_chart",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,19 +13,21 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from volbench.model.profile import Rounds
 from volbench.present.figures.chart import Chart, Frames, caption, new_figure
-from volbench.present.figures.rounds import Told, read_rounds
-from volbench.present.figures.rounds import describe as describe_rounds
+from volbench.present.figures.rounds import Told, describe, read_rounds
 from volbench.present.figures.rounds import lack as lack_of_rounds
 from volbench.present.style import BLACK, GREY, PALETTE
 from volbench.units import format_count, format_size
 
+Tracked = Mapping[str, Rounds]
+
 _TITLE = "IOPS by mix and block size"
 
 
-def matrix(frames: Frames) -> tuple[pd.DataFrame, Told]:
+def matrix(frames: Frames, tracked: Tracked) -> tuple[pd.DataFrame, Told]:
     """Return the cells that have one mix and one block size, and what the rounds told."""
-    told = read_rounds(frames, {})
+    told = read_rounds(frames, tracked)
     cells = told.matrix[(told.matrix["mix"] != "") & told.matrix["block_bytes"].notna()]
     return cells, told
 
@@ -46,9 +50,9 @@ def _table(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     return wide.sort_index(ascending=False).sort_index(axis=1, ascending=False)
 
 
-def draw(frames: Frames, title: str) -> Figure:
+def draw(frames: Frames, title: str, *, tracked: Tracked) -> Figure:
     """Draw the table of means, each cell with its range beneath."""
-    cells, told = matrix(frames)
+    cells, told = matrix(frames, tracked)
     means, least, most = (_table(cells, name) for name in ("mean", "least", "greatest"))
     figure = new_figure(
         title=title,
@@ -91,9 +95,9 @@ def _names(axes: Axes, means: pd.DataFrame) -> None:
     axes.tick_params(length=0, color=GREY)
 
 
-def draw_towers(frames: Frames, title: str) -> Figure:
+def draw_towers(frames: Frames, title: str, *, tracked: Tracked) -> Figure:
     """Draw a tower for each mix and block size, from zero."""
-    cells, told = matrix(frames)
+    cells, told = matrix(frames, tracked)
     means = _table(cells, "mean")
     figure = new_figure(title=title, note=_note(frames, told, cells), height_in=6.2)
     axes: Any = figure.add_subplot(projection="3d")  # mplot3d has no types
@@ -125,45 +129,50 @@ def lack(frames: Frames) -> str:
     """Return why there is nothing to draw."""
     if reason := lack_of_rounds(frames):
         return reason
-    cells, _ = matrix(frames)
+    cells, _ = matrix(frames, {})
     if cells["block_bytes"].nunique() * cells["read_percent"].nunique() < 2:
         return "no table: it takes jobs of several mixes (rwmixread) or block sizes"
     return ""
 
 
-def describe(frames: Frames) -> str:
-    """Return the determination in one sentence."""
-    return describe_rounds(frames, tracked={})
-
-
-def numbers(frames: Frames) -> pd.DataFrame:
+def numbers(frames: Frames, *, tracked: Tracked) -> pd.DataFrame:
     """Return the cells: means over the window with their ends."""
-    cells, _ = matrix(frames)
+    cells, _ = matrix(frames, tracked)
     renamed = {name: f"iops_{name}" for name in ("mean", "least", "greatest")}
     return cells.rename(columns=renamed).reset_index(drop=True)
 
 
 _NEEDS = "repeats of jobs with several mixes or block sizes"
 
-MIXES = Chart(
-    name="mixes",
-    title=_TITLE,
-    frame_names=("summary",),
-    draw=draw,
-    help="A table in colours of mean IOPS over mixes of reads and writes and block sizes.",
-    lack=lack,
-    describe=describe,
-    needs=_NEEDS,
-    numbers=numbers,
-)
-MIXES3D = Chart(
-    name="mixes3d",
-    title=_TITLE,
-    frame_names=("summary",),
-    draw=draw_towers,
-    help="The same as towers.",
-    lack=lack,
-    describe=describe,
-    needs=_NEEDS,
-    numbers=numbers,
-)
+
+def mixes_charts(tracked: Tracked) -> tuple[Chart, Chart]:
+    """Return table and towers over the window of profiles' tracking variables.
+
+    Args:
+        tracked: profile to its rounds, as for `rounds_charts`.
+    """
+    table, towers = (
+        Chart(
+            name=name,
+            title=_TITLE,
+            frame_names=("summary",),
+            draw=partial(draw_one, tracked=tracked),
+            help=help_text,
+            lack=lack,
+            describe=partial(describe, tracked=tracked),
+            needs=_NEEDS,
+            numbers=partial(numbers, tracked=tracked),
+        )
+        for name, draw_one, help_text in (
+            (
+                "mixes",
+                draw,
+                "A table in colours of mean IOPS over mixes of reads and writes and block sizes.",
+            ),
+            ("mixes3d", draw_towers, "Mean IOPS over mixes and block sizes as towers."),
+        )
+    )
+    return table, towers
+
+
+MIXES, MIXES3D = mixes_charts({})
