@@ -144,7 +144,10 @@ def doubts_of(
                 own = (campaign, *(text(told[campaign], name) for name in _DOUBTED))
                 result = {**told[campaign], "run": campaign}
                 marks = badges_of({campaign: by_job.get(own, [])}, result)
-                badges += [replace(mark, place=f"c{place}-") for mark in marks]
+                badges += [
+                    replace(mark, place=f"c{place}-", message=f"{campaign}: {mark.message}")
+                    for mark in marks
+                ]
         found[job] = tuple(badges)
     return found
 
