@@ -9,7 +9,7 @@ import pytest
 from volbench.errors import InputError
 from volbench.fio.options import shipped_table
 from volbench.model.run import Campaign
-from volbench.model.target import Volume, VolumeKind
+from volbench.model.target import DevicePin, Volume, VolumeKind
 from volbench.plan.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expand import Terms, expand
 from volbench.plan.load import load_profile
@@ -107,3 +107,53 @@ def test_endless_campaigns_are_refused() -> None:
     with pytest.raises(InputError, match="200000 Runs") as caught:
         planned(*["rw: read"] * 20, repeat=10_000)
     assert "repeat" in caught.value.hint
+
+
+ROUNDS = """
+name: x
+rounds: {most: 20, track: [w.iops]}
+cold_probe: true
+limits: {bandwidth: 1MB/s, burst_bandwidth: 4MB/s, burst_bytes: 1g}
+defaults: {size: 100m, runtime: 60s, time_based: 1}
+phases:
+  precondition:
+    fill: {rw: write, bs: 1m, loops: 2, runtime: null, time_based: null}
+jobs:
+  w: {rw: randwrite, pause_before: 9.5s}
+  r: {rw: randrw, rwmixread: 100}
+"""
+
+
+def test_the_least_and_the_most_of_rounds() -> None:
+    """Five rounds at least; the base limits the fill, the burst the writes; reads write nothing."""
+    profile = load_profile(ROUNDS, path="p.yaml", table=shipped_table())
+    pin = DevicePin(path="/dev/x", major=8, minor=0, size_bytes=100 * 2**20)
+    volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/x", pin=pin)
+    found = estimate(expand([profile], {"data": volume}, Terms(name="c", seed=1)))
+    fill_s = 2 * 100 * 2**20 / 1e6 + 0.5
+    round_s = 9.5 + 60 + 60 + 2 * 0.5
+    assert (found.runs, found.least_runs, found.untimed, found.unbounded) == (41, 11, 0, 0)
+    assert found.least_s == pytest.approx(fill_s + 5 * round_s)
+    assert found.total_s == pytest.approx(90 + fill_s + 20 * round_s)
+    assert found.bytes_written == 200 * 2**20 + 20 * 60 * 4_000_000
+    assert found.least_bytes == 200 * 2**20 + 5 * 60 * 4_000_000
+    assert found.times_capacity == pytest.approx(found.bytes_written / pin.size_bytes)
+    assert found.is_long
+    assert found.is_most
+
+
+def test_until_steady_may_end_after_its_window() -> None:
+    """The least is the first window there is, the most the deadline."""
+    job = "rw: read, size: 1g, runtime: 1h, time_based: 1, until: steady"
+    found = estimate(planned(job))
+    assert (found.least_s, found.total_s) == (300.5, 3600.5)
+    short = estimate(planned(job.replace("1h", "20m")))
+    assert not short.is_long
+
+
+def test_what_nothing_bounds_is_counted_apart() -> None:
+    """A time-based write and a read of a whole volume are told as what they are."""
+    jobs = "rw: write, size: 1g", "rw: write, size: 1g, runtime: 5s, time_based: 1"
+    found = estimate(planned(*jobs, kind=VolumeKind.DEVICE))
+    assert (found.bytes_written, found.bounded_bytes, found.unbounded) == (None, GIB, 1)
+    assert (found.untimed, found.total_s) == (1, 6.0)

@@ -17,8 +17,10 @@ from volbench.model.event import (
     Progress,
     RunEnded,
     RunProgress,
+    RunsNotNeeded,
     RunStarted,
 )
+from volbench.model.profile import Metric, Rounds, Track
 from volbench.model.run import Campaign, Extent, Run, RunState, Section
 from volbench.model.target import Volume, VolumeKind
 from volbench.present.live import LiveProgress, PlainProgress, listener_for
@@ -200,6 +202,32 @@ def test_a_log_has_a_line_for_start_and_end() -> None:
         "[2/2] failed 002-[b]-r1 after 2s: fio: no space",
         "campaign ended: 1 finished, 1 failed, 1 not run",
     ]
+
+
+ROUNDS = {"p": Rounds(track=(Track(job="a", metric=Metric.IOPS),))}
+
+
+def test_what_is_not_needed_is_told_and_counts_no_more() -> None:
+    """The bar is full without it, and until then the time left is the most."""
+    campaign = CAMPAIGN.model_copy(update={"rounds": ROUNDS})
+    started = CampaignStarted(campaign, campaign.runs, STARTED.expected_s)
+    first: list[Event | float] = [RunStarted(FIRST, 60.0), 61.0, RunEnded(FIRST, RunState.FINISHED)]
+    spared = RunsNotNeeded((SECOND,), "steady state at round 5")
+    assert "1/2 Runs, at most 1m 30s left" in screen([started, *first])
+    assert "1/1 Runs, at most 0s left" in screen([started, *first, spared])
+    ended = CampaignEnded((FIRST.id,), (), (), (SECOND.id,))
+    assert plain([started, *first, spared, ended])[-2:] == [
+        "1 Run is not needed: steady state at round 5",
+        "campaign ended: 1 finished, 1 not needed",
+    ]
+
+
+def test_a_pause_is_told_as_such() -> None:
+    """Nobody takes a volume that is left alone for one that hangs."""
+    pause = RunProgress(FIRST, Progress(4.0, 300.0, state="paused"))
+    shown = screen([STARTED, RunStarted(FIRST, 60.0), pause], width=100)
+    assert "leaving the volume alone" in shown
+    assert "4s of 5m 00s" in shown
 
 
 def test_progress_leaves_no_line_in_a_log() -> None:

@@ -71,3 +71,18 @@ def test_scratch_files_are_remembered_until_removed(tmp_path: Path) -> None:
         journal.write("scratch", path="/d/b", identity=[])
         journal.write("scratch-removed", path="/d/b")
     assert read_history(path).scratch_of("local") == {"/d/a": [8, 1, 12]}
+
+
+def test_several_runs_enter_a_state_in_one_entry(tmp_path: Path) -> None:
+    """All of them or none: a crash can't leave half of a decision."""
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.write("run", run="1", state=RunState.FINISHED)
+        journal.write("runs", runs=["2", "3"], state=RunState.NOT_NEEDED, reason="steady")
+    history = read_history(path)
+    assert history.states == {
+        "1": RunState.FINISHED,
+        "2": RunState.NOT_NEEDED,
+        "3": RunState.NOT_NEEDED,
+    }
+    assert history.reasons["3"] == "steady"

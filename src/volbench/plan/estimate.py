@@ -52,6 +52,8 @@ class Estimate:
         least_runs: how many there are if all is steady as soon as it can be.
         least_s: how long it takes then; the same as `total_s` when nothing may end before.
         least_bytes: written then, at most.
+        bounded_bytes: written at most by the Runs that a size or a limit bounds.
+        unbounded: Runs that write as much as they can in their time.
         untimed: Runs whose time is left out of all this.
         times_capacity: how often the device that is written most is written as a whole, at most;
             0 where no device is written, or nobody can tell.
@@ -64,6 +66,8 @@ class Estimate:
     least_runs: int = 0
     least_s: float | None = None
     least_bytes: int | None = None
+    bounded_bytes: int = 0
+    unbounded: int = 0
     untimed: int = 0
     times_capacity: float = 0.0
 
@@ -86,6 +90,8 @@ def estimate(campaign: Campaign) -> Estimate:
         least_runs=len(needed),
         least_s=_total_s(needed, _least_s, before_s=0.0),
         least_bytes=_total_bytes(needed),
+        bounded_bytes=sum(written_bytes(run) or 0 for run in runs),
+        unbounded=sum(written_bytes(run) is None for run in runs),
         untimed=sum(_own_s(run) is None for run in runs),
         times_capacity=_times_capacity(runs),
     )

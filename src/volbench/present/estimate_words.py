@@ -44,11 +44,14 @@ def _spoken(seconds: float) -> str:
 
 def _written(estimate: Estimate) -> str:
     most, least = estimate.bytes_written, estimate.least_bytes
-    if most is None:
+    if most is None and not estimate.bounded_bytes:
         return "only time bounds it"
-    words = f"at most {format_size(most)}"
-    if least is not None and least < most:
+    words = f"at most {format_size(estimate.bounded_bytes)}"
+    if most is not None and least is not None and least < most:
         words += f", or {format_size(least)} if all is steady at once"
     if estimate.times_capacity >= 1:
         words += f" ({estimate.times_capacity:.1f} times the capacity)"
+    if estimate.unbounded:
+        noun = "Run" if estimate.unbounded == 1 else "Runs"
+        words += f", and {estimate.unbounded} {noun} more that only time bounds"
     return words

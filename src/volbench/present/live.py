@@ -303,7 +303,9 @@ def _line(event: Event, tally: Tally) -> Text | None:
     if isinstance(event, RunEnded):
         return _ended_line(event, tally)
     if isinstance(event, RunsNotNeeded):
-        return Text(printable(f"{len(event.runs)} Runs are not needed: {event.reason}"))
+        count = len(event.runs)
+        what = "1 Run is" if count == 1 else f"{count} Runs are"
+        return Text(printable(f"{what} not needed: {event.reason}"))
     if isinstance(event, Notice):
         return Text(printable(f"note: {event.message}"))
     if isinstance(event, CampaignEnded):

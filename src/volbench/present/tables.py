@@ -298,7 +298,9 @@ def _caption(
     left_out = Counter(
         first_line(note.reason) for note in states.values() if note.state is RunState.NOT_NEEDED
     )
-    lines += [f"{count} Runs were not needed: {reason}" for reason, count in left_out.items()]
+    for reason, count in left_out.items():
+        what = "1 Run was" if count == 1 else f"{count} Runs were"
+        lines.append(f"{what} not needed: {reason}")
     return Text(printable("\n".join(lines)), style="") if lines else None
 
 
