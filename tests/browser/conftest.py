@@ -16,9 +16,9 @@ from volbench.cli.main import cli
 EVIL = "</script><img src=x onerror=\"document.title='evil'\"> $$x^2$$ {{7*7}}"
 
 
-@pytest.fixture(scope="session", name="browser")
+@pytest.fixture(scope="module", name="browser")
 def _browser() -> Iterator[Browser]:
-    """Return Chromium, without a window."""
+    """Return Chromium, without a window; no other module's tests meet its event loop."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield browser

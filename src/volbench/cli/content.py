@@ -27,8 +27,19 @@ _TALL = frozenset({"series"})
 Frames = Mapping[str, pd.DataFrame]
 
 
-def report_content(opened: CampaignData, *, title: str | None) -> ReportContent:
-    """Gather plan, states, frames, facts, job files and figures of a campaign."""
+def report_content(
+    opened: CampaignData, *, title: str | None, charts: Sequence[str] = ()
+) -> ReportContent:
+    """Gather plan, states, frames, facts, job files and figures of a campaign.
+
+    Args:
+        opened: the campaign.
+        title: of the page; None for the campaign's name.
+        charts: kinds beside the usual ones.
+
+    Raises:
+        InputError: there is no such kind, or the campaign has nothing for it.
+    """
     frames = {name: opened.frame(name) for name in FRAMES}
     frames["use"] = use_rows(frames["summary"], frames["device"], frames["verdicts"])
     return ReportContent(
@@ -39,7 +50,7 @@ def report_content(opened: CampaignData, *, title: str | None) -> ReportContent:
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
-        figures=[_figure(kind, frames) for kind in applicable(frames)],
+        figures=[_figure(kind, frames) for kind in dict.fromkeys([*applicable(frames), *charts])],
         generated_utc=utc_now(),
         volbench_version=__version__,
     )
@@ -63,7 +74,8 @@ def side_by_side(dataset: Dataset) -> SideBySide:
 
 def _figure(kind: str, frames: Frames) -> ReportFigure:
     """Return a chart as a picture and, where that can be had, to zoom into."""
-    title, words = KINDS[kind].title, describe(kind, frames)
+    words = describe(kind, frames)
+    title = KINDS[kind].title
     is_tall = kind in _TALL and frames["summary"]["run"].nunique() > PICTURED_RUNS
     picture = "" if is_tall and kind in LIVE else picture_of(draw_chart(kind, frames))
     return ReportFigure(kind, title, picture, words, live_plots(kind, title, words, frames=frames))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -28,7 +29,16 @@ from volbench.present.report import render_report, render_reports
     "Needed for several campaigns.",
 )
 @click.option("--title", help="Title of the page.")
-def command(folders: tuple[Path, ...], into: str | None, title: str | None) -> None:
+@click.option(
+    "--chart",
+    "charts",
+    multiple=True,
+    metavar="KIND",
+    help="A chart beside the usual ones, such as violin; volbench plot --help lists them.",
+)
+def command(
+    folders: tuple[Path, ...], into: str | None, title: str | None, charts: tuple[str, ...]
+) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
     DIR is a campaign folder, or a folder with campaigns at any depth; several are shown side by
@@ -36,16 +46,19 @@ def command(folders: tuple[Path, ...], into: str | None, title: str | None) -> N
     """
     dataset = open_campaigns(*folders)
     place = into or _default_place(dataset)
-    page = _page(dataset, title=title)
+    page = _page(dataset, title=title, charts=charts)
     with binary_output(place, default_name="index.html") as sink:
         sink.write(page.encode())
 
 
-def _page(dataset: Dataset, *, title: str | None) -> str:
+def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
     """Return the page of one campaign, or of several."""
     if len(dataset.names) == 1:
-        return render_report(report_content(next(iter(dataset.names.values())), title=title))
-    contents = [report_content(opened, title=name) for name, opened in dataset.names.items()]
+        (opened,) = dataset.names.values()
+        return render_report(report_content(opened, title=title, charts=charts))
+    contents = [
+        report_content(opened, title=name, charts=charts) for name, opened in dataset.names.items()
+    ]
     shown = title or f"{len(contents)} campaigns side by side"
     return render_reports(contents, title=shown, together=side_by_side(dataset))
 
