@@ -78,7 +78,7 @@ def test_a_plan_tells_the_least_and_the_most(
     assert "Time: at least 5m 00s, at most 20m 00s (5 to 20 Runs)." in done.stdout
     limits = ["--set", "limits.bandwidth=1MB/s"]
     bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
-    assert "at most 973.7m, or 243.4m if all is steady at once" in bounded.stdout
+    assert "at most 954.7m, or 239.4m if all is steady at once" in bounded.stdout
 
 
 def test_prices_need_hosts_that_say_what_they_are(

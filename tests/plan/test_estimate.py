@@ -157,3 +157,13 @@ def test_what_nothing_bounds_is_counted_apart() -> None:
     found = estimate(planned(*jobs, kind=VolumeKind.DEVICE))
     assert (found.bytes_written, found.bounded_bytes, found.unbounded) == (None, GIB, 1)
     assert (found.untimed, found.total_s) == (1, 6.0)
+
+
+def test_a_file_is_laid_out_once() -> None:
+    """Reads of a file that an earlier Run made write nothing; a larger one is made anew."""
+    read = "rw: read, filename: f, size: "
+    assert estimate(planned(f"{read}1g", f"{read}1g", repeat=3)).bytes_written == GIB
+    assert estimate(planned(f"{read}1g", f"{read}2g")).bytes_written == 3 * GIB
+    assert (
+        estimate(planned(f"{read}1g", "rw: read, filename: g, size: 1g")).bytes_written == 2 * GIB
+    )

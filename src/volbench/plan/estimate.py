@@ -81,6 +81,7 @@ def estimate(campaign: Campaign) -> Estimate:
     """Return time and bytes of a campaign, as far as the plan tells."""
     runs = campaign.runs
     needed = [run for run in runs if _is_needed(run, campaign)]
+    written = _all_written(runs)
     probe_s = PROBE_READS * PROBE_READ_S * len(campaign.cold_probe_roles)
     return Estimate(
         runs=len(runs),
@@ -90,8 +91,8 @@ def estimate(campaign: Campaign) -> Estimate:
         least_runs=len(needed),
         least_s=_total_s(needed, _least_s, before_s=0.0),
         least_bytes=_total_bytes(needed),
-        bounded_bytes=sum(written_bytes(run) or 0 for run in runs),
-        unbounded=sum(written_bytes(run) is None for run in runs),
+        bounded_bytes=sum(count or 0 for count in written),
+        unbounded=written.count(None),
         untimed=sum(_own_s(run) is None for run in runs),
         times_capacity=_times_capacity(runs),
     )
@@ -116,7 +117,7 @@ def _total_s(runs: Sequence[Run], time_of: TimeOf, *, before_s: float) -> float 
 
 
 def _total_bytes(runs: Sequence[Run]) -> int | None:
-    bounded = [count for run in runs if (count := written_bytes(run)) is not None]
+    bounded = [count for count in _all_written(runs) if count is not None]
     return sum(bounded) if len(bounded) == len(runs) else None
 
 
@@ -125,7 +126,7 @@ def _times_capacity(runs: Sequence[Run]) -> float:
     written: dict[tuple[str, str], float] = {}
     for run in runs:
         if run.volume.pin is not None and run.volume.pin.size_bytes:
-            share = (written_bytes(run) or 0) / run.volume.pin.size_bytes
+            share = (_moved_bytes(run) or 0) / run.volume.pin.size_bytes
             place = run.host, run.volume.target
             written[place] = written.get(place, 0.0) + share
     return max(written.values(), default=0.0)
@@ -220,8 +221,13 @@ def deadline_s(run: Run, *, grace_s: float) -> float:
 
 def layout_bytes(run: Run) -> int:
     """Return the bytes of files a Run may have to lay out; 0 for devices and exports."""
+    return sum(_files(run).values())
+
+
+def _files(run: Run) -> dict[str, int]:
+    """Return the files a Run may have to lay out, with their sizes."""
     if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
-        return 0
+        return {}
     named: dict[str, int] = {}
     for section in run.sections:
         options = run.effective(section)
@@ -230,7 +236,7 @@ def layout_bytes(run: Run) -> int:
         place = section.name if own_files else options.get("filename", "")
         size = _bytes(options.get("size", "0"), whole=None) or 0
         named[place] = max(named.get(place, 0), size * clones)
-    return sum(named.values())
+    return named
 
 
 def _timed_s(options: dict[str, str]) -> float | None:
@@ -296,10 +302,29 @@ def _transfer_bytes(run: Run, section: Section) -> int | None:
     return moved * int(options.get("numjobs", "1")) * int(options.get("loops", "1"))
 
 
-def written_bytes(run: Run) -> int | None:
-    """Return the most bytes a Run writes, or None when neither size nor limits bound it."""
+def _lays_out(run: Run) -> bool:
+    return run.tool is not Tool.DD and run.extent is None
+
+
+def _all_written(runs: Sequence[Run]) -> list[int | None]:
+    """Return what each Run writes; a file that an earlier one laid out is there already."""
+    there: dict[tuple[str, str, str], int] = {}
+    found: list[int | None] = []
+    for run in runs:
+        laid_out = 0
+        for name, size in _files(run).items() if _lays_out(run) else ():
+            place = run.host, run.volume.target, name
+            laid_out += size if size > there.get(place, 0) else 0
+            there[place] = max(size, there.get(place, 0))
+        moved = _moved_bytes(run)
+        found.append(None if moved is None else moved + laid_out)
+    return found
+
+
+def _moved_bytes(run: Run) -> int | None:
+    """Return the most bytes a Run writes beside layouts; None when nothing bounds it."""
     by_dd = run.tool is Tool.DD
-    total = 0 if by_dd or run.extent else layout_bytes(run)
+    total = 0
     for section in run.sections:
         options = run.effective(section)
         access = options.get("rw", "write" if by_dd else "read").partition(":")[0]
