@@ -16,6 +16,16 @@ from tests.browser.watched import Watched
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 RESULTS = "#results-table"
+TOUCH = """() => {
+    const found = [];
+    const dive = root => { for (const one of root.querySelectorAll('*')) {
+        if (one.classList.contains('bk-events')) found.push(getComputedStyle(one).touchAction);
+        if (one.shadowRoot) dive(one.shadowRoot);
+    } };
+    dive(document);
+    return found;
+}"""
+"""What a finger does on each chart."""
 
 
 def column(page: Page, place: int, table: str = RESULTS) -> list[str]:
@@ -238,12 +248,15 @@ def test_accessible(browser: Browser, report: Path, scheme: str, where: str) -> 
 
 
 def test_a_phone_needs_no_sideways_scrolling(browser: Browser, report: Path) -> None:
-    """Wide tables scroll by themselves, the page does not."""
+    """Wide tables scroll by themselves, the page does not; a finger on a chart scrolls the page."""
     watched = Watched(browser, report, **PHONE)
     watched.draw_all()
     widths = watched.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    touch = watched.page.evaluate(TOUCH)
     watched.close()
     assert widths == [390, 390]
+    assert touch
+    assert set(touch) <= {"auto", "pan-x pan-y"}
 
 
 def test_charts_follow_the_colours_of_the_system(watched: Watched) -> None:

@@ -78,6 +78,10 @@ async function draw(live) {
   const models = [...Bokeh.documents.at(-1).all_models];
   painted.push(models);
   paint(models);
+  // A finger on a chart scrolls the page; the buttons zoom.
+  if (matchMedia("(pointer: coarse)").matches) {
+    for (const model of models) if (model.type === "BoxZoomTool") model.active = false;
+  }
   switchable(live, models);
   zoomable(live, models);
   live.dataset.drawn = "";
