@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,17 +23,17 @@ class Told:
 
     section: str
     direction: str
-    row: pd.Series[float]
+    row: Mapping[str, object]
 
     def __getitem__(self, column: str) -> float:
         """Return a number of the summary; NaN when it was not told."""
         value = self.row[column]
-        return math.nan if pd.isna(value) else float(value)
+        return float(value) if isinstance(value, int | float) else math.nan
 
 
 def told_by_tool(view: RunView) -> Iterator[Told]:
     """Yield the rows of the summary that moved data; rows of fsync are left out."""
-    for _, row in view.summary.iterrows():
+    for row in view.told:
         if row["direction"] in _MOVING:
             yield Told(str(row["group"]), str(row["direction"]), row)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
@@ -41,15 +42,26 @@ class RunView:
     host: HostFacts | None = None
     cold: ColdProbe | None = None
 
-    @property
+    @cached_property
+    def told(self) -> Sequence[Mapping[str, object]]:
+        """The rows of the summary as mappings; made once, because every rule asks for them."""
+        return [{str(name): value for name, value in row.items()} for row in _rows(self.summary)]
+
+    @cached_property
     def is_finished(self) -> bool:
-        """Tell whether the Run finished, so that its numbers count."""
-        return bool((self.summary["status"] == "finished").any())
+        """Whether the Run finished, so that its numbers count."""
+        return any(row["status"] == "finished" for row in self.told)
 
     @property
     def is_damaged(self) -> bool:
         """Tell whether the Run finished and its result can no longer be read."""
-        return bool((self.summary["status"] == DAMAGED).any())
+        return any(row["status"] == DAMAGED for row in self.told)
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[Hashable, object]]:
+    """Return rows with None for what is missing."""
+    plain = frame.astype(object)
+    return plain.where(frame.notna(), None).to_dict("records")
 
 
 def run_views(
