@@ -73,7 +73,7 @@ def rates_plot(kind: str, title: str, description: str, frames: Frames) -> Plot:
     limited = _limits(panel, rows, measure)
     highs = [number(row, f"{measure.column}_high") / measure.per_unit for row in rows]
     limits = [number(row, measure.limit) / measure.per_unit for row in rows]
-    panel.x_range = span(0, 1.16 * max(v for v in [*highs, *limits] if not math.isnan(v)) or 1)
+    panel.x_range = span(0, 1.3 * max(v for v in [*highs, *limits] if not math.isnan(v)) or 1)
     numerals(panel.xaxis[0])
     add_hover(
         panel,
