@@ -59,4 +59,6 @@ def show_plan(prepared: Prepared, *, bill: Bill | None = None) -> None:
     runs = prepared.campaign.runs
     known = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
     show_table(runs_table(prepared.campaign, expected_s=known))
+    for one in prepared.campaign.absent:
+        click.echo(f"left out: {one.host}: {one.reason}", err=True)
     click.echo(estimate_words(prepared.estimate, bill=bill))

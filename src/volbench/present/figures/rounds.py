@@ -104,7 +104,7 @@ def draw_convergence(frames: Frames, title: str, *, tracked: Mapping[str, Rounds
     rows = -(-len(mixes) // columns)
     figure = new_figure(
         title=title,
-        note=caption(frames["summary"], *_words(told), "Mixes are reads/writes"),
+        note=caption(frames["summary"], *_words(told, colour="Grey"), "Mixes are reads/writes"),
         height_in=1.4 + 2.5 * rows,
         width_in=11,
     )
@@ -149,10 +149,14 @@ def draw_convergence(frames: Frames, title: str, *, tracked: Mapping[str, Rounds
     return figure
 
 
-def _words(told: Told) -> tuple[str, ...]:
+def _outcome(told: Told) -> str:
     words = told.found.words
-    shade = "Grey: the window that was judged" if told.found.window else ""
-    return words[:1].upper() + words[1:], shade
+    return words[:1].upper() + words[1:]
+
+
+def _words(told: Told, *, colour: str) -> tuple[str, ...]:
+    shade = f"{colour}: the window that was judged" if told.found.window else ""
+    return _outcome(told), shade
 
 
 def draw_window(frames: Frames, title: str, *, tracked: Mapping[str, Rounds]) -> Figure:
@@ -166,7 +170,7 @@ def draw_window(frames: Frames, title: str, *, tracked: Mapping[str, Rounds]) ->
         title=title,
         note=caption(
             frames["summary"],
-            *_words(told),
+            *_words(told, colour="Blue"),
             f"Band: {100 * BAND:g} % around the window's mean. Line: least squares",
             f"{more} further variables are not shown: choose with --where" * (more > 0),
         ),
@@ -260,7 +264,7 @@ def _determination_table(axes: Axes, shown: Sequence[Variable], told: Told) -> N
         cell.set_linewidth(0)
         if row == 0:
             cell.get_text().set_color(GREY)
-    axes.set_title(printable(_words(told)[0]), fontsize=8.5)
+    axes.set_title(printable(_outcome(told)), fontsize=8.5)
 
 
 def _percent(ratio: float) -> str:
