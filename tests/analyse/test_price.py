@@ -12,7 +12,7 @@ from volbench.analyse.pareto import on_front
 from volbench.analyse.performance import performance
 from volbench.analyse.price import Market, market, priced_runs
 from volbench.errors import InputError
-from volbench.model.price import Metered, Price, Prices
+from volbench.model.price import Burst, Initialisation, Metered, Price, Prices
 from volbench.model.profile import Limits
 
 GIB = 1 << 30
@@ -174,6 +174,45 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
         rows, pd.DataFrame({"run": ["0"]}), nameless, prices, size_bytes=50 * GIB
     )
     assert sized["monthly"][0] == pytest.approx(4)
+
+
+def test_bursts_and_what_is_paid_once_stand_beside_the_month() -> None:
+    """A month of 50 GiB at 0.1 stays 5, whatever bursts and the first filling cost."""
+    dear = Price(
+        name="t/burst",
+        per_gib_month=0.1,
+        burst=Burst(monthly=2, per_million_ios=0.5),
+        initialisation=Initialisation(once=1, per_gib=0.02),
+    )
+    plain = Price(name="t/plain", monthly=5)
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/burst": dear, "t/plain": plain})
+    rows = runs(("burst", 1000), ("plain", 1000), ("other", 1000))
+    told = {
+        str(place): Bought("", f"t/{name}", 50 * GIB, Limits(), cpu_model="")
+        for place, name in enumerate(("burst", "plain", "other"))
+    }
+    priced, _ = priced_runs(rows, pd.DataFrame({"run": rows["run"]}), told, prices)
+    offers = {offer.name: offer for offer in market(priced, currency="USD").offers}
+    assert [offers[name].monthly for name in ("t/burst", "t/plain")] == [(5, 5), (5, 5)]
+    assert offers["t/burst"].once == (2, 2)
+    assert offers["t/burst"].burst_monthly == (2, 2)
+    assert offers["t/burst"].burst_per_million_ios == (0.5, 0.5)
+    free = offers["t/plain"]
+    assert free.once == free.burst_monthly == free.burst_per_million_ios == (0, 0)
+    unknown = offers["t/other"]
+    assert all(math.isnan(cost) for cost in (*unknown.once, *unknown.burst_monthly))
+
+
+def test_what_is_paid_once_needs_a_size() -> None:
+    """By the GiB, it is not known without a size; the month is, and a note tells it."""
+    price = Price(name="t/x", monthly=5, initialisation=Initialisation(per_gib=0.02))
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
+    rows = runs(("a", 1000))
+    told = {"0": Bought("", "t/x", None, Limits(), cpu_model="")}
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), told, prices)
+    assert priced["monthly"].tolist() == [5]
+    assert math.isnan(priced["once"][0])
+    assert notes == ("t/x is paid once by the GiB, and nobody told the size: --size",)
 
 
 def test_only_steady_runs_count() -> None:

@@ -19,11 +19,13 @@ from volbench.analyse.stats import Group, Interval, contrast, holm, location_int
 from volbench.errors import InputError
 from volbench.model.aliases import find_column
 from volbench.model.columns import LABEL_PREFIX
-from volbench.model.price import GIB, Price, Prices
+from volbench.model.price import GIB, Burst, Price, Prices
 
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
 UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
+BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
+"""What is paid beside the month: for bursts, and once for a new volume."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Offer:
         rank: 1 and those that are shown to be cheaper for an I/O; None without a cost.
         alike: names of the offers that it can't be told from.
         is_on_front: nothing else gives as many IOPS for as little.
+        burst_monthly: least and greatest fee of a month for being allowed to burst, beside
+            `monthly`; NaN where there is no price.
+        burst_per_million_ios: the same, for each million of I/Os above what is provisioned.
+        once: least and greatest cost that is paid once for a new volume; no part of `monthly`;
+            NaN where there is no price, or no size.
     """
 
     name: str
@@ -71,6 +78,9 @@ class Offer:
     rank: int | None = None
     alike: tuple[str, ...] = ()
     is_on_front: bool = False
+    burst_monthly: tuple[float, float] = (0.0, 0.0)
+    burst_per_million_ios: tuple[float, float] = (0.0, 0.0)
+    once: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -107,8 +117,8 @@ def priced_runs(
 
     Returns:
         The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,
-        ``monthly``, `UNITS` (money a month, NaN where there is no price) and the labels; and
-        sentences about what has no price.
+        ``monthly``, `UNITS` (money a month, NaN where there is no price), `BESIDE` (money that is
+        no part of it) and the labels; and sentences about what has no price.
     """
     bill = _Bill(prices, size_bytes)
     added = [bill.row(bought[str(run)]) for run in rows["run"]]
@@ -145,7 +155,28 @@ class _Bill:
             "cpu_model": bought.cpu_model or None,
             "size_bytes": float(size_bytes) if size_bytes else math.nan,
             "monthly": sum(costs) if costs else math.nan,
+            **self._beside(bought, size_bytes),
         }
+
+    def _beside(self, bought: Bought, size_bytes: int | None) -> dict[str, float]:
+        """Return what is paid for bursts, and once; nothing where no volumes are priced."""
+        types = self._prices.volume_types
+        if not types:
+            return dict.fromkeys(BESIDE, 0.0)
+        price = types.get(bought.volume_type)
+        if price is None:
+            return dict.fromkeys(BESIDE, math.nan)
+        burst = price.burst or Burst()
+        paid_once = price.initialisation
+        if paid_once is not None and paid_once.per_gib and not size_bytes:
+            told = f"{price.name} is paid once by the GiB, and nobody told the size: --size"
+            self.notes[told] = None
+            once = math.nan
+        else:
+            once = price.once(size_bytes=size_bytes or 0.0)
+        return dict(
+            zip(BESIDE, (burst.monthly, burst.per_million_ios, once), strict=True),
+        )
 
     def _flavor(self, bought: Bought) -> tuple[Price | None, float | None]:
         if not self._prices.flavors:
@@ -250,13 +281,12 @@ class _Cell:
             name.removeprefix(LABEL_PREFIX): "" if pd.isna(first[name]) else str(first[name])
             for name in self._columns
         }
-        monthly = rows["monthly"].astype("float64")
         return Offer(
             name=", ".join(text for text in values.values() if text) or "not told",
             values=values,
             job=str(first["job"]),
             family=", ".join(_texts(rows["family"])),
-            monthly=(float(monthly.min(skipna=False)), float(monthly.max(skipna=False))),
+            monthly=self._range("monthly"),
             runs=len(rows),
             volumes=len(set(self._volumes)),
             unsteady=int((~rows["steady"].astype(bool)).sum()),
@@ -268,7 +298,15 @@ class _Cell:
             cost_per_1000_iops=self._interval("cost_per_1000_iops"),
             cost_per_100_mb_per_s=self._interval("cost_per_100_mb_per_s"),
             cost_per_gib=self._interval("cost_per_gib"),
+            burst_monthly=self._range("burst_monthly"),
+            burst_per_million_ios=self._range("burst_per_million_ios"),
+            once=self._range("once"),
         )
+
+    def _range(self, column: str) -> tuple[float, float]:
+        """Return the least and the greatest; NaN where one is not known."""
+        values = self.rows[column].astype("float64")
+        return float(values.min(skipna=False)), float(values.max(skipna=False))
 
     def _interval(self, column: str) -> Interval:
         group = self.group(column)

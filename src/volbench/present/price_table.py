@@ -16,20 +16,24 @@ from volbench.present.tables import text_table
 from volbench.units import format_count, format_rate
 
 _WORDS = {"offer", "job", "family", "CPU", "can't be told from"}
+_OPTIONAL = {
+    *("family", "per GiB", "burst IOPS", "burst fee", "once", "steal", "CPU"),
+    "can't be told from",
+}
+"""Columns that are left out where no offer has anything in them."""
 
 
 def market_table(market: Market) -> Table:
     """Return a row for each offer and job: what it costs, and what one gets for it."""
     several = len({offer.job for offer in market.offers}) > 1
     headings = ["rank", "offer", *(["job"] if several else []), "family", "month", "steady IOPS"]
-    headings += ["per 1,000 IOPS", "bandwidth", "per 100 MB/s", "per GiB", "burst IOPS", "Runs"]
-    headings += ["steal", "CPU", "can't be told from"]
+    headings += ["per 1,000 IOPS", "bandwidth", "per 100 MB/s", "per GiB", "burst IOPS"]
+    headings += ["burst fee", "once", "Runs", "steal", "CPU", "can't be told from"]
     rows = [_offer_cells(offer, several=several) for offer in market.offers]
     used = [
         place
         for place, heading in enumerate(headings)
-        if heading not in {"family", "per GiB", "burst IOPS", "steal", "CPU", "can't be told from"}
-        or any(row[place] not in {MISSING, ""} for row in rows)
+        if heading not in _OPTIONAL or any(row[place] not in {MISSING, ""} for row in rows)
     ]
     return text_table(
         [headings[place] for place in used],
@@ -40,25 +44,40 @@ def market_table(market: Market) -> Table:
 
 
 def _offer_cells(offer: Offer, *, several: bool) -> list[str]:
-    low, high = offer.monthly
-    month = money_text(low) if low == high or math.isnan(low) else f"{low:.2f} to {high:.2f}"
     return [
         MISSING if offer.rank is None else str(offer.rank),
         offer.name + (" *" if offer.is_on_front else ""),
         *([offer.job] if several else []),
         offer.family,
-        month,
+        _range_text(offer.monthly),
         interval_text(offer.iops, format_count),
         interval_text(offer.cost_per_1000_iops, money_text),
         format_rate(offer.bw_bytes_per_s.estimate),
         interval_text(offer.cost_per_100_mb_per_s, money_text),
         interval_text(offer.cost_per_gib, money_text, ends=False),
         format_count(offer.burst_iops),
+        _burst_fee(offer),
+        _range_text(offer.once) if any(offer.once) else "",
         f"{offer.runs}" + (f" ({offer.unsteady} unsteady)" if offer.unsteady else ""),
         MISSING if math.isnan(offer.steal_percent) else f"{offer.steal_percent:.1f} %",
         "; ".join(offer.cpu_models),
         ", ".join(offer.alike),
     ]
+
+
+def _range_text(costs: tuple[float, float]) -> str:
+    low, high = costs
+    return money_text(low) if low == high or math.isnan(low) else f"{low:.2f} to {high:.2f}"
+
+
+def _burst_fee(offer: Offer) -> str:
+    """Return what bursts cost; empty where they cost nothing."""
+    month, ios = offer.burst_monthly, offer.burst_per_million_ios
+    if any(math.isnan(cost) for cost in (*month, *ios)):
+        return MISSING
+    told = [f"{_range_text(month)} a month"] if any(month) else []
+    told += [f"{_range_text(ios)} per million I/Os"] if any(ios) else []
+    return " + ".join(told)
 
 
 def _caption(market: Market) -> list[str]:
@@ -68,6 +87,10 @@ def _caption(market: Market) -> list[str]:
     ]
     if any(offer.is_on_front for offer in market.offers):
         lines.append("* nothing else gives as many steady IOPS for as little")
+    if any(_burst_fee(offer) not in {MISSING, ""} for offer in market.offers):
+        lines.append("burst fee: paid beside the month, for what is above the provisioned IOPS")
+    if any(max(offer.once) > 0 for offer in market.offers):
+        lines.append("once: paid for each new volume; no part of the month")
     if any(math.isnan(offer.iops.low) for offer in market.offers):
         lines.append("no interval: fewer than 3 Runs; run more repeats: volbench run --repeat 5")
     return [*lines, *market.notes]
