@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -12,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner, Result
 
+import volbench
 from volbench.cli.main import cli
 from volbench.errors import ComparisonError, InputError, RegressionError
 
@@ -176,3 +178,40 @@ def test_a_condition_that_keeps_nothing_is_told(folder: Path) -> None:
     result = compare(folder, "slow", "fast", "--where", "job==writes")
     assert isinstance(result.exception, ComparisonError)
     assert "no Run is left of slow" in str(result.exception)
+
+
+def test_python_tells_the_same(folder: Path) -> None:
+    """`volbench.compare` has the rows of the command line, and its remarks."""
+    frame = volbench.compare(
+        folder / "slow", folder / "fast", metric="iops,p99", allow_different=["rate_iops"]
+    )
+    printed = compare(folder, "slow", "fast", *ALLOW, "--metric", "iops,p99", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(printed.stdout)))
+    assert list(frame.columns) == list(rows[0])
+    assert list(frame["words"]) == [row["words"] for row in rows]
+    rate = frame[frame["metric"] == "iops"].iloc[0]
+    assert rate["ratio_low"] <= rate["ratio"] <= rate["ratio_high"]
+    assert rate["ratio"] == pytest.approx(1.2, rel=0.05)
+    assert any("rate_iops" in remark for remark in frame.attrs["remarks"])
+
+
+def test_python_tells_too_few_repeats(folder: Path) -> None:
+    """Where nothing can be said, numbers are NaN and the words say why."""
+    frame = volbench.compare(folder / "slow", folder / "brief", metric=["iops"])
+    told = frame[frame["job"].str.contains("reads")].iloc[0]
+    assert told["words"] == "not enough repeats: 2"
+    assert math.isnan(told["ratio"])
+    assert frame["ratio"].dtype == "float64"
+
+
+def test_bad_input_in_python(folder: Path) -> None:
+    """A percentage for a share, no second folder, and a metric that is none are told."""
+    both = folder / "slow", folder / "fast"
+    with pytest.raises(InputError, match="tolerance 5 is no share"):
+        volbench.compare(*both, tolerance=5)
+    with pytest.raises(InputError, match=r"confidence 0\.05 is no share from 0\.5"):
+        volbench.compare(*both, confidence=0.05)
+    with pytest.raises(InputError, match="nothing to compare with"):
+        volbench.compare(folder / "slow")
+    with pytest.raises(InputError, match="no column 'nonsense'"):
+        volbench.compare(*both, metric="nonsense")

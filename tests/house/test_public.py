@@ -17,6 +17,7 @@ PUBLIC = [
     "Dataset",
     "VolbenchError",
     "__version__",
+    "compare",
     "open_campaign",
     "open_campaigns",
 ]

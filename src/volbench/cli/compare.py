@@ -8,12 +8,12 @@ import click
 
 from volbench.analyse.stats import CONFIDENCE
 from volbench.cli.comparing import (
-    compare_folders,
     draw_comparison,
     fail_on_regression,
     print_comparison,
     question,
 )
+from volbench.dataset import compare_folders
 from volbench.present.compare_table import FORMATS
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from volbench.analyse.compare import Comparison, Question, compare
+from volbench.analyse.compare import Comparison, Question
 from volbench.analyse.compared import Compared, Regression, percent
-from volbench.analyse.where import select
 from volbench.cli.outputs import binary_output
-from volbench.dataset import open_campaigns
 from volbench.errors import InputError, RegressionError
 from volbench.present.compare_table import (
     comparison_csv,
@@ -52,30 +50,6 @@ def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
         allowed=tuple(one for text in names for one in _names(text)),
         keep_invalid=bool(asked["keep_invalid"]),
     )
-
-
-def compare_folders(folders: Sequence[Path], asked: Question, *, where: str) -> Comparison:
-    """Read the folders and compare them; the first is the base.
-
-    Raises:
-        InputError: there is one folder and nothing to compare within it, or a folder twice.
-        ComparisonError: they can't be compared.
-    """
-    if len(folders) < 2 and not asked.between:
-        raise InputError(
-            "there is nothing to compare with",
-            hint="name a second folder, or the column to compare with --between COLUMN",
-        )
-    if asked.base and not asked.between:
-        raise InputError(
-            "--base names a value of --between", hint="without --between the first folder is it"
-        )
-    sides, findings = {}, {}
-    for name, folder in zip(_side_names(folders), folders, strict=True):
-        dataset = open_campaigns(folder)
-        sides[name] = select(dataset.facts(), where)
-        findings[name] = dataset.frame("findings")
-    return compare(sides, findings, asked)
 
 
 def chart_format(chart: str) -> str:
@@ -168,13 +142,3 @@ def _share(text: str, name: str, *, least: float) -> float:
             hint="write it like 5%" if not least else "write it like 95%",
         )
     return value / 100
-
-
-def _side_names(folders: Sequence[Path]) -> list[str]:
-    """Return the shortest names of folders that tell them apart."""
-    resolved = [folder.resolve() for folder in folders]
-    twice = next((one for place, one in enumerate(resolved) if one in resolved[:place]), None)
-    if twice is not None:
-        raise InputError(f"{twice} is named twice", hint="name different folders")
-    short = [folder.name for folder in resolved]
-    return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
