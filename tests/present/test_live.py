@@ -314,6 +314,18 @@ def test_many_at_once_are_a_table() -> None:
     assert "now" in rows[1]
 
 
+def test_clients_of_a_step_take_their_time_together() -> None:
+    """Six hosts with 50 s left each have 50 s left, and stand in the order of the plan."""
+    started, *others = crowd(*[0.0] * 6)
+    assert isinstance(started, CampaignStarted)
+    runs = tuple(run.model_copy(update={"step": 1}) for run in started.pending)
+    together = CampaignStarted(started.campaign, runs, {run.id: 60.0 for run in runs})
+    lines = screen([together, *reversed(others[::2]), *others[1::2]], width=100).splitlines()
+    assert "0/6 Runs, 50s left" in lines[0]
+    named = [line.split()[0] for line in lines if line.startswith("vm")]
+    assert named == [f"vm{number}" for number in range(6)]
+
+
 def test_more_than_fit_are_counted() -> None:
     """A screen of 25 lines shows the first of a hundred hosts, and says how many there are."""
     text = screen(crowd(*[0.0] * 100), width=100)

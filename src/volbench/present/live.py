@@ -29,6 +29,7 @@ from volbench.model.event import (
     RunsNotNeeded,
     RunStarted,
 )
+from volbench.model.profile import Start
 from volbench.model.run import Extent, Run, RunState
 from volbench.present.cells import printable
 from volbench.present.livetable import Row, live_table
@@ -92,6 +93,7 @@ class Tally:
         ended: Runs that ended, in whatever state.
         failed: those of them that did not finish.
         is_most: whether some may turn out not to be needed.
+        steps: id of each Run, in the order of the plan, to its step; its own id where it is alone.
     """
 
     clock: Clock = time.monotonic
@@ -99,6 +101,7 @@ class Tally:
     ended: int = 0
     failed: int = 0
     is_most: bool = False
+    steps: dict[str, int | str] = field(default_factory=dict)
     active: dict[str, _Active] = field(default_factory=dict)
     extents: dict[str, Extent] = field(default_factory=dict)
     waiting_s: dict[str, float | None] = field(default_factory=dict)
@@ -109,6 +112,7 @@ class Tally:
         if isinstance(event, CampaignStarted):
             self.total = len(event.pending)
             self.is_most = bool(event.campaign.rounds)
+            self.steps = {run.id: _step(run) for run in event.pending}
             self.waiting_s = {run.id: event.expected_s.get(run.id) for run in event.pending}
             self.extents = {run.id: run.extent for run in event.pending if run.extent}
         elif isinstance(event, RunStarted):
@@ -147,13 +151,26 @@ class Tally:
         return seen.progress.total_s or seen.expected_s or self._by_pace(run_id)
 
     def left_s(self) -> float | None:
-        """Return the time left; None when the length of a Run is not known."""
-        waiting = [own or self._by_pace(run_id) for run_id, own in self.waiting_s.items()]
+        """Return the time left; None when the length of a Run is not known.
+
+        Runs of one step go on side by side, so a step takes as long as its longest.
+        """
+        left_s = {run_id: own or self._by_pace(run_id) for run_id, own in self.waiting_s.items()}
         for run_id in self.active:
             total_s = self.total_s(run_id)
-            waiting.append(None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id)))
-        known = [seconds for seconds in waiting if seconds is not None]
-        return sum(known) if len(known) == len(waiting) else None
+            left_s[run_id] = None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id))
+        longest: dict[int | str, float] = {}
+        for run_id, seconds in left_s.items():
+            if seconds is None:
+                return None
+            step = self.steps.get(run_id, run_id)
+            longest[step] = max(longest.get(step, 0.0), seconds)
+        return sum(longest.values())
+
+    def in_order(self) -> list[str]:
+        """Return the Runs under way in the order of the plan."""
+        places = {run_id: place for place, run_id in enumerate(self.steps)}
+        return sorted(self.active, key=lambda run_id: places.get(run_id, len(places)))
 
     def _by_pace(self, run_id: str) -> float | None:
         """Return how long a part of a warm-up should take, from those before it."""
@@ -233,7 +250,9 @@ class LiveProgress:
         bars.add_row("campaign", _bar(tally.done(), tally.total), _campaign_words(tally))
         if len(tally.active) > _FEW:
             most = max(_FEW, self._console.height - _OTHER_LINES)
-            return Group(bars, live_table([_row(tally, one) for one in tally.active], most=most))
+            return Group(
+                bars, live_table([_row(tally, one) for one in tally.in_order()], most=most)
+            )
         rates: list[RenderableType] = []
         for run_id, seen in tally.active.items():
             total_s = tally.total_s(run_id)
@@ -242,6 +261,11 @@ class LiveProgress:
             bars.add_row(Text(printable(run_id)), bar, _run_words(elapsed_s, total_s))
             rates.append(_rates(seen, alone=len(tally.active) == 1))
         return Group(bars, *rates)
+
+
+def _step(run: Run) -> int | str:
+    """Return what Runs that go on side by side have in common."""
+    return run.id if run.start is Start.SEQUENTIAL else run.step or run.id
 
 
 def _row(tally: Tally, run_id: str) -> Row:
