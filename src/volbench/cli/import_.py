@@ -35,6 +35,12 @@ from volbench.model.run import RunState
 )
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for all.")
 @click.option("--host", default="", help="Host of results that tell none.")
+@click.option(
+    "--fio-version",
+    default="",
+    metavar="VERSION",
+    help="Version of fio that wrote logs without a result, such as 3.33.",
+)
 @click.option("--strict", is_flag=True, help="Import nothing when a file is malformed.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as JSON.")
 def command(
@@ -44,6 +50,7 @@ def command(
     pattern: str,
     labels: tuple[str, ...],
     host: str,
+    fio_version: str,
     *,
     strict: bool,
     as_json: bool,
@@ -65,6 +72,7 @@ def command(
         labels=parse_labels(labels),
         pattern=pattern,
         host=host,
+        fio_version=fio_version,
         strict=strict,
         command=_shown_command(paths, into),
     )

@@ -18,11 +18,13 @@ from volbench.store.packed import decode, unpack
 
 
 def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
-    """Return what one imported Run measured.
+    """Return what one imported Run measured; of logs without a result, their form alone.
 
     Raises:
         OutputError: the file is missing, was changed, or can't be read.
     """
+    if imported.read_as:
+        return RunOutput(imported.read_as, ())
     told = imported.files[0]
     path = folder.path / told.name
     try:

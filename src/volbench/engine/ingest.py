@@ -107,6 +107,8 @@ def _add_run(rows: Rows, campaign: Campaign, run: Run, state: RunState, folder: 
     if output is not None and state is RunState.FINISHED:
         with damage.noted():
             _add_series(rows, campaign, run, list(read_section_series(run, folder, output)))
+        if run.imported is not None and run.imported.read_as:
+            _tell_directions(rows, run)
     with damage.noted():
         there = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
         _add_device(rows, campaign, there, folder, output)
@@ -124,6 +126,14 @@ def _add_series(
         identity = run_identity(campaign, run, series.section.name)
         rows.series.extend({**identity, **row} for row in series.rows)
         _tell_bad_rows(rows, identity, series.bad_row_count)
+
+
+def _tell_directions(rows: Rows, run: Run) -> None:
+    """Let the row of a Run that has logs only become one for each direction that they tell."""
+    told = list(dict.fromkeys(row["direction"] for row in rows.series if row["run"] == run.id))
+    if told:
+        row = rows.summary.pop()
+        rows.summary.extend({**row, "direction": direction} for direction in told)
 
 
 def _add_output(rows: Rows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:

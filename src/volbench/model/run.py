@@ -79,7 +79,7 @@ class Imported(Frozen):
     """Which part of an imported result a Run is.
 
     Attributes:
-        files: the result first, then its logs.
+        files: the result first, then its logs; logs only where `read_as` is told.
         document: place of the result among those in its file, from 0.
         hostname: of fio's client; empty where the document tells of none.
         port: of fio's client.
@@ -87,6 +87,8 @@ class Imported(Frozen):
         first_clone: number of its first log.
         untold: sections whose options the document does not tell, so that no default holds.
         unsaid: options that it leaves out although they may have been set.
+        read_as: version of fio in whose form logs without a result are read; empty where there is
+            a result, which tells it.
     """
 
     files: tuple[SourceFile, ...]
@@ -97,6 +99,7 @@ class Imported(Frozen):
     first_clone: int = 1
     untold: tuple[str, ...] = ()
     unsaid: tuple[str, ...] = ()
+    read_as: str = ""
 
 
 class Run(Frozen):

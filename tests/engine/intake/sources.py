@@ -45,6 +45,7 @@ def take(
     pattern: str = "",
     labels: tuple[str, ...] = (),
     host: str = "",
+    fio_version: str = "",
     strict: bool = False,
 ) -> tuple[Intake, CampaignData]:
     """Import paths, and open the campaign."""
@@ -54,6 +55,7 @@ def take(
         pattern=pattern,
         labels=parse_labels(labels),
         host=host,
+        fio_version=fio_version,
         strict=strict,
     )
     return import_results(wanted), open_campaign(into)

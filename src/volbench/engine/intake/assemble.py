@@ -56,20 +56,17 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
     first = 1 + draft.part.clones_before
     last = first + sum(count for _, count in draft.sections)
     logs = [log for log in draft.claim.logs if first <= (log.clone or 1) < last]
-    copies = [
-        (draft.file.source.path, _result_name(draft)),
-        *((_path(log), log.name) for log in logs),
+    name, source = _result_name(draft), draft.file.source
+    copies = [] if draft.read_as else [(source.path, name)]
+    copies += [(_path(log), log.name) for log in logs]
+    result = SourceFile(name=name, source=source.shown, sha256=draft.file.digest)
+    files = [] if draft.read_as else [result]
+    files += [
+        SourceFile(name=log.name, source=log.source.shown, sha256=digests[_path(log)])
+        for log in logs
     ]
     imported = Imported(
-        files=(
-            SourceFile(
-                name=_result_name(draft), source=draft.file.source.shown, sha256=draft.file.digest
-            ),
-            *(
-                SourceFile(name=log.name, source=log.source.shown, sha256=digests[_path(log)])
-                for log in logs
-            ),
-        ),
+        files=tuple(files),
         document=draft.document,
         hostname=draft.part.hostname,
         port=draft.part.port,
@@ -85,6 +82,7 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
         first_clone=first,
         untold=tuple(name for name, told in by_name.items() if not told.is_whole),
         unsaid=unsaid_by(draft.output),
+        read_as=draft.read_as,
     )
     naming = draft.naming
     run = Run(
@@ -147,6 +145,9 @@ def _section(
 
 def _judged(draft: Draft) -> tuple[RunState, str]:
     """Return how a Run ended, as far as its result tells."""
+    if draft.read_as:
+        # Logs do not tell how fio ended.
+        return RunState.FINISHED, ""
     said = draft.output.diagnostics
     if stopped := _STOPPED.search(said):
         return RunState.INTERRUPTED, f"fio: {stopped.group()}"

@@ -12,6 +12,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from volbench import __version__
+from volbench.engine.intake.alone import draft_logs
 from volbench.engine.intake.assemble import Ready, finish_run
 from volbench.engine.intake.drafts import Draft, draft_runs, hosts_of, order_runs
 from volbench.engine.intake.identify import name_runs
@@ -32,6 +33,8 @@ from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
 
 _SHOWN = 20
+_UNTOLD = "the result does not tell the options of its jobs"
+_UNTOLD_LOGS = "logs without a result: they become a series, without totals and options"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Wanted:
         labels: of all hosts.
         pattern: of labels in paths; empty for none.
         host: name of the host where nothing tells one.
+        fio_version: that wrote logs without a result; empty where nobody knows.
         strict: refuse everything when a file is malformed.
         command: the command line, for the record.
     """
@@ -55,6 +59,7 @@ class Wanted:
     labels: Mapping[str, str] = field(default_factory=dict)
     pattern: str = ""
     host: str = ""
+    fio_version: str = ""
     strict: bool = False
     command: tuple[str, ...] = ()
 
@@ -86,47 +91,59 @@ def import_results(wanted: Wanted) -> Intake:
     """Read results that others measured, and write them as a campaign.
 
     Raises:
-        InputError: a path does not exist, or the pattern fits no result.
+        InputError: a path does not exist, the pattern fits no result, or the version is none.
         OutputError: nothing can be imported; or a file is malformed and that was to be refused.
         ArchiveError: the folder can't be written.
     """
     pattern = parse_pattern(wanted.pattern) if wanted.pattern else None
     found = scan(wanted.paths, leave_out=wanted.into)
-    _require(found, strict=wanted.strict)
+    if wanted.strict:
+        _refuse_malformed(found)
     drafts = draft_runs(found.results)
+    claims = list({id(draft.claim): draft.claim for draft in drafts}.values())
+    left = share_out(found.logs, claims)
+    alone = draft_logs(found, left, fio_version=wanted.fio_version)
+    drafts += alone.drafts
+    _require_any(drafts, found, alone.left)
     strays = name_runs(drafts, pattern=pattern, labels=wanted.labels, host=wanted.host)
     if pattern is not None and len(strays) == len(drafts):
         source = drafts[0].file.source
         raise unfitting(pattern, "/".join((*source.inside.parts[:-1], source.stem)))
-    claims = list({id(draft.claim): draft.claim for draft in drafts}.values())
-    left = share_out(found.logs, claims)
     runs = _finished(order_runs(drafts))
     _write(wanted, runs, drafts)
     return Intake(
         into=wanted.into,
         runs=tuple(runs),
         files=len(found.results),
-        logs=sum(len(claim.logs) for claim in claims),
+        logs=sum(len(claim.logs) for claim in (*claims, *(one.claim for one in alone.drafts))),
         malformed=tuple(found.malformed),
-        remarks=(*left, *_remarks(drafts, strays)),
+        remarks=(*alone.left, *_remarks(drafts, strays)),
         others=found.others,
     )
 
 
-def _require(found: Found, *, strict: bool) -> None:
-    """Refuse when there is nothing, or, if that was asked for, when anything is malformed."""
-    listed = "".join(f"\n  {problem}" for problem in found.malformed[:_SHOWN])
-    if not found.results:
-        logs = f", {len(found.logs)} logs without a result" if found.logs else ""
+def _require_any(drafts: Sequence[Draft], found: Found, left: Sequence[Problem]) -> None:
+    """Refuse when there is nothing to import."""
+    if not drafts:
         raise OutputError(
-            f"there is no result of fio to import ({found.others} other files{logs}){listed}",
+            f"there is no result of fio to import ({found.others} other files)"
+            f"{_listed((*found.malformed, *left))}",
             hint="volbench reads fio's JSON: run fio with --output-format=json+",
         )
-    if strict and found.malformed:
+
+
+def _refuse_malformed(found: Found) -> None:
+    """Refuse when anything is malformed."""
+    if found.malformed:
         raise OutputError(
-            f"{len(found.malformed)} files are malformed, so nothing was imported{listed}",
+            f"{len(found.malformed)} files are malformed, so nothing was imported"
+            f"{_listed(found.malformed)}",
             hint="mend or remove them, or leave out --strict",
         )
+
+
+def _listed(problems: Sequence[Problem]) -> str:
+    return "".join(f"\n  {problem}" for problem in problems[:_SHOWN])
 
 
 def _finished(drafts: Sequence[Draft]) -> list[Ready]:
@@ -160,7 +177,7 @@ def _remarks(drafts: Sequence[Draft], strays: Sequence[Draft]) -> list[Problem]:
                 for option in told.left_out
             ]
         if not any(told.is_whole or told.left_out for told in draft.told.values()):
-            remarks.append(Problem("the result does not tell the options of its jobs", shown))
+            remarks.append(Problem(_UNTOLD_LOGS if draft.read_as else _UNTOLD, shown))
     return list(dict.fromkeys(remarks))
 
 

@@ -30,6 +30,7 @@ class Draft:
         labels: of its host.
         naming: what it may be called.
         step: it shares with other clients; 0 for none.
+        read_as: version in whose form its logs are read, where it is logs only; empty else.
     """
 
     file: ResultFile
@@ -43,6 +44,7 @@ class Draft:
         default_factory=lambda: Naming("", 0, (), "", among_others=False, settings=None)
     )
     step: int = 0
+    read_as: str = ""
 
     @property
     def sections(self) -> list[tuple[JobResult, int]]:

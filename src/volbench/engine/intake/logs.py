@@ -20,6 +20,7 @@ from volbench.fio.logstream import Log
 from volbench.fio.version import parse_version
 from volbench.store.logs import open_log
 
+UNCLAIMED = "no result says that it wrote this log"
 _OPTIONS = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 _INTERVALS = ("log_avg_msec", "log_hist_msec")
 _BARE = {"", "1"}
@@ -117,7 +118,7 @@ def _owner(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
         away = [claim for claim in claims if log.prefix in claim.prefixes]
         named = away if len({claim.source for claim in away}) == 1 else []
     if not named:
-        return None, "no result says that it wrote this log"
+        return None, UNCLAIMED
     fitting = [claim for claim in named if claim.hostname == log.hostname]
     if not fitting:
         return None, f"no client of its result is called {log.hostname!r}"
@@ -146,13 +147,14 @@ def _trouble(log: LogFile, owner: Claim) -> str:
         return "its result has another log of this kind and number"
     try:
         parse_version(owner.fio_version)
-        read_head(_opened(log))
+        read_head(opened_log(log))
     except VolbenchError as error:
         return error.message.replace(str(log.source.path), log.source.inside.name)
     return ""
 
 
-def _opened(log: LogFile) -> Log:
+def opened_log(log: LogFile) -> Log:
+    """Return a file as a log that can be read."""
     path = log.source.path
     return Log(log.kind, log.clone or 1, str(path), partial(open_log, path))
 
@@ -176,13 +178,11 @@ def interval_s(claim: Claim) -> float:
 
 def _step_s(log: LogFile) -> float | None:
     """Return the time between the rows of an averaged log; None for any other."""
-    if log.kind == "clat_hist":
-        return None
     try:
-        rows = read_head(_opened(log))
+        rows = read_head(opened_log(log))
     except (OutputError, ArchiveError):
         return None
-    if any(row[3] > 0 for row in rows if len(row) > 3):
+    if log.kind != "clat_hist" and any(row[3] > 0 for row in rows if len(row) > 3):
         return None
     times = sorted({row[0] for row in rows})
     steps = [later - earlier for earlier, later in itertools.pairwise(times)]
