@@ -9,6 +9,7 @@ import click
 
 from volbench.cli.inventories import read_hosts
 from volbench.cli.options import LIMIT, MAPPING
+from volbench.cli.profiles import knows_volume_types
 from volbench.plan.inventory.schema import json_schema
 from volbench.present.hosts_table import host_records, hosts_table
 from volbench.present.tables import show_table
@@ -26,6 +27,7 @@ def command() -> None:
 @LIMIT
 @MAPPING
 @click.option("--json", "as_json", is_flag=True, help="Print JSON records instead of a table.")
+@knows_volume_types
 def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, as_json: bool) -> None:
     """Show the hosts in FILE, defaults applied. Nobody is connected to."""
     inventory = read_hosts(file, limits=limits, mapping=mapping)
@@ -38,6 +40,7 @@ def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, as_json: 
 @command.command("check")
 @FILE
 @MAPPING
+@knows_volume_types
 def check(file: Path, mapping: Path | None) -> None:
     """Check FILE; every problem is printed with file, line, column and key."""
     inventory = read_hosts(file, mapping=mapping)

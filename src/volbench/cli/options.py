@@ -39,6 +39,16 @@ SETTINGS = click.option(
     "profile (repeat=3, limits.iops=1100, limits.data=azure/P15).",
 )
 
+VOLUME_TYPES = click.option(
+    "--volume-types",
+    "type_files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A file of volume types beside the bundled ones; may be given several times.",
+)
+"""Verbs that read profiles or inventories take it with `knows_volume_types`."""
+
 ALLOW_EXEC = click.option(
     "--allow-exec",
     is_flag=True,

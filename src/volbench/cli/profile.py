@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.options import ALLOW_EXEC, SETTINGS
-from volbench.cli.profiles import load_profiles
+from volbench.cli.profiles import knows_volume_types, load_profiles
 from volbench.cli.rendering import plan_anywhere, render_profile
 from volbench.engine.fio_options import options_on
 from volbench.engine.machine import Machine
@@ -37,6 +37,7 @@ def list_profiles() -> None:
 @command.command("show")
 @click.argument("name", metavar="NAME")
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
+@knows_volume_types
 def show(name: str, *, as_yaml: bool) -> None:
     """Show the jobs of a profile, defaults applied."""
     if as_yaml:
@@ -48,6 +49,7 @@ def show(name: str, *, as_yaml: bool) -> None:
 @command.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @ALLOW_EXEC
+@knows_volume_types
 def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     """Check profiles; every problem is printed with file, line, column and key.
 
@@ -80,6 +82,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 )
 @SETTINGS
 @ALLOW_EXEC
+@knows_volume_types
 def render(
     name: str,
     into: Path,

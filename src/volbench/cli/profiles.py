@@ -1,15 +1,31 @@
-"""Profiles by name or path, checked against the fio that is here."""
+"""Profiles by name or path, checked against the fio and the volume types that are here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
 
+from volbench.cli.options import VOLUME_TYPES
 from volbench.engine.fio_options import options_on
 from volbench.execute.protocol import Executor
 from volbench.model.profile import Profile
 from volbench.plan.bundled import read_profile
 from volbench.plan.load import load_profile
 from volbench.plan.override import apply_overrides
+from volbench.plan.volumetypes import also_types
+
+
+def knows_volume_types(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the option ``--volume-types``; whatever it reads may name types of the files."""
+
+    @VOLUME_TYPES
+    @wraps(function)
+    def wrapped(*arguments: object, type_files: tuple[Path, ...], **others: object) -> None:
+        with also_types(type_files):
+            function(*arguments, **others)
+
+    return wrapped
 
 
 def load_profiles(

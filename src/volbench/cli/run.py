@@ -21,7 +21,7 @@ from volbench.cli.options import (
     SETTINGS,
     parse_targets,
 )
-from volbench.cli.profiles import load_profiles
+from volbench.cli.profiles import knows_volume_types, load_profiles
 from volbench.engine.prepare import Request, prepare
 from volbench.engine.worker import Settings
 from volbench.execute.local import LocalExecutor
@@ -47,6 +47,7 @@ from volbench.units import parse_duration
     help="New campaign folder. Default: volbench-results/PROFILE-TIME.",
 )
 @SETTINGS
+@knows_volume_types
 @click.option(
     "--repeat", type=click.IntRange(1, MOST_REPEATS), help="Run the measured jobs N times."
 )

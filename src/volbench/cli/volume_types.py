@@ -7,19 +7,12 @@ from pathlib import Path
 
 import click
 
+from volbench.cli.options import VOLUME_TYPES
 from volbench.plan.volumetypes import catalogue, find_type, limits_of, read_types
 from volbench.present.tables import show_table, text_table
 from volbench.present.types_table import about_rows, lasting, limits_rows, type_cells, types_table
 from volbench.units import parse_rate, parse_size
 
-FILES = click.option(
-    "--volume-types",
-    "files",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A file of types beside the bundled ones; may be given several times.",
-)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
@@ -29,11 +22,11 @@ def command() -> None:
 
 
 @command.command("list")
-@FILES
+@VOLUME_TYPES
 @AS_JSON
-def list_types(files: tuple[Path, ...], *, as_json: bool) -> None:
+def list_types(type_files: tuple[Path, ...], *, as_json: bool) -> None:
     """List the volume types: bundled ones and your own."""
-    types = catalogue(files)
+    types = catalogue(type_files)
     if as_json:
         told = [kind.model_dump(mode="json") for kind in types.values()]
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
@@ -46,19 +39,19 @@ def list_types(files: tuple[Path, ...], *, as_json: bool) -> None:
 @click.option("--size", metavar="SIZE", help="Of the volume, such as 100g.")
 @click.option("--iops", type=float, metavar="NUMBER", help="That are provisioned.")
 @click.option("--bandwidth", metavar="RATE", help="That is provisioned, such as 250MiB/s.")
-@FILES
+@VOLUME_TYPES
 @AS_JSON
 def show(
     name: str,
     size: str | None,
     iops: float | None,
     bandwidth: str | None,
-    files: tuple[Path, ...],
+    type_files: tuple[Path, ...],
     *,
     as_json: bool,
 ) -> None:
     """Show what a volume of TYPE is allowed, and for how long."""
-    types = catalogue(files)
+    types = catalogue(type_files)
     kind = find_type(name, types)
     rows: list[tuple[str, str]] = []
     if size is None and kind.needs_size:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from volbench.errors import InputError
-from volbench.plan.volumetypes import catalogue, limits_of, read_types
+from volbench.plan.volumetypes import also_types, catalogue, limits_of, read_types
 from volbench.plan.volumetypes.read import parse_types
 
 GOOD = """\
@@ -45,6 +45,20 @@ def test_a_file_beside_the_work_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     assert limits_of("lab/fast", size_bytes=1 << 30, types=types).bandwidth_bytes_per_s == 5e6
     assert limits_of("lab/sized", size_bytes=1 << 30, types=types).iops == 50
     assert "azure/P15" in types
+
+
+def test_files_hold_inside_their_block(tmp_path: Path) -> None:
+    """Types of named files are found within the block, and not after it, even after an error."""
+    file = tmp_path / "lab.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    with also_types([file]):
+        assert limits_of("lab/fast", size_bytes=2 << 30).iops == 120
+        with also_types([]):
+            assert "lab/fast" in catalogue()
+    assert "lab/fast" not in catalogue()
+    with pytest.raises(InputError, match="can't be read"), also_types([tmp_path / "none.yaml"]):
+        pytest.fail("the block was entered")
+    assert "lab/fast" not in catalogue()
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from volbench.errors import InputError
@@ -18,6 +21,7 @@ from volbench.plan.volumetypes.evaluate import evaluate
 from volbench.plan.volumetypes.read import parse_types
 
 __all__ = [
+    "also_types",
     "bundled_types",
     "catalogue",
     "evaluate",
@@ -33,22 +37,47 @@ FOLDER = "volume-types"
 _SIZE_LIMIT = 1 << 20
 _SUFFIXES = (".yaml", ".yml")
 _Folder = TypeVar("_Folder", Path, Traversable)
+_NONE: Mapping[str, VolumeType] = MappingProxyType({})
+_ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
 
 
 def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
     """Return every volume type there is, by name.
 
-    Bundled types come first, then those of `own_folders`, then of `files`; a later one takes the
-    place of an earlier one of the same name.
+    Bundled types come first, then those of `own_folders`, of `also_types` and of `files`; a later
+    one takes the place of an earlier one of the same name.
 
     Raises:
         InputError: a file can't be read, or what is wrong in it.
     """
     found = dict(bundled_types())
     own = (path for folder in own_folders() for path in _yaml_files(folder))
-    for path in (*own, *files):
+    for path in own:
+        found |= read_types(path)
+    found |= _ALSO.get()
+    for path in files:
         found |= read_types(path)
     return found
+
+
+@contextmanager
+def also_types(files: Sequence[Path]) -> Iterator[None]:
+    """Add the types of some files to every `catalogue` inside the block.
+
+    Profiles, inventories and overrides name types wherever limits may stand, so that the files
+    hold for all of them.
+
+    Raises:
+        InputError: a file can't be read, or what is wrong in it.
+    """
+    added = dict(_ALSO.get())
+    for path in files:
+        added |= read_types(path)
+    token = _ALSO.set(added)
+    try:
+        yield
+    finally:
+        _ALSO.reset(token)
 
 
 def own_folders() -> tuple[Path, ...]:
