@@ -302,7 +302,8 @@ def _folders(path: Path) -> list[Path]:
         if Layout(Path(folder)).campaign.name in files:
             found.append(Path(folder))
             below.clear()
-        below.sort()
+        # A hidden one may be an import that was killed half-way.
+        below[:] = sorted(name for name in below if not name.startswith("."))
     if not found:
         raise InputError(
             f"there is no campaign in {path}",

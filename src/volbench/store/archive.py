@@ -81,20 +81,33 @@ def create_campaign(root: Path, archive: Archive) -> Layout:
         ArchiveError: the folder exists and is not empty, or can't be written.
     """
     layout = Layout(root)
+    refuse_used(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        if any(root.iterdir()):
-            raise ArchiveError(
-                f"{root} is not empty",
-                hint=f"choose a new folder with --into, or continue it: volbench resume {root}",
-                context={"path": str(root)},
-            )
         layout.runs.mkdir()
         sync_folder(root.resolve().parent)
     except OSError as error:
         raise _unwritable(root, error) from error
     write_atomic(layout.campaign, archive.model_dump_json(indent=1) + "\n")
     return layout
+
+
+def refuse_used(root: Path) -> None:
+    """Refuse a path at which no new campaign can be.
+
+    Raises:
+        ArchiveError: there is a folder that is not empty, or something else.
+    """
+    try:
+        used = root.exists() and any(root.iterdir())
+    except OSError as error:
+        raise _unwritable(root, error) from error
+    if used:
+        raise ArchiveError(
+            f"{root} is not empty",
+            hint=f"choose a new folder with --into, or continue it: volbench resume {root}",
+            context={"path": str(root)},
+        )
 
 
 def read_campaign(root: Path) -> tuple[Layout, Archive]:

@@ -18,6 +18,7 @@ from volbench.engine.intake.drafts import Draft, draft_runs, hosts_of, order_run
 from volbench.engine.intake.identify import name_runs
 from volbench.engine.intake.labels import parse_pattern, unfitting
 from volbench.engine.intake.logs import share_out
+from volbench.engine.intake.place import built_beside
 from volbench.engine.intake.scan import Found, scan
 from volbench.engine.single import STATUS_FORMAT
 from volbench.errors import InputError, OutputError, Problem
@@ -191,13 +192,9 @@ def _write(wanted: Wanted, runs: Sequence[Ready], drafts: Sequence[Draft]) -> No
         hosts=hosts_of(order_runs(drafts)),
     )
     provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
-    layout = create_campaign(wanted.into, Archive(campaign=campaign, provenance=provenance))
-    try:
+    with built_beside(wanted.into) as folder:
+        layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
         _fill_all(layout, runs)
-    except BaseException:
-        # It was empty before, and half an import looks like a whole one.
-        shutil.rmtree(layout.root, ignore_errors=True)
-        raise
 
 
 def _fill_all(layout: Layout, runs: Sequence[Ready]) -> None:
