@@ -39,6 +39,8 @@ def test_every_reading_verb_works_on_an_import(
     assert shown.returncode == 0, shown.stderr
     assert "azure" in shown.stdout
     assert "vm3" in shown.stdout
+    words = "Somebody else measured this; volbench imported it at 20"
+    assert words in shown.stderr
     for arguments in (
         ("show", "campaign", "--runs"),
         ("check", "campaign"),
@@ -50,7 +52,9 @@ def test_every_reading_verb_works_on_an_import(
         assert verb.returncode == 0, (arguments, verb.stderr)
         assert "Traceback" not in verb.stderr
     page = (tmp_path / "campaign" / "report" / "index.html").read_text()
-    assert "imported" in page
+    assert words in page
+    assert "Files: my results/a" in page
+    assert "Asked for:" not in page
 
 
 def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:

@@ -18,6 +18,7 @@ from volbench.present.campaigns_table import campaign_records, campaigns_table
 from volbench.present.cells import records
 from volbench.present.export import export_frame
 from volbench.present.findings_table import doubt_marks
+from volbench.present.imports import came_from
 from volbench.present.rounds_table import all_rounds
 from volbench.present.tables import show_table, states_table, summary_table
 from volbench.present.totals_table import totals_table
@@ -72,6 +73,9 @@ def _show_results(opened: Dataset) -> None:
     totals = records(opened.frame("totals"))
     if totals:
         show_table(totals_table(totals))
+    for data in opened.names.values():
+        if words := came_from(data.campaign):
+            click.echo(words, err=True)
 
 
 def _show_campaigns(opened: Dataset, *, as_json: bool) -> None:

@@ -120,3 +120,8 @@ def printable(value: str) -> str:
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in value.replace("\r\n", "\n")
     )
+
+
+def instant(utc: str) -> str:
+    """Return an ISO 8601 instant for people: ``2026-01-31 13:05:09 UTC``."""
+    return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.model.run import Run, RunState
-from volbench.present.cells import Row, records
+from volbench.present.cells import Row, instant, records
 from volbench.present.outcome import StateNote, note_of, unfinished
 from volbench.present.report.content import ReportContent, ReportFigure
 from volbench.present.report.device import KIND, UseSection, use_section
@@ -22,7 +22,6 @@ from volbench.present.report.summary import (
     cautions,
     declared,
     ending,
-    instant,
     key_numbers,
     outcomes,
     what_ran,
@@ -146,7 +145,7 @@ def _plan_facts(content: ReportContent) -> dict[str, str]:
     campaign = content.campaign
     return {
         "campaign": campaign.name,
-        "planned": instant(campaign.created_utc),
+        "imported" if campaign.is_imported else "planned": instant(campaign.created_utc),
         "command line": shlex.join(campaign.command) or "not recorded",
         "seed": str(campaign.seed),
         "order": campaign.order.value,

@@ -13,12 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from volbench.model.run import RunState
-from volbench.present.cells import printable
+from volbench.present.cells import instant, printable
 from volbench.present.report.content import ReportContent, SideBySide
 from volbench.present.report.packed import ROOM_CHARS, bokeh_script, digest, pack
 from volbench.present.report.part import Part, part_of
 from volbench.present.report.sidebyside import Together, together_of
-from volbench.present.report.summary import instant
 
 SCRIPTS = ("tables.js", "charts.js", "page.js")
 

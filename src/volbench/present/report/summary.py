@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from volbench.model.profile import Phase
 from volbench.model.run import RunState
-from volbench.present.cells import Row, latency, number, text
+from volbench.present.cells import Row, instant, latency, number, text
+from volbench.present.imports import came_from, sources
 from volbench.present.outcome import count_states
 from volbench.present.report.content import ReportContent
 from volbench.units import format_count, format_latency, format_rate, format_size
@@ -39,7 +40,10 @@ _STATE_WORDS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One job on one volume: all directions together, median over the repeats."""
+    """One job on one volume: all directions together, median over the repeats.
+
+    Neither `direct` nor `buffered` holds where an imported result does not tell.
+    """
 
     job: str
     role: str
@@ -53,6 +57,7 @@ class Outcome:
     limit_bw_bytes_per_s: float
     repeats: int
     runs: tuple[str, ...] = ()
+    buffered: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
         repeats=len(runs),
         runs=tuple(text(rows[0], "run") for rows in runs),
+        buffered=any(row.get("direct") is False for rows in runs for row in rows),
     )
 
 
@@ -130,6 +136,13 @@ def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     when = f"planned at {instant(campaign.created_utc)}"
     if started:
         when = f"from {instant(started[0])} to {instant(started[-1])} (start of the last Run)"
+    if campaign.is_imported:
+        measured = when if started else "at a time that the files do not tell"
+        return [
+            came_from(campaign),
+            sources(campaign),
+            f"It was measured on {where}, on {listed(volumes)}, {measured}.",
+        ]
     return [f"Profile {profiles} ran on {where}, on {listed(volumes)}, {when}."]
 
 
@@ -163,7 +176,9 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
     valid = [outcome for outcome in found if not {*invalid}.intersection(outcome.runs)] or found
     direct = [outcome for outcome in valid if outcome.direct]
     chosen = direct or list(valid)
-    kind = "direct I/O" if direct else "through the page cache"
+    cached = [outcome for outcome in chosen if outcome.buffered]
+    kind = "through the page cache" if cached else "direct or not is unknown"
+    kind = "direct I/O" if direct else kind
     measures: tuple[tuple[str, Callable[[Outcome], float], Callable[[float], str], int], ...] = (
         ("Highest IOPS", lambda outcome: outcome.iops, format_count, 1),
         ("Highest bandwidth", lambda outcome: outcome.bw_bytes_per_s, format_rate, 1),
@@ -181,7 +196,7 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
 
 def cautions(found: Sequence[Outcome]) -> list[str]:
     """Return what a reader must keep in mind about these numbers."""
-    buffered = [outcome.job for outcome in found if not outcome.direct]
+    buffered = [outcome.job for outcome in found if outcome.buffered]
     sentences = []
     if buffered:
         sentences.append(
@@ -238,7 +253,7 @@ def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
             bandwidth = outcome.bw_bytes_per_s / outcome.limit_bw_bytes_per_s
         told = [share for share in (iops, bandwidth) if not math.isnan(share)]
         if told:
-            reading = _reading(max(told), direct=outcome.direct)
+            reading = _reading(max(told), direct=not outcome.buffered)
             shares = (_percent(iops), _percent(bandwidth))
             compared.append(
                 AgainstLimit(outcome.job, outcome.role, *shares, reading, iops, bandwidth)
@@ -263,11 +278,6 @@ def _reading(share: float, *, direct: bool) -> str:
     if share >= REACHED:
         return "reached" if direct else "reached, through the page cache"
     return "below"
-
-
-def instant(utc: str) -> str:
-    """Return an ISO 8601 instant for people: ``2026-01-31 13:05:09 UTC``."""
-    return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"
 
 
 def listed(names: Iterable[str], *, most: int = NAMED, joint: str = ", ") -> str:

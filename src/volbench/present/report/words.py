@@ -54,7 +54,8 @@ def asked(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     parts = [_count(len(jobs), "job")]
     parts += [f"{repeats} repeats"] if repeats > 1 else []
     parts += [f"{len(hosts)} hosts"] if len(hosts) > 1 else []
-    told = [f"Asked for: {', '.join(parts)}, {_count(len(runs), 'Run')} in all."]
+    word = "Imported" if content.campaign.is_imported else "Asked for"
+    told = [f"{word}: {', '.join(parts)}, {_count(len(runs), 'Run')} in all."]
     shapes = dict.fromkeys(shape(row) for row in rows if text(row, "phase") in ("", "measured"))
     if shapes:
         told.append(f"They did {listed(shapes, most=8, joint='; ')}.")
