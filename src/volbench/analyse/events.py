@@ -10,7 +10,7 @@ from volbench.analyse.cause import Cause, Explanation
 from volbench.analyse.changes import Change
 from volbench.analyse.credits import likeliest, predicted_s
 from volbench.analyse.rates import Rates
-from volbench.analyse.seen import host_rows, quiet_spans, runtime_s, within_run
+from volbench.analyse.seen import host_rows_in_run, quiet_spans
 from volbench.analyse.view import RunView
 from volbench.analyse.warmup import cold_level, plateau_of, time_to_level
 from volbench.model.target import VolumeKind
@@ -206,7 +206,7 @@ def _nothing_known(cause: Cause) -> tuple[str, ...]:
 
 def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:
     """Explain a fall that went away again without any change of what was asked."""
-    rows = within_run(host_rows(view), runtime=runtime_s(view))
+    rows = host_rows_in_run(view)
     inside = rows[(rows["t_s"] > change.t_s) & (rows["t_s"] <= back.t_s)]
     steal = float(inside["steal_percent"].mean()) if len(inside) else math.nan
     length = format_duration(back.t_s - change.t_s)

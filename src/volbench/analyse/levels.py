@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from volbench.analyse.asked import asked_of
 from volbench.analyse.cause import Cause, Explanation
 from volbench.analyse.rates import Rates
-from volbench.analyse.seen import host_rows, runtime_s, told_by_tool, within_run
+from volbench.analyse.seen import host_rows_in_run, told_by_tool
 from volbench.analyse.view import RunView
 from volbench.units import format_count, format_latency, format_rate
 
@@ -177,7 +177,7 @@ def _cpu(case: _Case) -> Explanation | None:
         for row in told_by_tool(case.view)
         if not math.isnan(row["cpu_usr"])
     ]
-    rows = within_run(host_rows(case.view), runtime=runtime_s(case.view))
+    rows = host_rows_in_run(case.view)
     busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
     told = []
     if max(usage, default=0.0) >= _FULL_CPU:

@@ -22,7 +22,7 @@ from volbench.analyse.seen import (
     told_by_tool,
     within_run,
 )
-from volbench.analyse.view import RunView
+from volbench.analyse.view import RunView, once
 
 _LEAST = 5
 _BUSY_PERCENT = 90.0
@@ -79,6 +79,7 @@ class Rates:
         return float(np.median(self.bw_bytes_per_s[inside]))
 
 
+@once
 def rates_of(view: RunView, direction: str) -> Rates | None:
     """Return the rates of one direction; None when there are too few intervals to say anything."""
     at_device = is_buffered(view.run)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.view import RunView
+from volbench.analyse.view import RunView, once
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,6 +58,7 @@ def runtime_s(view: RunView) -> float:
     return max((told["runtime_s"] for told in told_by_tool(view)), default=math.nan)
 
 
+@once
 def rate_per_s(
     view: RunView, column: str, *, direction: str | None = None
 ) -> tuple[Floats, Floats]:
@@ -70,15 +71,41 @@ def rate_per_s(
         column: of the series, such as ``iops``.
         direction: all of them added when None.
     """
-    series = view.series.dropna(subset=[column])
+    values = view.series[column].to_numpy(dtype=float)
+    wanted = ~np.isnan(values)
     if direction is not None:
-        series = series[series["direction"] == direction]
-    lines = series[["group", "direction"]].drop_duplicates().shape[0]
-    by_time = series.groupby("t_s")[column].agg(["sum", "count"])
-    whole = by_time[by_time["count"] == lines]
-    return whole.index.to_numpy(dtype=float), whole["sum"].to_numpy(dtype=float)
+        wanted &= (view.series["direction"] == direction).to_numpy(dtype=bool)
+    lines = len(np.unique(_lines(view)[wanted]))
+    at_s, values = view.series["t_s"].to_numpy(dtype=float)[wanted], values[wanted]
+    order = np.argsort(at_s, kind="stable")
+    times, firsts, counts = np.unique(at_s[order], return_index=True, return_counts=True)
+    whole = (counts == lines) & ~np.isnan(times)
+    places = firsts[whole, np.newaxis] + np.arange(lines)
+    return times[whole], _added(values[order][places])
 
 
+@once
+def _lines(view: RunView) -> npt.NDArray[np.int64]:
+    """Return a number for each row of the series: which section and direction it is of."""
+    sections, _ = pd.factorize(view.series["group"], use_na_sentinel=False)
+    ways, names = pd.factorize(view.series["direction"], use_na_sentinel=False)
+    lines: npt.NDArray[np.int64] = sections.astype(np.int64) * max(1, len(names)) + ways
+    return lines
+
+
+def _added(table: Floats) -> Floats:
+    """Return the sum of each row, compensated (Kahan), so that the order hardly matters."""
+    total = np.zeros(len(table))
+    lost = np.zeros(len(table))
+    for column in table.T:
+        part = column - lost
+        grown = total + part
+        lost = grown - total - part
+        total = grown
+    return total
+
+
+@once
 def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
     """Return the samples of the volume's device, or of the disks beneath it, in order of time.
 
@@ -88,10 +115,17 @@ def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
     return rows.sort_values("t_s", ignore_index=True)
 
 
+@once
 def host_rows(view: RunView) -> pd.DataFrame:
     """Return one sample of the host's own numbers (CPU, memory) for each time, in order."""
     rows = view.device.drop_duplicates("t_s")
     return rows.sort_values("t_s", ignore_index=True)
+
+
+@once
+def host_rows_in_run(view: RunView) -> pd.DataFrame:
+    """Return those whose whole interval lies in the Run's I/O."""
+    return within_run(host_rows(view), runtime=runtime_s(view))
 
 
 def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:

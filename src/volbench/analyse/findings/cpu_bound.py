@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from volbench.analyse.context import Context
 from volbench.analyse.findings.rule import Rule
-from volbench.analyse.seen import host_rows, runtime_s, told_by_tool, within_run
+from volbench.analyse.seen import host_rows_in_run, told_by_tool
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 
@@ -20,7 +20,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield what speaks for a CPU at its limit: the tool's own time, steal, the whole host."""
     del context
     yield from _tool(view)
-    rows = within_run(host_rows(view), runtime=runtime_s(view))
+    rows = host_rows_in_run(view)
     steal = float(rows["steal_percent"].mean()) if rows["steal_percent"].notna().any() else 0.0
     if len(rows) < _LEAST_SAMPLES:
         return

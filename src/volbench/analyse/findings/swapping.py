@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from volbench.analyse.context import Context
 from volbench.analyse.findings.rule import Rule
-from volbench.analyse.seen import host_rows, runtime_s, within_run
+from volbench.analyse.seen import host_rows_in_run
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.units import format_rate
@@ -17,7 +17,7 @@ _LEAST_BYTES_PER_S = 1e6
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding when the host swapped while the Run went on."""
     del context
-    rows = within_run(host_rows(view), runtime=runtime_s(view))
+    rows = host_rows_in_run(view)
     rate = float(rows["swap_bytes_per_s"].mean())
     if rate >= _LEAST_BYTES_PER_S:
         yield RULE.finding(
