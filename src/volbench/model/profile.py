@@ -208,6 +208,7 @@ class Profile(Frozen):
         limits: role to declared limits; the key ``*`` holds for every role.
         sample_s: seconds between points of a series; 0 for none.
         device_sample_s: seconds between looks at the device's own counters; 0 for none.
+        latency_log: log how many I/Os took how long, at every point of a series.
         cold_probe: read a sample of blocks twice before anything is measured.
         start: when the clients start each measured job.
         stagger_s: seconds between their starts when they are staggered.
@@ -228,6 +229,7 @@ class Profile(Frozen):
     limits: dict[str, Limits] = Field(default_factory=dict)
     sample_s: float = 1.0
     device_sample_s: float = 1.0
+    latency_log: bool = False
     cold_probe: bool = False
     start: Start = Start.TOGETHER
     stagger_s: float = 0.0

@@ -121,6 +121,7 @@ class Run(Frozen):
         limits: declared limits of the volume.
         sample_s: seconds between points of the series; 0 for none.
         device_sample_s: seconds between looks at the device's own counters; 0 for none.
+        latency_log: log how many I/Os took how long, at every point of the series.
         until: end it when it is steady; None to run its full length.
         pause_before_s: the volume is left alone so long, from the end of the Run before it.
         extent: the part of a warm-up that it does; None for usual Runs.
@@ -146,6 +147,7 @@ class Run(Frozen):
     limits: Limits = Limits()
     sample_s: float = 1.0
     device_sample_s: float = 1.0
+    latency_log: bool = False
     until: Until | None = None
     pause_before_s: float = 0.0
     extent: Extent | None = None

@@ -38,6 +38,8 @@ def dump_profile(profile: Profile) -> str:
         content["seed"] = profile.seed
     content["sample"] = _shortest(profile.sample_s)
     content["device_sample"] = _shortest(profile.device_sample_s)
+    if profile.latency_log:
+        content["latency_log"] = True
     if profile.cold_probe:
         content["cold_probe"] = True
     content |= _start(profile)

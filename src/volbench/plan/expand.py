@@ -272,6 +272,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         limits=limits or own,
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
+        latency_log=profile.latency_log,
         until=job.until,
         pause_before_s=job.pause_before_s,
         extent=touch.extent if touch else None,

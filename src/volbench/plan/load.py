@@ -29,6 +29,7 @@ PROFILE_KEYS = (
     "seed",
     "sample",
     "device_sample",
+    "latency_log",
     "cold_probe",
     "start",
     "stagger",
@@ -39,6 +40,7 @@ PROFILE_KEYS = (
     "phases",
 )
 LEAST_SAMPLE_S = 0.1
+UNSAMPLED = "latencies are logged at every sample, and sample is 0"
 MOST_REPEATS = 10_000
 MOST_SEED = 2**31 - 1
 
@@ -78,6 +80,8 @@ def _profile(reader: Reader, top: Node) -> Profile:
         reader.complain(top, "a profile needs a name", key="name", hint="add name: my-profile")
     values.setdefault("name", "unnamed")
     _check_start(reader, entries, values)
+    if values.get("latency_log") and values.get("sample_s", 1.0) == 0:
+        reader.complain(entries["latency_log"], UNSAMPLED, hint="set sample, such as 1s")
     jobs = _jobs(reader, top, entries)
     defaults = values.get("defaults")
     for job in jobs:
@@ -229,6 +233,7 @@ _READERS: dict[str, Callable[[Reader, Node], object]] = {
     "seed": _seed,
     "sample": _sample("sample", "fio's shorter windows are distorted"),
     "device_sample": _sample("device_sample", "looking more often would disturb the Run"),
+    "latency_log": _yes_or_no("latency_log"),
     "cold_probe": _yes_or_no("cold_probe"),
     "start": lambda reader, node: Start(
         reader.choice(node, "start", {start.value: start for start in Start})

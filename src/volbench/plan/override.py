@@ -16,7 +16,7 @@ from volbench.model.profile import Job, Limits, Options, Order, Phase, Profile, 
 from volbench.plan.crosscheck import dd_problems, effective
 from volbench.plan.extents import warming_problem
 from volbench.plan.limits import LIMIT_KEYS, limit_problem
-from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED
+from volbench.plan.load import LEAST_SAMPLE_S, MOST_REPEATS, MOST_SEED, UNSAMPLED
 from volbench.plan.outlast import outlast_problem, set_outlast
 from volbench.plan.rounds import rounds_problem, set_rounds
 from volbench.plan.starting import MOST_CLIENTS, read_stagger, start_problem
@@ -27,7 +27,8 @@ from volbench.units import parse_duration
 _START_KEYS = ("start", "stagger")
 _WHOLE = {"repeat": (1, MOST_REPEATS), "seed": (0, MOST_SEED), "clients": (1, MOST_CLIENTS)}
 _OWN_KEYS = ("until", "outlast", "pause_before")
-_KEYS = ("order", "sample", "device_sample", "cold_probe", *_WHOLE, *_START_KEYS)
+_ANSWERS = ("latency_log", "cold_probe")
+_KEYS = ("order", "sample", "device_sample", *_ANSWERS, *_WHOLE, *_START_KEYS)
 
 
 def apply_overrides(
@@ -38,8 +39,8 @@ def apply_overrides(
     ``size=64m`` holds for every job, replacing what a job says itself, but never brings back an
     option that a job took away with null. ``test1.bs=8k`` holds for one job, ``oltp.log.size=2g``
     for one of its sections; ``repeat``, ``order``, ``seed``, ``sample``, ``device_sample``,
-    ``cold_probe``, ``start``, ``stagger``, ``clients`` and ``limits.iops`` for the profile.
-    ``test1.until=steady`` and ``test1.until.window=1m`` hold for one job. ``KEY=`` takes an option
+    ``latency_log``, ``cold_probe``, ``start``, ``stagger``, ``clients`` and ``limits.iops`` for the
+    profile. ``test1.until=steady`` and ``test1.until.window=1m`` hold for one job. ``KEY=`` takes an option
     away, and ``test1=`` or ``*-512=`` whole jobs.
 
     Args:
@@ -92,6 +93,8 @@ def _check_together(asked: Profile, changed: Profile, settings: Sequence[str]) -
         raise InputError(
             f"--set {wrong[0]}: {wrong[1]}", hint="set both: start=staggered and stagger=20s"
         )
+    if changed.latency_log and not changed.sample_s:
+        raise InputError(UNSAMPLED, hint="set both, such as sample=1s")
     if problem := rounds_problem(changed.rounds, changed.jobs, repeat=changed.repeat):
         raise InputError(f"rounds: {problem[0]}", hint=problem[1])
     before = {job.name: job for job in asked.jobs}
@@ -198,9 +201,9 @@ def _set_key(profile: Profile, key: str, value: str) -> Profile:
         if 0 < sample_s < LEAST_SAMPLE_S:
             raise InputError(f"{key} must be 0 or at least 100ms", hint="write it like 1s, or 0")
         return profile.model_copy(update={f"{key}_s": sample_s})
-    if key == "cold_probe":
+    if key in _ANSWERS:
         if value not in {"true", "false", "1", "0", "yes", "no"}:
-            raise InputError(f"{value!r} is neither true nor false", hint="write cold_probe=true")
+            raise InputError(f"{value!r} is neither true nor false", hint=f"write {key}=true")
         return profile.model_copy(update={key: value in {"true", "1", "yes"}})
     least, most = _WHOLE[key]
     if not re.fullmatch(r"[0-9]{1,10}", value) or not least <= int(value) <= most:

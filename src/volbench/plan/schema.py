@@ -115,6 +115,10 @@ _PROFILE: dict[str, Schema] = {
         **_NUMBER_TEXT,
         "description": "Between looks at the device's own counters; 0 for none.",
     },
+    "latency_log": {
+        **_BOOLEAN,
+        "description": "Log how many I/Os took how long, at every point of a series.",
+    },
     "cold_probe": {
         **_BOOLEAN,
         "description": "Read a sample of blocks twice before anything is measured.",

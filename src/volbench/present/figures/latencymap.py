@@ -115,8 +115,8 @@ def lack(frames: Frames) -> str:
     if len(of_measured(frames["latency_map"], frames["summary"])):
         return ""
     return (
-        "no latencies over time: logs hold means only; import results with logs of single I/Os "
-        "(log_avg_msec=0) or of histograms (write_hist_log and log_hist_msec)"
+        "no latencies over time: logs hold means only; set latency_log in the profile, or import "
+        "logs of single I/Os (log_avg_msec=0) or of histograms (write_hist_log and log_hist_msec)"
     )
 
 
