@@ -44,7 +44,8 @@ def test_every_block_of_a_file_is_written_once(
     assert len(content) == size
     assert file.stat().st_blocks * 512 >= size
     pages = (content[at : at + 4096] for at in range(0, size, 4096))
-    assert all(any(page) for page in pages)
+    # A single random byte is zero once in 256 times; 16 of them never are.
+    assert all(any(page) for page in pages if len(page) >= 16)
 
 
 def test_a_file_is_not_overwritten_without_leave(tmp_path: Path, volbench: Volbench) -> None:

@@ -162,6 +162,11 @@ def _place(run: Run, section: Section) -> Iterator[str]:
             # Named apart, a missing directory is an error; fio would create a file's parents.
             yield _line("directory", escape_colons(target))
             yield _line("filename", _plain_names(options["filename"]))
+        case VolumeKind.UNKNOWN:
+            raise InputError(
+                f"job {run.job}: what it was measured on is not known, so it can't be run again",
+                hint="write a profile, and name the volume with --on",
+            )
         case VolumeKind.DIRECTORY:
             yield _line("directory", escape_colons(target))
             _plain_names(options.get("filename_format", "job"))
