@@ -40,8 +40,8 @@ def apply_overrides(
     option that a job took away with null. ``test1.bs=8k`` holds for one job, ``oltp.log.size=2g``
     for one of its sections; ``repeat``, ``order``, ``seed``, ``sample``, ``device_sample``,
     ``latency_log``, ``cold_probe``, ``start``, ``stagger``, ``clients`` and ``limits.iops`` for the
-    profile. ``test1.until=steady`` and ``test1.until.window=1m`` hold for one job. ``KEY=`` takes an option
-    away, and ``test1=`` or ``*-512=`` whole jobs.
+    profile. ``test1.until=steady`` and ``test1.until.window=1m`` hold for one job. ``KEY=`` takes
+    an option away, and ``test1=`` or ``*-512=`` whole jobs.
 
     Args:
         profile: as loaded.
