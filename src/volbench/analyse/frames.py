@@ -300,3 +300,19 @@ def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:
     """Return how many values of an option each line has."""
     fixed = key_of(rows, _fixed(option))
     return rows.groupby(fixed, sort=False, dropna=False)[option].nunique()
+
+
+def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the rows of a frame as plain Python values, None where nothing was told."""
+    # Column by column: pandas takes many times as long over rows of many types at once.
+    columns = {str(name): _plain(column) for name, column in frame.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(column: pd.Series) -> list[object]:
+    """Return values, of numpy's types those of Python."""
+    values, known = column.tolist(), column.notna().tolist()
+    return [
+        (value.item() if isinstance(value, np.generic) else value) if told else None
+        for value, told in zip(values, known, strict=True)
+    ]

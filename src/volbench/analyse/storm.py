@@ -172,9 +172,11 @@ def storms(frames: Frames) -> tuple[Storm, ...]:
     found = []
     for key, step in wanted.groupby(_STEP, sort=False, dropna=False):
         runs = step.drop_duplicates("run")
+        if len(runs) < 2:
+            continue
         finished = measured(runs)[["campaign", "run"]]
         told = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
-        if len(runs) > 1 and len(told):
+        if len(told):
             found.append(_storm(key, step, told, frames["device"]))
     return tuple(found)
 

@@ -254,14 +254,15 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
 
     The device went on as in the interval before: fio was still laying out its files.
     """
-    before = samples[samples["t_s"] <= 0]
-    first = samples[samples["t_s"] > 0].head(1)
-    if before.empty or first.empty:
+    t_s, interval_s, rate = (
+        samples[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", column)
+    )
+    before, after = np.flatnonzero(t_s <= 0), np.flatnonzero(t_s > 0)
+    if not len(before) or not len(after):
         return 0.0
-    row = first.iloc[0]
-    interval_s, rate = float(row["interval_s"]), float(before[column].iloc[-1])
-    laid_out = max(0.0, interval_s - float(row["t_s"])) * rate
-    return 0.0 if math.isnan(laid_out) else min(laid_out, interval_s * float(row[column]))
+    first = after[0]
+    laid_out = max(0.0, float(interval_s[first] - t_s[first])) * float(rate[before[-1]])
+    return 0.0 if math.isnan(laid_out) else min(laid_out, float(interval_s[first] * rate[first]))
 
 
 def _bound(verdicts: pd.DataFrame | None) -> Row:

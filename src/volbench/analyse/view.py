@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import pandas as pd
 
 from volbench.analyse.coldprobe import ColdProbe
+from volbench.analyse.frames import plain_rows
 from volbench.model.columns import DAMAGED
 from volbench.model.provenance import HostFacts, VolumeFacts
 from volbench.model.run import Campaign, Run
@@ -58,7 +59,7 @@ class RunView:
     @cached_property
     def told(self) -> Sequence[Mapping[str, object]]:
         """The rows of the summary as mappings; made once, because every rule asks for them."""
-        kept = self.answer("told", lambda: _rows(self.summary))
+        kept = self.answer("told", lambda: plain_rows(self.summary))
         return cast("Sequence[Mapping[str, object]]", kept)
 
     @cached_property
@@ -89,19 +90,6 @@ def once(
     return kept
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[str, object]]:
-    """Return rows with None for what is missing."""
-    # Column by column: pandas takes ten times as long over a few rows of many types at once.
-    columns = {
-        str(name): [
-            value if known else None
-            for value, known in zip(column.tolist(), column.notna(), strict=True)
-        ]
-        for name, column in frame.items()
-    }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def run_views(
     campaign: Campaign,
     frames: Mapping[str, pd.DataFrame],
@@ -124,7 +112,7 @@ def run_views(
         for name in ("summary", "series", "device", "percentiles", "histogram")
     }
     told: dict[str, list[Mapping[str, object]]] = {}
-    for row in _rows(frames["summary"]):
+    for row in plain_rows(frames["summary"]):
         told.setdefault(str(row["run"]), []).append(row)
     for run in campaign.runs:
         if run.id not in parts["summary"]:

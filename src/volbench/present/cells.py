@@ -42,8 +42,9 @@ class Statistic:
 
 def records(frame: pd.DataFrame) -> list[dict[str, object]]:
     """Return the rows of a frame as plain Python values, None where nothing was told."""
-    plain = frame.astype(object).where(frame.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
+    from volbench.analyse.frames import plain_rows  # noqa: PLC0415 - brings pandas, as frames do
+
+    return plain_rows(frame)
 
 
 def number(row: Row, column: str) -> float:

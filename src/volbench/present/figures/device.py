@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from volbench.analyse.frames import of_measured
-from volbench.present.cells import number, printable, text
+from volbench.present.cells import Row, number, printable, text
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -35,7 +35,7 @@ from volbench.present.figures.devicepanels import (
     WRITE,
     draw_panel,
 )
-from volbench.present.figures.devicespans import Place, Span, lay_out, spans_of
+from volbench.present.figures.devicespans import Place, Span, lay_out, spans_of, uses_of
 from volbench.present.style import GREY
 from volbench.units import format_count, format_duration, format_rate
 
@@ -52,8 +52,8 @@ MOST = 36
 
 def draw(frames: Frames, title: str) -> Figure:
     """Draw eight panels over the Runs; more Runs than fit go into a block below."""
-    found = spans_of(frames)
-    spans = found[:MOST]
+    found = uses_of(frames)
+    spans = spans_of(frames, found[:MOST])
     blocks = [spans[at : at + ABREAST] for at in range(0, len(spans), ABREAST)]
     figure = new_figure(
         title=title,
@@ -72,9 +72,9 @@ def draw(frames: Frames, title: str) -> Figure:
     return figure
 
 
-def _notes(found: Sequence[Span]) -> list[str]:
+def _notes(found: Sequence[Row]) -> list[str]:
     """Return what must be known to read the panels."""
-    devices = dict.fromkeys(text(span.use, "device") for span in found)
+    devices = dict.fromkeys(text(use, "device") for use in found)
     named = ", ".join(name for name in devices if name)
     notes = [f"Device {named}" if named else "No block device: the host's own numbers alone"]
     notes.append("CPU waiting and dirty pages are the host's")
@@ -160,25 +160,27 @@ def lack(frames: Frames) -> str:
 
 def describe(frames: Frames) -> str:
     """Return the extremes of what the device did in one sentence."""
-    spans = spans_of(frames)
-    sentence = f"What the device did beside {len(spans)} Run{'s' * (len(spans) != 1)}"
+    uses = uses_of(frames)
+    sentence = f"What the device did beside {len(uses)} Run{'s' * (len(uses) != 1)}"
     parts = []
     for names, format_value, unit in (
         (("read_iops", "write_iops"), format_count, " IOPS"),
         (("read_bw_bytes_per_s", "write_bw_bytes_per_s"), format_rate, ""),
     ):
-        rates = [sum(number(span.use, name) for name in names) for span in spans]
+        rates = [sum(number(use, name) for name in names) for use in uses]
         known = [rate for rate in rates if not math.isnan(rate)]
         if known:
             low, high = format_value(min(known)), format_value(max(known))
             parts.append(f"{low} to {high}{unit}" if low != high else f"{low}{unit}")
-    tails = [span for span in spans if number(span.use, "tail_s") > 0]
+    tails = [use for use in uses if number(use, "tail_s") > 0]
     if parts:
         sentence += ": on average " + " and ".join(parts)
     if tails:
-        longest = max(tails, key=lambda span: number(span.use, "tail_s"))
-        lasted = format_duration(number(longest.use, "tail_s"))
-        sentence += f"; after fio ended, writing went on for up to {lasted} ({longest.label})"
+        longest = max(tails, key=lambda use: number(use, "tail_s"))
+        lasted = format_duration(number(longest, "tail_s"))
+        sentence += (
+            f"; after fio ended, writing went on for up to {lasted} ({text(longest, 'label')})"
+        )
     return sentence + "."
 
 

@@ -88,23 +88,37 @@ class Place:
         return [(self.at(one), _time(one)) for one in fitting]
 
 
-def spans_of(frames: Frames) -> list[Span]:
-    """Return the measured Runs that were watched, in the order of the summary."""
+def uses_of(frames: Frames) -> list[Row]:
+    """Return rows of the USE table of the measured Runs that were watched, each with its label."""
     summary = measured(frames["summary"])
-    samples = of_measured(frames["device"], summary)
-    samples = samples[samples["t_s"] > 0].sort_values("t_s", ignore_index=True)
-    watched = dict(iter(samples.groupby("run", sort=False)))
-    series = dict(iter(frames["series"].groupby("run", sort=False)))
-    results = dict(iter(summary.groupby("run", sort=False)))
     several = bool((summary["repeat"] > 1).any())
+    return [
+        row | {"label": text(row, "label") + f" #{number(row, 'repeat'):.0f}" * several}
+        for row in records(use_rows(summary, _watched(frames)))
+    ]
+
+
+def spans_of(frames: Frames, uses: Sequence[Row] | None = None) -> list[Span]:
+    """Return Runs that were watched, in the order of the summary.
+
+    Args:
+        frames: summary, series and device.
+        uses: of `uses_of`, the Runs that are wanted; all of them when None.
+    """
+    uses = uses_of(frames) if uses is None else uses
+    wanted = {text(row, "run") for row in uses}
+    watched, series, results = (
+        dict(iter(frame[frame["run"].isin(wanted)].groupby("run", sort=False)))
+        for frame in (_watched(frames), frames["series"], measured(frames["summary"]))
+    )
     spans = []
-    for row in records(use_rows(summary, samples)):
+    for row in uses:
         run = text(row, "run")
         moving = results[run][results[run]["direction"] != "sync"]
         told = [one | {"direction": ""} for one in records(moving)]
         spans.append(
             Span(
-                label=text(row, "label") + f" #{number(row, 'repeat'):.0f}" * several,
+                label=text(row, "label"),
                 did="; ".join(dict.fromkeys(shape(one) for one in told)),
                 use=row,
                 own=watched[run][watched[run]["level"] == "volume"],
@@ -114,6 +128,12 @@ def spans_of(frames: Frames) -> list[Span]:
             )
         )
     return spans
+
+
+def _watched(frames: Frames) -> pd.DataFrame:
+    """Return the samples beside measured Runs since their I/O began, in order of time."""
+    samples = of_measured(frames["device"], measured(frames["summary"]))
+    return samples[samples["t_s"] > 0].sort_values("t_s", ignore_index=True)
 
 
 def lay_out(spans: Sequence[Span]) -> list[Place]:
