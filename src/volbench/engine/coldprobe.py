@@ -98,6 +98,8 @@ def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
             return None, ""
         case VolumeKind.DIRECTORY:
             return None, "nothing to probe: it is a directory; probe the device it is on"
+        case VolumeKind.UNKNOWN:
+            return None, "nothing to probe: nobody told what it is"
         case VolumeKind.DEVICE:
             check_identity(executor, volume)
             return None if volume.pin is None else volume.pin.size_bytes, ""
