@@ -86,9 +86,10 @@ class Desk:
 
     def started(self, count: int = 1) -> bool:
         """Tell whether so many processes were started."""
-        return sum("handle" in entry.get("process", {}) for entry in self.journal()) >= count
+        told = [entry.get("process", {}) for entry in self.journal()]
+        return sum("handle" in one and "launched" not in one for one in told) >= count
 
-    def journal(self) -> list[dict[str, dict[str, str]]]:
+    def journal(self) -> list[dict[str, dict[str, object]]]:
         """Return what is written down so far."""
         path = self.out / "journal.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
@@ -202,6 +203,20 @@ def test_the_controller_is_killed_at_any_instant(desk: Desk, seed: int) -> None:
     process.communicate()
     if process.returncode == -signal.SIGKILL:
         ended(desk.start("resume", desk.out))
+    check_once(desk)
+    check_clean(desk.fleet.hosts)
+
+
+@pytest.mark.parametrize("later_s", [0.0, 0.1, 0.3])
+def test_the_controller_is_killed_while_it_starts_runs(desk: Desk, later_s: float) -> None:
+    """What was about to be started is found if it was, and started if it was not: never twice."""
+    desk.prepare()
+    process = desk.run()
+    until(lambda: any(one.get("process", {}).get("launched") is False for one in desk.journal()))
+    time.sleep(later_s)
+    process.kill()
+    process.communicate()
+    ended(desk.start("resume", desk.out))
     check_once(desk)
     check_clean(desk.fleet.hosts)
 

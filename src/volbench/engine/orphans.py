@@ -24,6 +24,16 @@ def trace(executor: Executor, process: Process, *, sampler_handle: str) -> dict[
     return {"handle": process.handle, "sampler": sampler_handle, "since_utc": utc_now()}
 
 
+def intent(handle: str, sampler_handle: str) -> dict[str, object]:
+    """Return what is written down of a process before it is started on another machine."""
+    return {
+        "handle": handle,
+        "sampler": sampler_handle,
+        "since_utc": utc_now(),
+        "launched": False,
+    }
+
+
 def identify(executor: Executor, pid: int) -> dict[str, object]:
     """Return what tells a process from every other: pid, start time and boot.
 

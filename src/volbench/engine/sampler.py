@@ -104,6 +104,11 @@ class Sampler:
         self.problem = problem
 
     @property
+    def expected_handle(self) -> str:
+        """What will find the first process that is started; empty when it ends with us."""
+        return self._place.executor.handle_of(self._place.place_of(self._errors))
+
+    @property
     def handle(self) -> str:
         """What finds the process again; empty without one."""
         return "" if self._process is None else self._process.handle

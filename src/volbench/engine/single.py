@@ -67,6 +67,8 @@ class Watcher:
         stop: the user's wish.
         device: number of the block device beneath the volume, for live latency.
         devices: kernel names of that device and of those beneath it, to sample.
+        on_intent: called before anything is started with what will find the process, and the
+            sampler beside it; not where they end with us.
         on_start: called with the process, and the sampler beside it, right after the start.
     """
 
@@ -74,6 +76,7 @@ class Watcher:
     stop: Stop
     device: tuple[int, int] | None = None
     devices: tuple[str, ...] = ()
+    on_intent: Callable[[str, str], None] = field(default=lambda _handle, _sampler: None)
     on_start: Callable[[Process, Sampler], None] = field(default=lambda _process, _sampler: None)
 
 
@@ -115,6 +118,8 @@ def run_single(attempt: Attempt) -> RunEnd:
     if attempt.gate is not None:
         attempt.gate.open_for(place)
     interval_s, life_s = run.device_sample_s, attempt.deadline_s
+    if handle := place.executor.handle_of(place.place_of(command.stderr)):
+        watcher.on_intent(handle, Sampler(place).expected_handle if interval_s > 0 else "")
     with sampling(place, watcher.devices, interval_s=interval_s, life_s=life_s) as sampler:
         started_utc = utc_now()
         sampler.mark(STARTED)
@@ -125,12 +130,12 @@ def run_single(attempt: Attempt) -> RunEnd:
 
 
 def _note_start(watcher: Watcher, process: Process, sampler: Sampler) -> None:
-    """Write down that a process was started; one that nobody knows of must not run."""
+    """Write down that a process was started; one that nobody would find again must not run."""
     try:
         watcher.on_start(process, sampler)
     except BaseException:
-        end_process(process, watcher.stop)
-        sampler.stop()
+        if not process.handle:
+            end_process(process, watcher.stop)
         raise
 
 
@@ -208,7 +213,6 @@ def _conclude(
         end = RunEnd(RunState.FAILED, f"nobody saw how it ended: {attended.lost}. {end.reason}")
     if gate is not None and (reason := gate.held_back):
         end = RunEnd(RunState.INTERRUPTED, reason)
-    _compress_logs(folder.path)
     _tidy(folder.path)
     record = {"until": attended.until, "start": start}
     span_utc = started_utc, attended.ended_utc
@@ -218,7 +222,9 @@ def _conclude(
 
 
 def _tidy(folder: Path) -> None:
-    """Remove the empty files that fio makes for what ran before a job."""
+    """Compress logs, and remove the empty files that fio makes for what ran before a job."""
+    for path in sorted(folder.glob("*.log")):
+        compress(path)
     for path in folder.glob("*.prerun.txt"):
         if not path.stat().st_size:
             path.unlink()
@@ -340,11 +346,6 @@ def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
             version=str(status.get("tool_version", "dd")),
         )
     return parse_output(read_text(folder.fio_output), path=str(folder.fio_output))
-
-
-def _compress_logs(folder: Path) -> None:
-    for path in sorted(folder.glob("*.log")):
-        compress(path)
 
 
 def _write_status(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from volbench.engine.gate import Gate
 from volbench.engine.guard import check_space
 from volbench.engine.ledger import Ledger
 from volbench.engine.machine import Machine
-from volbench.engine.orphans import end_orphan, trace
+from volbench.engine.orphans import end_orphan, intent, trace
 from volbench.engine.pause import LATE_S, pause_before
 from volbench.engine.preflight import guard_run
 from volbench.engine.probe import probe_volume
@@ -31,6 +31,7 @@ from volbench.engine.stop import Stop
 from volbench.engine.tail import may_leave_dirt
 from volbench.engine.warming import make_room, with_parallelism
 from volbench.engine.warmproof import Outcomes, progress_words
+from volbench.engine.watch import end_process
 from volbench.engine.workplace import Workplace
 from volbench.errors import ArchiveError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Process
@@ -40,7 +41,12 @@ from volbench.model.profile import Phase
 from volbench.model.provenance import VolumeFacts
 from volbench.model.run import Campaign, Run, RunState
 from volbench.plan.estimate import deadline_s, expected_s
-from volbench.store.archive import attempts_before, fresh_run_folder, write_atomic
+from volbench.store.archive import (
+    attempts_before,
+    forget_attempt,
+    fresh_run_folder,
+    write_atomic,
+)
 from volbench.store.layout import Layout, RunFolder
 from volbench.units import format_duration
 
@@ -234,6 +240,9 @@ class Worker:
     def _begin(self, run: Run, gate: Gate | None) -> RunEnd:
         """Start a Run from nothing."""
         executor = self.machine.executor
+        if executor.handle_of("stderr") and self.ledger.state(run) is RunState.PLANNED:
+            # There nothing is started before it is written down, so this was no attempt.
+            forget_attempt(self.layout.run(run.id))
         folder = fresh_run_folder(self.layout, run.id)
         self.outcomes.forget(run)
         guard_run(
@@ -270,7 +279,12 @@ class Worker:
             # All of it is here; the earlier controller had no time or room to note that.
             place.discard()
             return RunEnd(RunState(str(status["state"])), str(status["reason"]))
-        left = {name: str(told) for name, told in self.ledger.process(run).items()}
+        process = self.ledger.process(run)
+        left = {name: str(told) for name, told in process.items()}
+        if process.get("launched", True) is False and not self._was_launched(left):
+            place.discard()
+            forget_attempt(folder)
+            return self._begin(run, gate)
         facts = read_facts(folder) or probe_volume(self.machine.executor, run.volume)
         self.ledger.tell(f"{run.id}: found again on {self.machine.host}")
         return take_over(
@@ -280,10 +294,22 @@ class Worker:
             since_utc=left.get("since_utc", ""),
         )
 
+    def _was_launched(self, left: Mapping[str, str]) -> bool:
+        """Tell whether a process that was to be started was; if not, end the sampler before it."""
+        executor = self.machine.executor
+        if executor.was_started(left["handle"]):
+            return True
+        if left["sampler"] and executor.was_started(left["sampler"]):
+            end_process(executor.find(left["sampler"]), self.stop)
+        return False
+
     def _attempt(
         self, run: Run, place: Workplace, facts: VolumeFacts, gate: Gate | None
     ) -> Attempt:
         executor = self.machine.executor
+
+        def note_intent(handle: str, sampler_handle: str) -> None:
+            self.ledger.started(run, intent(handle, sampler_handle))
 
         def note_start(process: Process, sampler: Sampler) -> None:
             self.ledger.started(run, trace(executor, process, sampler_handle=sampler.handle))
@@ -297,7 +323,9 @@ class Worker:
             run,
             place,
             deadline_s=deadline_s(run, grace_s=self.settings.grace_s) + waits_s,
-            watcher=Watcher(self.ledger.listener, self.stop, device, devices, note_start),
+            watcher=Watcher(
+                self.ledger.listener, self.stop, device, devices, note_intent, note_start
+            ),
             gate=gate,
         )
 

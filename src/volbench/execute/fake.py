@@ -210,6 +210,16 @@ class FakeExecutor:
         """Forget one file; nothing happens when it is gone."""
         self.files.pop(path, None)
 
+    def handle_of(self, stderr: str) -> str:
+        """Return nothing: what is started here ends with its controller."""
+        del stderr
+        return ""
+
+    def was_started(self, handle: str) -> bool:
+        """Return False: nothing here has a handle."""
+        del handle
+        return False
+
     def workplace(self, folder: str, *, name: str) -> str:
         """Return the folder itself."""
         del name

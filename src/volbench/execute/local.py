@@ -243,6 +243,16 @@ class LocalExecutor:
                 context={"path": path},
             ) from error
 
+    def handle_of(self, stderr: str) -> str:
+        """Return nothing: what is started here ends with its controller."""
+        del stderr
+        return ""
+
+    def was_started(self, handle: str) -> bool:
+        """Return False: nothing here has a handle."""
+        del handle
+        return False
+
     def workplace(self, folder: str, *, name: str) -> str:
         """Return the folder itself."""
         del name

@@ -114,6 +114,15 @@ class Executor(Protocol):
             TransportError: processes of this machine can't be found again.
         """
 
+    def handle_of(self, stderr: str) -> str:
+        """Return what `find` finds a program by that will be started first with a file `stderr`.
+
+        Empty when it ends with its controller.
+        """
+
+    def was_started(self, handle: str) -> bool:
+        """Tell whether anything was ever started under a handle."""
+
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
 

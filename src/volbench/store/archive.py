@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -176,6 +177,24 @@ def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
     except OSError as error:
         raise _unwritable(folder.path, error) from error
     return folder
+
+
+def forget_attempt(folder: RunFolder) -> None:
+    """Remove what was prepared for an attempt in which nothing was started.
+
+    Raises:
+        ArchiveError: the filesystem refused.
+    """
+    try:
+        for path in folder.path.glob("*"):
+            if path == folder.attempts:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    except OSError as error:
+        raise _unwritable(folder.path, error) from error
 
 
 def attempts_before(folder: RunFolder) -> int:

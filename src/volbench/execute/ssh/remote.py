@@ -64,9 +64,18 @@ class RemoteExecutor(SshExecutor):
         """
         self._starts[stderr] += 1
         again = f".{self._starts[stderr]}" if self._starts[stderr] > 1 else ""
-        control = f"{cwd}/.{PurePosixPath(stderr).stem}{again}"
+        control = self.handle_of(stderr) + again
         order = Order(argv, cwd, stderr, control, longest_s)
         return launch(_AsRoot(self) if self.needs_sudo(argv) else self, order)
+
+    def handle_of(self, stderr: str) -> str:
+        """Return the control folder of a program that will be started first with that file."""
+        path = PurePosixPath(stderr)
+        return str(path.with_name(f".{path.stem}"))
+
+    def was_started(self, handle: str) -> bool:
+        """Tell whether a control folder says that its program was started."""
+        return self.stat(f"{handle}/start") is not None
 
     def find(self, handle: str) -> DetachedProcess:
         """Return a program that an earlier controller started."""
