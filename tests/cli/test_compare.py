@@ -17,6 +17,8 @@ import volbench
 from volbench.cli.main import cli
 from volbench.errors import ComparisonError, InputError, RegressionError
 
+pytestmark = pytest.mark.alone
+
 PROFILE = """\
 name: paced
 repeat: {repeat}

@@ -36,6 +36,7 @@ def disks(tmp_path: Path) -> Iterator[Disks]:
         made.close()
 
 
+@pytest.mark.alone
 def test_the_device_is_told_beside_fio(disks: Disks, volbench: Volbench, tmp_path: Path) -> None:
     """A direct Run has its share of the limit; a buffered one leaves bytes to write later."""
     device = disks.attach(disks.image(192 * MIB), "--direct-io=on")

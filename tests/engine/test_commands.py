@@ -123,6 +123,7 @@ GOOD: dict[str, tuple[Section, ...]] = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("shape", GOOD)
 def test_good_runs_have_no_problems(shape: str, tmp_path: Path, volume: Path) -> None:
     """Whatever fio is rightly asked for, its success is seen as one."""

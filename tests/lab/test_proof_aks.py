@@ -16,7 +16,7 @@ from volbench.lab.scenario import read_scenario
 from volbench.lab.server import serve
 from volbench.present.figures import draw_chart
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.alone]
 
 SIZE_BYTES = 1600 << 20
 

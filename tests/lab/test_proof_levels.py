@@ -11,6 +11,8 @@ import pytest
 from tests.lab.proof import Proof, Workload, made, measure
 from volbench.model.profile import Limits
 
+pytestmark = pytest.mark.alone
+
 DECLARED = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
 
 ONE_SMALL = Workload("write", iodepth=1)

@@ -11,6 +11,8 @@ from volbench.analyse.context import Context
 from volbench.analyse.findings import find
 from volbench.model.profile import Limits
 
+pytestmark = pytest.mark.alone
+
 GP2 = Limits(iops=300, burst_iops=1500, burst_ios=12_000)
 
 BYTES = """
