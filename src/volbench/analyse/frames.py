@@ -268,6 +268,30 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
     return pooled.drop(columns="order"), kind
 
 
+def in_steps(
+    histogram: pd.DataFrame, summary: pd.DataFrame, *, per_decade: int
+) -> tuple[pd.DataFrame, str]:
+    """Say in which of equal steps of the logarithm each latency bin lies.
+
+    Args:
+        histogram: the histogram frame.
+        summary: the summary frame; it tells which Runs are finished and measured.
+        per_decade: steps for each tenfold latency.
+
+    Returns:
+        The rows of one kind of latency with ``label``, ``count`` (int) and ``step`` (from
+        ``10 ** (step / per_decade)`` seconds on); and that kind, ``lat`` or ``clat``.
+    """
+    rows = of_measured(histogram, summary)
+    kinds = set(rows.loc[rows["direction"] != "sync", "latency"])
+    kind = "lat" if "lat" in kinds else "clat"
+    rows = rows[rows["latency"] == kind]
+    rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
+    middle = rows["bin_s"].clip(lower=1e-9).to_numpy(dtype=float)
+    rows["step"] = np.floor(np.log10(middle) * per_decade).astype(int)
+    return rows, kind
+
+
 def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats, Floats]:
     """Thin out a line to the least and the greatest value of each bucket, so no spike is lost.
 

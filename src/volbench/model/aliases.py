@@ -27,6 +27,13 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 """What engineers say, and the column of the summary that it is."""
 
 
+def meaning_of(name: str, known: Collection[str]) -> str:
+    """Return which of the known names is meant: itself, a label of hosts, or an alias; else ""."""
+    wanted = name.strip()
+    candidates = (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, ""))
+    return next((one for one in candidates if one in known), "")
+
+
 def find_column(name: str, columns: Collection[str]) -> str:
     """Return the column that a name means: itself, a label of hosts, or an alias.
 
@@ -37,10 +44,9 @@ def find_column(name: str, columns: Collection[str]) -> str:
     Raises:
         InputError: no column is meant; the hint tells the nearest ones.
     """
+    if meant := meaning_of(name, columns):
+        return meant
     wanted = name.strip()
-    for candidate in (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, "")):
-        if candidate in columns:
-            return candidate
     known = [one.removeprefix(LABEL_PREFIX) for one in columns]
     known += [alias for alias, column in ALIASES.items() if column in columns]
     near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from volbench.errors import InputError
-from volbench.model.aliases import ALIASES
+from volbench.model.aliases import meaning_of
 from volbench.model.columns import LABEL_PREFIX
 
 
@@ -188,10 +188,9 @@ def find_fact(name: str, known: Collection[str]) -> str:
     Raises:
         InputError: no fact is meant; the hint tells the nearest ones.
     """
+    if meant := meaning_of(name, known):
+        return meant
     wanted = name.strip()
-    for candidate in (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, "")):
-        if candidate in known:
-            return candidate
     near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
     raise InputError(
         f"nothing that matters is called {wanted!r}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -145,7 +144,6 @@ def _server(host: str, port: int, folder: Path) -> Iterator[None]:
         server.wait(20)
 
 
-@pytest.mark.skipif(shutil.which("fio") is None, reason="it runs fio's server")
 def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
     """Two real servers on one address are told apart by their ports."""
     folder = tmp_path / "work"

@@ -45,6 +45,18 @@ def line_legend(axes: Axes, handles: Sequence[Artist], *, x_in: float = 0.1) -> 
     )
 
 
+def legend_above(axes: Axes, colours: dict[str, str], *, y_in: float, columns: int) -> None:
+    """Name colours over the right end of the axes, in so many columns at most."""
+    axes.legend(
+        handles=patches(colours),
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        bbox_transform=beside(axes, y_in=y_in),
+        ncols=min(len(colours), columns),
+        borderaxespad=0,
+    )
+
+
 def patches(colours: dict[str, str]) -> list[Patch]:
     """Return the entries of a legend, the last of which counts those that have no room."""
     entries = [

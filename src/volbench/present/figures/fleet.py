@@ -19,14 +19,13 @@ from volbench.present.cells import printable, records
 from volbench.present.figures.chart import (
     Chart,
     Frames,
-    beside,
     caption,
     lack_of_runs,
     new_figure,
     table,
     wrap_name,
 )
-from volbench.present.figures.colours import colour_map, colour_of, patches
+from volbench.present.figures.colours import colour_map, colour_of, legend_above
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.sweep import IOPS, P99, Metric
 from volbench.present.style import BLACK, PALE
@@ -125,14 +124,7 @@ def draw(frames: Frames, title: str) -> Figure:
     ]
     panels[0].set_ylim(len(strips) - 0.4, -0.6)
     panels[0].set_yticks(range(len(strips)), names)
-    panels[-1].legend(
-        handles=patches(colours),
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        bbox_transform=beside(panels[-1], y_in=0.1),
-        ncols=min(len(colours), 5),
-        borderaxespad=0,
-    )
+    legend_above(panels[-1], colours, y_in=0.1, columns=5)
     return figure
 
 

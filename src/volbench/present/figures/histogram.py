@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from volbench.analyse.frames import COLOUR, KEY, key_of, labels, of_measured
+from volbench.analyse.frames import COLOUR, KEY, in_steps, key_of
 from volbench.present.cells import printable
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
@@ -39,13 +38,7 @@ def steps(frames: Frames) -> tuple[pd.DataFrame, str]:
         A row for each step that holds an I/O: identity, ``low_s`` and ``high_s`` (its ends),
         ``count`` and ``share`` (of the job's I/Os, 0 to 1); and the kind of latency.
     """
-    rows = of_measured(frames["histogram"], frames["summary"])
-    kinds = set(rows.loc[rows["direction"] != "sync", "latency"])
-    kind = "lat" if "lat" in kinds else "clat"
-    rows = rows[rows["latency"] == kind]
-    rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
-    middle = rows["bin_s"].clip(lower=1e-9).to_numpy(dtype=float)
-    rows["step"] = np.floor(np.log10(middle) * PER_DECADE).astype(int)
+    rows, kind = in_steps(frames["histogram"], frames["summary"], per_decade=PER_DECADE)
     key = [*key_of(rows, KEY), "label", *([COLOUR] if COLOUR in rows else [])]
     order = rows.groupby(key, sort=False, dropna=False).ngroup()
     by = ["order", *key, "step"]

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import KEY, key_of, labels, of_measured
+from volbench.analyse.frames import KEY, in_steps, key_of
 from volbench.present.cells import printable
 from volbench.present.figures.chart import (
     Chart,
@@ -38,14 +38,8 @@ def ridges(frames: Frames) -> tuple[pd.DataFrame, str]:
         A row per Run, direction and step: ``label``, ``line`` (number of the job), ``run``,
         ``repeat``, ``direction``, ``low_s``, ``count``, ``share``; and the kind of latency.
     """
-    rows = of_measured(frames["histogram"], frames["summary"])
-    kinds = set(rows.loc[rows["direction"] != "sync", "latency"])
-    kind = "lat" if "lat" in kinds else "clat"
-    rows = rows[rows["latency"] == kind]
-    rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
+    rows, kind = in_steps(frames["histogram"], frames["summary"], per_decade=PER_DECADE)
     rows["line"] = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
-    middle = rows["bin_s"].clip(lower=1e-9).to_numpy(dtype=float)
-    rows["step"] = np.floor(np.log10(middle) * PER_DECADE).astype(int)
     key = ["line", "label", "direction", "run", "repeat", "step"]
     told = rows.groupby(key, sort=False, dropna=False)["count"].sum().reset_index()
     total = told.groupby(["line", "run"])["count"].transform("sum")

@@ -15,7 +15,6 @@ from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,
     Frames,
-    beside,
     caption,
     lack_of_runs,
     new_figure,
@@ -23,7 +22,7 @@ from volbench.present.figures.chart import (
     table,
     wrap_name,
 )
-from volbench.present.figures.colours import colour_map, colour_of, patches
+from volbench.present.figures.colours import colour_map, colour_of, legend_above
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.series import LATENCY
 from volbench.present.figures.sweep import BANDWIDTH, IOPS, P99, Metric
@@ -84,14 +83,7 @@ def draw(frames: Frames, title: str) -> Figure:
         axes.set_xlabel("less is better" if metric in (MEAN, P99) else "more is better")
     panels[0].set_ylim(places[-1] + 1, -1)
     panels[0].set_yticks(list(names), list(names.values()))
-    panels[-1].legend(
-        handles=patches(colours),
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        bbox_transform=beside(panels[-1], y_in=0.3),
-        ncols=min(len(colours), 4),
-        borderaxespad=0,
-    )
+    legend_above(panels[-1], colours, y_in=0.3, columns=4)
     return figure
 
 
