@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from volbench.errors import CampaignError
 from volbench.execute.protocol import Executor, Process
@@ -62,6 +63,39 @@ def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
     if not isinstance(pid, int) or ticks is None:
         return False
     return identify(executor, pid) == dict(process)
+
+
+def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
+    """End what an earlier controller started here and was killed before it wrote that down.
+
+    Args:
+        executor: the machine; where processes have handles, all of them are written down.
+        folders: of Runs. What was started for one has its temporary files there, as nothing else
+            has: a user's shell in that folder is left alone.
+
+    Returns:
+        The folders in which there was one.
+
+    Raises:
+        CampaignError: one can't be ended.
+    """
+    if executor.handle_of("stderr"):
+        return ()
+    ours = {executor.real_path(str(folder)): folder for folder in folders}
+    found = []
+    for name in executor.list_directory("/proc"):
+        place = _temporary(executor, name) if name.isdecimal() else ""
+        if place in ours:
+            end_orphan(executor, identify(executor, int(name)))
+            found.append(ours[place])
+    return tuple(found)
+
+
+def _temporary(executor: Executor, pid: str) -> str:
+    """Return where a process was told to put its temporary files; "" where that is not told."""
+    told = (executor.read_text(f"/proc/{pid}/environ") or "").split("\0")
+    named = next((one.partition("=")[2] for one in told if one.startswith("TMPDIR=/")), "")
+    return executor.real_path(named) if named else ""
 
 
 def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:

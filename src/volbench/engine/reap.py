@@ -9,7 +9,7 @@ from pathlib import Path
 from volbench.engine.holding import free_devices
 from volbench.engine.ledger import Ledger
 from volbench.engine.machine import Machine
-from volbench.engine.orphans import end_orphan
+from volbench.engine.orphans import end_orphan, end_strays
 from volbench.engine.scratch import Scratch
 from volbench.engine.station import of_each
 from volbench.engine.stop import Stop
@@ -54,6 +54,9 @@ def reap(
                 if run.host == host and ledger.state(run) is RunState.RUNNING:
                     _end(executor, run, ledger)
                     scratch.settle(planned_files(run))
+            own = [layout.run(run.id).path for run in campaign.runs if run.host == host]
+            for folder in end_strays(executor, own):
+                ledger.tell(f"{folder.name}: ended what a controller had just started")
             for path in scratch.remove():
                 ledger.tell(f"{host}: {path} was replaced by somebody else and is left alone")
             free_devices(executor, campaign)

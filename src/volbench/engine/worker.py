@@ -12,7 +12,7 @@ from volbench.engine.gate import Gate
 from volbench.engine.guard import check_space
 from volbench.engine.ledger import Ledger
 from volbench.engine.machine import Machine
-from volbench.engine.orphans import end_orphan, intent, trace
+from volbench.engine.orphans import end_orphan, end_strays, intent, trace
 from volbench.engine.pause import LATE_S, pause_before
 from volbench.engine.preflight import guard_run
 from volbench.engine.probe import probe_volume
@@ -123,6 +123,9 @@ class Worker:
             reason = str(status.get("reason", "the controller ended while it ran"))
             self.ledger.note(run, state, reason=reason)
             self.scratch.settle(planned_files(run))
+        folders = [self.layout.run(run.id).path for run in self.runs]
+        for folder in end_strays(self.machine.executor, folders):
+            self.ledger.tell(f"{folder.name}: ended what an earlier controller had just started")
 
     def pending(self) -> tuple[Run, ...]:
         """Return what is still to do, with preparations whose files are gone."""

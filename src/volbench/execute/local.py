@@ -137,7 +137,7 @@ class LocalExecutor:
             TransportError: it could not be started.
         """
         del longest_s  # its controller ends it
-        extra = {"TMPDIR": cwd}
+        extra = {"TMPDIR": os.path.abspath(cwd)}  # noqa: PTH100 - a path with .. stays as it is
         try:
             errors = Path(stderr).open("wb")  # noqa: SIM115 - closed by the with below
         except OSError as error:
