@@ -41,6 +41,7 @@ SMALL_IOPS = (
         ("snia-throughput", ("runtime=100ms", "rounds.most=5"), 2),
         ("snia-latency", ("runtime=100ms", "rounds.most=5", "r[16]*="), 3),
         ("snia-iops", SMALL_IOPS, 6),
+        ("snia-latency-histogram", ("runtime=2s", "sample=1s"), 1),
         ("snia-write-saturation", (), 1),
         ("burst-drain", ("runtime=200ms", "pause_before=200ms"), 4),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,18 @@ def test_credits_run_out(tmp_path: Path) -> None:
     for view in (proof.view(), proof.view(limits=GP2)):
         (ran_out,) = (one for one in find(Context((view,))) if one.rule == "credits-ran-out")
         assert ran_out.from_s == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
+
+
+def test_credits_come_back(tmp_path: Path) -> None:
+    """A drained bucket rests for 20 s; the rate at which it was filled is found to 10 %."""
+    drain = Workload("randwrite", iodepth=16, runtime_s=16)
+    proof = measure("gp2", tmp_path, drain, replace(drain, pause_before_s=20))
+    findings = proof.campaign.findings()
+    (one,) = findings[findings["rule"] == "credits-refilled"].to_dict("records")
+    told = json.loads(one["evidence"])
+    assert told["refill_is"] == "measured"
+    assert told["refill_ios_per_s"] == pytest.approx(300, rel=0.1)
+    assert told["burst_iops"] == pytest.approx(1500, rel=0.05)
 
 
 def test_credits_for_bytes_run_out(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def test_the_promised_profiles_are_there() -> None:
         "snia-iops",
         "snia-throughput",
         "snia-latency",
+        "snia-latency-histogram",
         "snia-write-saturation",
         "cloud-lite",
         "burst-drain",

@@ -1,0 +1,104 @@
+"""The rule on what a rest gives back: hand-made buckets whose refill is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    a_run,
+    a_view,
+    found,
+    series_rows,
+    told,
+    utc,
+)
+from volbench.analyse.view import RunView
+from volbench.model.finding import Finding, Severity
+
+DRAIN = [3000.0] * 60 + [300.0] * 60
+
+
+def a_rest(rates: Sequence[float], *, rest_s: float, **options: str) -> list[Finding]:
+    """Return what is found when a drained volume rests, and then does this."""
+    drained = over_time("drain", DRAIN, began_s=0.0)
+    rested = over_time(
+        "after", rates, began_s=len(DRAIN) + rest_s, pause_before_s=rest_s, **options
+    )
+    return found(drained, rested, rule="credits-refilled")
+
+
+def over_time(
+    name: str,
+    rates: Sequence[float],
+    *,
+    began_s: float,
+    pause_before_s: float = 0.0,
+    **options: str,
+) -> RunView:
+    """Return a Run with a row a second."""
+    run = a_run(options, name=name, id=f"{name}-r1", pause_before_s=pause_before_s)
+    seconds, ios = len(rates), int(sum(rates))
+    row = told(
+        run,
+        started_utc=utc(began_s),
+        runtime_s=float(seconds),
+        total_ios=ios,
+        io_bytes=ios * BLOCK,
+        iops=ios / seconds,
+        bw_bytes_per_s=ios * BLOCK / seconds,
+        lat_mean_s=16 * seconds / ios,
+    )
+    return a_view(run, summary=[row], series=series_rows(run, rates), device=[])
+
+
+def test_what_came_back_is_a_number() -> None:
+    """20 s at 3,000 IOPS after 180 s of rest are 60,000 I/Os in 200 s."""
+    (one,) = a_rest([3000.0] * 20 + [300.0] * 40, rest_s=180)
+    assert one.severity is Severity.NOTE
+    assert one.evidence["refill_ios_per_s"] == pytest.approx(300)
+    assert one.evidence["refill_bytes_per_s"] == pytest.approx(300 * BLOCK)
+    assert one.evidence["refill_is"] == "measured"
+    assert (one.from_s, one.to_s) == (0, 20)
+    assert one.message.startswith("After 3m 00s of rest the volume gave 3k IOPS for 20")
+    assert "credits came back at 300 I/Os (1.23 MB/s) a second" in one.message
+
+
+def test_a_burst_to_the_end_is_a_lower_bound() -> None:
+    """A minute at 3,000 IOPS after an hour: the bucket may have held more."""
+    (one,) = a_rest([3000.0] * 60, rest_s=3600)
+    assert one.evidence["refill_is"] == "at least"
+    assert one.evidence["refill_ios_per_s"] == pytest.approx(180_000 / 3660)
+    assert "a second or more" in one.message
+
+
+def test_a_longer_rest_than_was_asked_counts() -> None:
+    """The controller was away for an hour: that is the rest, not the planned minute."""
+    drained = over_time("drain", DRAIN, began_s=0.0)
+    rates = [3000.0] * 20 + [300.0] * 40
+    late = over_time("after", rates, began_s=len(DRAIN) + 3600.0, pause_before_s=60)
+    (one,) = found(drained, late, rule="credits-refilled")
+    assert one.evidence["rest_s"] == pytest.approx(3600)
+
+
+@pytest.mark.parametrize(
+    ("rates", "options"),
+    [
+        ([300.0] * 60, {}),
+        ([3000.0] * 20 + [1500.0] * 40, {}),
+        ([3000.0] * 20 + [300.0] * 40, {"bs": "65536"}),
+    ],
+    ids=["no burst", "another level", "another job"],
+)
+def test_nothing_is_told_without_a_burst_of_the_same_job(
+    rates: Sequence[float], options: dict[str, str]
+) -> None:
+    """Where nothing came back, or it can't be told, no number is made up."""
+    assert not a_rest(rates, rest_s=60, **options)
+
+
+def test_without_a_pause_nothing_is_told() -> None:
+    """Two Runs one after another say nothing of a rest."""
+    assert not a_rest([3000.0] * 20 + [300.0] * 40, rest_s=0)
