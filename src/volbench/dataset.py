@@ -19,6 +19,7 @@ import pyarrow as pa
 from volbench.analyse.compare import Comparison, Question
 from volbench.analyse.compare import compare as compare_sides
 from volbench.analyse.compared import row_of
+from volbench.analyse.performance import with_steady
 from volbench.analyse.runfacts import stack, with_facts
 from volbench.analyse.stats import CONFIDENCE
 from volbench.analyse.where import select
@@ -54,11 +55,12 @@ class Dataset:
 
     Attributes:
         names: name to campaign, in order.
+        where: the condition for Runs; empty for all.
     """
 
     def __init__(self, campaigns: Sequence[CampaignData], *, where: str = "") -> None:
         self.names = dict(zip(_names(campaigns), campaigns, strict=True))
-        self._where = where
+        self.where = where
         self._frames: dict[str, pd.DataFrame] = {}
 
     @property
@@ -105,7 +107,7 @@ class Dataset:
             yield Part(campaign=campaign, made=made, frame=rows.reset_index(drop=True))
 
     def facts(self) -> pd.DataFrame:
-        """Return the summary with what is known of each Run: options, host and volume.
+        """Return the summary with what is known of each Run: options, host, volume, steady rates.
 
         Columns beyond the summary's are those of `volbench.model.metadata`, and every option of
         fio that changes the I/O. A condition may name them.
@@ -113,7 +115,7 @@ class Dataset:
         parts = []
         for name, data in self.names.items():
             prefix = f"{name}/" if len(self.names) > 1 else ""
-            summary = data.frame("summary")
+            summary = with_steady(data.frame("summary"), data.frame("verdicts"))
             parts.append(
                 with_facts(
                     _named(summary, campaign=name) if prefix else summary,
@@ -122,12 +124,12 @@ class Dataset:
                     prefix=prefix,
                 )
             )
-        return select(stack(parts), self._where)
+        return select(stack(parts), self.where)
 
     def view(self, name: str) -> View:
         """Return where SQL finds the rows of a frame: tables on disk, else what was judged."""
         files = {own: data.table_file(name) for own, data in self.names.items()}
-        if self._where or name in DERIVED or None in files.values():
+        if self.where or name in DERIVED or None in files.values():
             table = pa.Table.from_pandas(self.frame(name), preserve_index=False)
             return View(tables=[table])
         paths = {str(file.absolute()): own for own, file in files.items() if file is not None}
@@ -146,10 +148,10 @@ class Dataset:
 
     def _chosen(self, name: str) -> pd.DataFrame:
         whole = self._joined(name)
-        if not self._where or name not in FRAMES:
+        if not self.where or name not in FRAMES:
             return whole
         if name == "summary":
-            return select(whole, self._where)
+            return select(whole, self.where)
         if "run" not in whole:
             return whole
         runs = self.frame("summary")["run"].drop_duplicates()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pandas as pd
@@ -311,3 +312,28 @@ def test_completion_latency_stands_in_on_both_sides() -> None:
     assert one.interval is not None
     assert one.interval.estimate == pytest.approx(0.5)
     assert one.interval.low == pytest.approx(0.5 / 1.0157, rel=1e-3)
+
+
+def test_steady_rates_leave_a_climb_out() -> None:
+    """Means hold the climb of Runs until steady; the steady rate is compared when asked."""
+    sides = [
+        rows_of(level, seed=seed, until="300.0").assign(steady_iops=level * factor)
+        for level, seed, factor in ((1000, 1, 1.0), (1200, 2, 1.0))
+    ]
+    noise = [1.0, 1.01, 0.99, 1.0, 1.005]
+    sides = [side.assign(steady_iops=side["steady_iops"] * noise) for side in sides]
+    of_means = compared(*sides)
+    assert any("hold the climb" in remark for remark in of_means.remarks)
+    found = compared(*sides, metrics=("steady_iops",))
+    assert only(found).verdict is Verdict.FASTER
+    assert only(found).interval is not None
+    assert not any("climb" in remark for remark in found.remarks)
+
+
+def test_runs_that_were_not_steady_are_told() -> None:
+    """They have no steady rate, and the side says how many there were."""
+    base = rows_of(1000).assign(steady_iops=[1000.0, 1001, 999, 1002, math.nan])
+    other = rows_of(1200, seed=2).assign(steady_iops=[1200.0, 1201, 1199, 1202, 1198])
+    found = compared(base, other, metrics=("steady_iops",))
+    assert found.remarks == ("A: 1 of 5 Runs not shown to be steady, left out",)
+    assert only(found).base_group.repeats == 4

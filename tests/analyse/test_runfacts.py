@@ -9,6 +9,7 @@ import pandas as pd
 
 import volbench
 from tests.test_labels import HOSTS, make
+from volbench.analyse.performance import with_steady
 from volbench.analyse.runfacts import STEP, VOLUME_KEY, fact_columns, stack
 
 
@@ -49,3 +50,27 @@ def test_options_that_one_campaign_lacks_have_their_default() -> None:
     joined = stack([told, untold, limited])
     assert joined["rate_iops"].tolist()[::2] == ["not set", "10"]
     assert pd.isna(joined["rate_iops"][1])
+
+
+def test_steady_rates_of_runs() -> None:
+    """The window's median where a direction was steady alone in its Run; else nothing."""
+    rows = pd.DataFrame(
+        {
+            "run": ["a", "b", "c", "c"],
+            "direction": ["read", "read", "write", "write"],
+            "iops": [900.0, 500.0, 10.0, 20.0],
+            "bw_bytes_per_s": [900 * 4096.0, 500 * 4096.0, 10.0, 20.0],
+        }
+    )
+    verdicts = pd.DataFrame(
+        {
+            "run": ["a", "b", "c"],
+            "direction": ["read", "read", "write"],
+            "verdict": ["steady", "drifting", "steady"],
+            "iops": [1000.0, 500.0, 30.0],
+        }
+    )
+    told = with_steady(rows, verdicts)
+    assert told["steady_iops"].tolist()[0] == 1000.0
+    assert told["steady_bw_bytes_per_s"].tolist()[0] == 1000 * 4096.0
+    assert told["steady_iops"].isna().tolist() == [False, True, True, True]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from volbench.analyse.performance import STEADY
 from volbench.analyse.runfacts import STEP, VOLUME_KEY
 
-_ADDED = ("iops", "bw_bytes_per_s")
+_ADDED = ("iops", "bw_bytes_per_s", *STEADY)
 
 
 def one_row_a_repeat(rows: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from volbench.analyse.cells import lay_out_cells, sides_between
 from volbench.analyse.collapse import one_row_a_repeat
 from volbench.analyse.compared import Compared
 from volbench.analyse.frames import latency_column, left_out, measured
+from volbench.analyse.performance import STEADY, steadiness_remarks
 from volbench.analyse.runfacts import VOLUME_KEY, fact_columns, stack
 from volbench.analyse.stats import CONFIDENCE, Group, contrast, holm, shortage
 from volbench.analyse.tainted import doubts_of, without_invalid
@@ -25,7 +26,7 @@ from volbench.model.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.measure import Measure, find_measure
 from volbench.model.metadata import find_fact
 
-_COLUMNS = {column.name for column in SUMMARY}
+_COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ def compare(
     """Compare candidates with a base.
 
     Args:
-        sides: name to rows of the summary with their facts (`runfacts.with_facts`), the base
-            first; with `between` they are taken together.
+        sides: name to rows of the summary with their facts (`runfacts.with_facts`) and steady
+            rates (`performance.with_steady`), the base first; with `between` they are taken
+            together.
         findings: for each of them, its findings.
         question: what is asked.
 
@@ -125,6 +127,7 @@ def compare(
         rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
     )
     measures = [_as_told(measure, rows) for measure in measures]
+    remarks += steadiness_remarks(rows, [measure.column for measure in measures])
     remarks += [remark for measure in measures for remark in _untold(measure, rows)]
     found = list(_compared(rows, measures, by, base, doubts))
     return _judged(found, question, remarks)

@@ -1,14 +1,20 @@
-"""How fast each Run was once it was steady: frames enter, a row for each Run leaves."""
+"""How fast each Run was once it was steady: frames enter, a row for each Run leaves.
+
+A Run that went on until it was steady holds its climb: its mean is no speed of the volume.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from volbench.analyse.frames import measured
+from volbench.model.metadata import NOT_SET
 
+STEADY = STEADY_IOPS, STEADY_BW = "steady_iops", "steady_bw_bytes_per_s"
+"""Columns that `with_steady` adds to rows of the summary."""
 BURST = 1.2
 """A burst is at least this much above the steady rate; less is noise."""
 
@@ -92,3 +98,52 @@ def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> 
         return math.nan
     rate = float(before.median())
     return rate if rate >= BURST * steady else math.nan
+
+
+def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Add to rows of the summary how fast they were once they were steady.
+
+    Args:
+        rows: of Runs, jobs and directions.
+        verdicts: the frame of that name, of the same Runs.
+
+    Returns:
+        The rows with `STEADY_IOPS` and `STEADY_BW` (bytes a second): the median of the steady
+        window, and that times the mean size of an I/O. NaN where a direction was not shown to be
+        steady, or where several fio sections share one verdict.
+    """
+    keys = ["run", "direction"]
+    judged = verdicts[verdicts["verdict"] == "steady"].drop_duplicates(keys)
+    levels = judged.set_index(keys)["iops"].astype("float64")
+    told = pd.MultiIndex.from_frame(rows[keys])
+    alone = ~rows.duplicated(keys, keep=False).to_numpy()
+    level = levels.reindex(told).where(alone).to_numpy()
+    share = level / rows["iops"].astype("float64").to_numpy()
+    bandwidth = share * rows["bw_bytes_per_s"].astype("float64").to_numpy()
+    return rows.assign(**{STEADY_IOPS: level, STEADY_BW: bandwidth})
+
+
+def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Tell where steady rates are missing, and where a mean holds a climb.
+
+    Args:
+        rows: with their ``side``, and ``until`` where it is known.
+        columns: that are compared.
+    """
+    steady = [name for name in columns if name in STEADY]
+    told = []
+    for side, part in rows.groupby("side", sort=False) if steady else ():
+        lost = part[part[steady].isna().any(axis=1)]["run"].nunique()
+        if lost:
+            runs = part["run"].nunique()
+            told.append(f"{side}: {lost} of {runs} Runs not shown to be steady, left out")
+    if len(steady) < len(columns) and _has_climbs(rows):
+        told.append(
+            "Runs that went on until they were steady: means and percentiles hold the climb;"
+            f" --metric {STEADY_IOPS} leaves it out"
+        )
+    return told
+
+
+def _has_climbs(rows: pd.DataFrame) -> bool:
+    return "until" in rows and bool((rows["until"].fillna(NOT_SET) != NOT_SET).any())

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from volbench.analyse.performance import STEADY
 from volbench.analyse.view import RunView
 from volbench.model.columns import LABEL_PREFIX, SUMMARY
-from volbench.model.metadata import FACTS, Source, option_matters, option_value
+from volbench.model.metadata import FACTS, NOT_SET, Source, option_matters, option_value
 from volbench.model.provenance import HostFacts, VolumeFacts
 from volbench.model.run import Run, Section
 
@@ -73,7 +74,7 @@ def fact_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _option_columns(rows: pd.DataFrame) -> list[str]:
-    own = {*_SUMMARY, *FACTS, VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, "side", "origin"}
+    own = {*_SUMMARY, *FACTS, *STEADY, VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, "side", "origin"}
     return [one for one in rows.columns if one not in own and not one.startswith(LABEL_PREFIX)]
 
 
@@ -97,7 +98,7 @@ def _row(
         _UNSAID: () if run.imported is None else run.imported.unsaid,
         STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
         "clients": beside.get(run.step, 1),
-        "until": str(run.until.window_s) if run.until else "not set",
+        "until": str(run.until.window_s) if run.until else NOT_SET,
         **_attributes(view.host, _OF_HOST),
         **_attributes(view.volume, _OF_VOLUME),
         **_option_values(run, group, options),

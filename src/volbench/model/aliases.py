@@ -20,6 +20,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "jobs": "numjobs",
         "lat": "lat_mean_s",
         "size": "size_bytes",
+        "steady_bw": "steady_bw_bytes_per_s",
         **{name: f"lat_{name}_s" for name in ("p50", "p90", "p95", "p99", "p999", "p9999")},
         **{name: f"lat_{name}_s" for name in ("mean", "min", "max", "stddev")},
     }

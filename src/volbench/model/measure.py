@@ -12,7 +12,10 @@ from volbench.model.columns import PERCENTILES
 BIN_ERROR = 1 / 128
 """How far a percentile of fio may be off: half of its widest bin, 64 to a power of two."""
 
-_MORE_IS_BETTER = ("iops", "iops_min", "iops_max", "bw_bytes_per_s")
+_MORE_IS_BETTER = (
+    *("iops", "iops_min", "iops_max", "bw_bytes_per_s"),
+    *("steady_iops", "steady_bw_bytes_per_s"),
+)
 _LESS_IS_BETTER = ("iops_stddev", "cpu_usr", "cpu_sys")
 _LATENCIES = ("lat_", "clat_", "slat_")
 
@@ -58,7 +61,7 @@ def find_measure(name: str, columns: Collection[str]) -> Measure:
         return Measure(name, column, more_is_better=False)
     raise InputError(
         f"{name} can't be compared: it is not known whether more of it is better",
-        hint="metrics are iops, bw, lat_mean, p50, p90, p95, p99, p999, p9999, max and their kin",
+        hint="metrics are iops, steady_iops, bw, lat_mean, p50, p90, p99, p999, max and their kin",
         context={"column": column},
     )
 
