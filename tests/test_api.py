@@ -74,6 +74,25 @@ def test_tables_follow_the_journal(layout: Layout) -> None:
     assert set(again["run"]) == {"001-mix-r1", "002-mix-r2"}
 
 
+def test_only_what_is_asked_for_is_read(layout: Layout) -> None:
+    """The summary of a thousand campaigns does not need their series."""
+    whole = volbench.open_campaign(layout.root).summary()
+    (layout.tables / "histogram.parquet").unlink()
+    assert volbench.open_campaign(layout.root).summary().equals(whole)
+
+
+def test_frames_are_of_one_moment(layout: Layout) -> None:
+    """A Run that ends between two reads is in both frames, and in the states."""
+    volbench.open_campaign(layout.root).summary()
+    campaign = volbench.open_campaign(layout.root)
+    assert set(campaign.summary()["run"]) == {"001-mix-r1"}
+    finish(layout, "002-mix-r2")
+    both = {"001-mix-r1", "002-mix-r2"}
+    assert set(campaign.histogram()["run"]) == both
+    assert set(campaign.summary()["run"]) == both
+    assert [str(note.state) for note in campaign.runs.values()] == ["finished", "finished"]
+
+
 def test_tables_are_derived(layout: Layout) -> None:
     """Frames from Parquet and from raw files are the same."""
     first = volbench.open_campaign(layout.root).histogram()

@@ -66,6 +66,7 @@ class CampaignData:
         self._archive = archive
         self._history = read_history(layout.journal)
         self._frames: dict[str, pd.DataFrame] = {}
+        self._stamp = ""
         self._context: Context | None = None
 
     @property
@@ -183,7 +184,7 @@ class CampaignData:
         if name not in _READ:
             return None
         if not _is_current(self._layout):
-            self._frames |= _load_frames(self._layout, self.campaign, self._history)
+            self._read(name)
         return self._layout.tables / f"{name}.parquet" if _is_current(self._layout) else None
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -196,11 +197,25 @@ class CampaignData:
             raise InputError(
                 f"there is no frame {name!r}", hint=f"choose one of {', '.join(FRAMES)}"
             )
-        if not self._frames:
-            self._frames = _load_frames(self._layout, self.campaign, self._history)
         if name not in self._frames:
-            self._frames[name] = _derive(name, self)
+            if name in _READ:
+                self._read(name)
+            else:
+                self._frames[name] = _derive(name, self)
         return self._frames[name].copy()
+
+    def _read(self, name: str) -> None:
+        """Read a frame: it alone from its file where that is up to date, else all from raw files.
+
+        A campaign that goes on while it is read has all of its frames from one moment.
+        """
+        stamp = _stamp(self._layout)
+        if _is_current(self._layout) and self._stamp in {"", stamp}:
+            self._frames[name] = frame_of(read_table(self._layout.tables / f"{name}.parquet"))
+        else:
+            self._history, self._context = read_history(self._layout.journal), None
+            self._frames = _made_frames(self._layout, self.campaign, self._history, stamp=stamp)
+        self._stamp = stamp
 
 
 def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
@@ -216,11 +231,10 @@ def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
     return CampaignData(layout, archive)
 
 
-def _load_frames(layout: Layout, campaign: Campaign, history: History) -> dict[str, pd.DataFrame]:
-    """Return every frame, from Parquet when it is up to date, else from the raw files."""
-    stamp = _stamp(layout)
-    if _is_current(layout):
-        return {name: frame_of(read_table(layout.tables / f"{name}.parquet")) for name in _READ}
+def _made_frames(
+    layout: Layout, campaign: Campaign, history: History, *, stamp: str
+) -> dict[str, pd.DataFrame]:
+    """Return every frame from the raw files, and keep them as Parquet."""
     rows: Rows = ingest(layout, campaign, history)
     labels = {"summary": label_names(campaign.hosts)}
     tables = {
