@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import volbench
 from volbench.cli.main import cli
+from volbench.errors import InputError
 from volbench.model.columns import SUMMARY
 from volbench.model.fleet import Host
 from volbench.model.run import Campaign, Run, RunState, Section
@@ -119,6 +120,24 @@ def test_show_has_a_column_for_labels_that_differ(tmp_path: Path) -> None:
     assert heading[:5] == ["host", "volume_type", "zone", "client", "job"]
     assert "P15" in told.output
     assert "azure" not in told.output
+
+
+def test_show_takes_a_condition(tmp_path: Path) -> None:
+    """Other Runs are neither in the table nor in the list of states."""
+    folder = make(tmp_path, HOSTS).root
+    lines = {}
+    for where in ("host==vm1", "host!=vm3"):
+        shown = CliRunner().invoke(cli, ["show", str(folder), "--where", where, "--runs"])
+        assert shown.exit_code == 0, shown.output
+        lines[where] = shown.stdout.count("finished")
+    assert lines["host!=vm3"] > lines["host==vm1"] > 0
+    told = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--json"])
+    assert {row["host"] for row in json.loads(told.stdout)} == {"vm1"}
+    table = CliRunner().invoke(cli, ["show", str(folder), "--where", "host!=vm3"])
+    assert "vm2" in table.stdout
+    assert "vm3" not in table.stdout
+    refused = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--all"])
+    assert isinstance(refused.exception, InputError)
 
 
 def test_export_carries_labels(layout: Layout, tmp_path: Path) -> None:

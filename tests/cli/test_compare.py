@@ -162,7 +162,7 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--where", "bs=="), "can't be read"),
-        (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is no picture"),
+        (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is the name of no picture"),
         (("slow", "fast", "--metric", ","), "--metric names nothing"),
     ],
 )

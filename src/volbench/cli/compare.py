@@ -13,6 +13,8 @@ from volbench.cli.comparing import (
     print_comparison,
     question,
 )
+from volbench.cli.options import WHERE
+from volbench.cli.pictures import chart_options
 from volbench.dataset import compare_folders
 from volbench.present.compare_table import FORMATS
 
@@ -29,7 +31,8 @@ from volbench.present.compare_table import FORMATS
     "--metric",
     "metrics",
     metavar="NAME,...",
-    help="What is compared: iops, bw, p50, p99, lat_mean and their kin.  [default: iops,p99]",
+    help="What is compared: iops, steady_iops, bw, p99, lat_mean and their kin."
+    "  [default: iops,p99]",
 )
 @click.option("--by", default="", metavar="COLUMN,...", help="Keep these apart, beside the job.")
 @click.option(
@@ -39,7 +42,7 @@ from volbench.present.compare_table import FORMATS
     help="Compare the values of a column, such as volume_type, within all folders.",
 )
 @click.option("--base", default="", metavar="VALUE", help="Of --between: what is compared with.")
-@click.option("--where", default="", metavar="CONDITION", help="Only Runs such as 'bs==4k'.")
+@WHERE
 @click.option(
     "--baseline",
     is_flag=True,
@@ -73,7 +76,7 @@ from volbench.present.compare_table import FORMATS
     show_default=True,
     help="Of what is printed.",
 )
-@click.option("--chart", metavar="FILE", help="Draw the ratios: .svg, .png or .pdf.")
+@chart_options("the ratios with their intervals")
 def command(
     folders: tuple[Path, ...],
     *,
@@ -91,6 +94,8 @@ def command(
     comparison = compare_folders(folders, wanted, where=where)
     print_comparison(comparison, form=form)
     if asked["chart"]:
-        draw_comparison(comparison, str(asked["chart"]))
+        draw_comparison(
+            comparison, str(asked["chart"]), title=str(asked["title"]), theme=str(asked["theme"])
+        )
     if baseline:
         fail_on_regression(comparison)

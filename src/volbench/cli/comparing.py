@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 import click
 
 from volbench.analyse.compare import Comparison, Question
 from volbench.analyse.compared import Compared, Regression, percent
-from volbench.cli.outputs import binary_output
+from volbench.cli.pictures import write_picture
 from volbench.errors import InputError, RegressionError
 from volbench.present.compare_table import (
     comparison_csv,
@@ -29,12 +28,10 @@ def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
     """Return what is asked, from the options as they were typed.
 
     Raises:
-        InputError: a percentage can't be read, no metric is named, or the chart is no picture.
+        InputError: a percentage can't be read, or no metric is named.
     """
     tolerance = asked["tolerance"]
     told = None if tolerance is None else _share(str(tolerance), "--tolerance", least=0)
-    if asked["chart"]:
-        chart_format(str(asked["chart"]))
     metrics = _names(str(asked["metrics"] or ""))
     if asked["metrics"] and not metrics:
         raise InputError("--metric names nothing", hint="write it like --metric iops,p99")
@@ -52,20 +49,6 @@ def question(asked: Mapping[str, object], *, is_baseline: bool) -> Question:
     )
 
 
-def chart_format(chart: str) -> str:
-    """Return the format of a picture by the ending of its file.
-
-    Raises:
-        InputError: the ending is none of a picture.
-    """
-    from volbench.present.figures.save import FORMATS  # noqa: PLC0415 - matplotlib is slow to import
-
-    image = Path(chart).suffix.removeprefix(".").lower()
-    if image not in FORMATS:
-        raise InputError(f"{chart} is no picture", hint=f"end it with .{', .'.join(FORMATS)}")
-    return image
-
-
 def print_comparison(comparison: Comparison, *, form: str) -> None:
     """Print a comparison as asked."""
     if form == "table":
@@ -78,17 +61,16 @@ def print_comparison(comparison: Comparison, *, form: str) -> None:
             click.echo(remark, err=True)
 
 
-def draw_comparison(comparison: Comparison, chart: str) -> None:
-    """Write the chart of a comparison.
+def draw_comparison(comparison: Comparison, chart: str, *, title: str, theme: str) -> None:
+    """Write the chart of a comparison, and its numbers beside it.
 
     Raises:
-        InputError: the file can't be written, or is no picture.
+        InputError: a file can't be written.
     """
-    from volbench.present.figures.forest import forest_figure  # noqa: PLC0415 - same
-    from volbench.present.figures.save import save  # noqa: PLC0415 - same
+    from volbench.present.figures.forest import forest_figure  # noqa: PLC0415 - matplotlib is slow to import
 
-    with binary_output(chart, default_name="compare.svg") as sink:
-        save(forest_figure(comparison), sink, format=chart_format(chart))
+    figure = forest_figure(comparison, title=title, theme=theme)
+    write_picture(figure, chart, numbers=comparison_csv(comparison))
 
 
 def fail_on_regression(comparison: Comparison) -> None:

@@ -22,7 +22,7 @@ from volbench.store.journal import utc_now
 
 PICTURED_RUNS = 40
 """Beyond so many Runs, charts with a row of panels for each job are drawn only when looked at."""
-_TALL = frozenset({"series"})
+_TALL = frozenset({"series", "device"})
 
 Frames = Mapping[str, pd.DataFrame]
 

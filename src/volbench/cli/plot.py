@@ -14,6 +14,7 @@ from volbench.cli.charting import (
     report_folder,
     tracked_rounds,
 )
+from volbench.cli.options import WHERE
 from volbench.dataset import open_campaigns
 from volbench.model.columns import FRAMES, ON_DEMAND
 from volbench.present.figures import KINDS, mixes_charts, rounds_charts, warmup_chart
@@ -44,12 +45,7 @@ from volbench.units import parse_price, parse_size
     help="Tell apart by a column or label: each value of the first has a colour, and what is equal "
     "in it is pooled; each value of the second has a panel.",
 )
-@click.option(
-    "--where",
-    default="",
-    metavar="CONDITION",
-    help="Draw only Runs for which this holds, such as 'bs==4k and host~vm'.",
-)
+@WHERE
 @click.option("--title", help="Title over the chart.")
 @click.option(
     "--theme",

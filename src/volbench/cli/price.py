@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from volbench.cli.options import WHERE
+from volbench.cli.pictures import chart_options
 from volbench.cli.pricing import draw_market, market_of
 from volbench.plan.prices import load_prices
 from volbench.present.price_table import market_records, market_table
@@ -31,15 +33,13 @@ from volbench.units import parse_size
     metavar="COLUMN,...",
     help="What makes an offer, such as family, or labels.  [default: flavor,volume_type]",
 )
-@click.option("--where", default="", metavar="CONDITION", help="Only Runs such as 'bs==4k'.")
+@WHERE
 @click.option("--size", metavar="SIZE", help="Of volumes whose size nobody told.")
 @click.option(
     "--unsteady", is_flag=True, help="Count Runs that were not shown to be steady, by their means."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print every number as JSON.")
-@click.option("--chart", metavar="FILE", help="Draw cost against IOPS: a .svg, .png or .pdf file.")
-@click.option("--title", default="", help="Title over the chart.")
-@click.option("--theme", default="light", show_default=True, help="light, dark or print.")
+@chart_options("cost against IOPS, with the front,")
 def command(
     folders: tuple[Path, ...],
     file: str,

@@ -8,12 +8,11 @@ from pathlib import Path
 from volbench.analyse.bought import Bought, bought_of
 from volbench.analyse.performance import performance
 from volbench.analyse.price import Market, market, priced_runs
-from volbench.cli.outputs import binary_output
+from volbench.cli.pictures import write_picture
 from volbench.dataset import Dataset, open_campaigns
-from volbench.errors import InputError
 from volbench.model.price import Prices
 from volbench.present.figures.pareto import pareto_figure
-from volbench.present.figures.save import FORMATS, save
+from volbench.present.price_table import market_csv
 
 _FRAMES = ("summary", "verdicts", "series", "device")
 
@@ -54,16 +53,10 @@ def _bought(dataset: Dataset) -> dict[str, Bought]:
 
 
 def draw_market(found: Market, chart: str, *, title: str, theme: str) -> None:
-    """Write the chart of offers.
+    """Write the chart of offers, and their numbers beside it.
 
     Raises:
-        InputError: the file's ending is that of no picture, or nothing can be drawn.
+        InputError: nothing can be drawn, or a file can't be written.
     """
-    kind = Path(chart).suffix.removeprefix(".").lower()
-    if kind not in FORMATS:
-        raise InputError(
-            f"{chart} is the name of no picture", hint=f"end it in .{', .'.join(FORMATS)}"
-        )
     figure = pareto_figure(found, title=title, theme=theme)
-    with binary_output(chart, default_name=f"pareto.{kind}") as sink:
-        save(figure, sink, format=kind)
+    write_picture(figure, chart, numbers=market_csv(found))

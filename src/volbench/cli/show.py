@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.analyse.use import use_rows
-from volbench.cli.options import CAMPAIGNS
+from volbench.api import RunNote
+from volbench.cli.options import CAMPAIGNS, WHERE
 from volbench.cli.outputs import binary_output
 from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rounds", "rounds", is_flag=True, help="How steady state was determined, round by round."
 )
+@WHERE
 @click.option(
     "--all",
     "by_campaign",
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 def command(
     campaigns: Sequence[Path],
     *,
+    where: str,
     as_json: bool,
     by_run: bool,
     use: bool,
@@ -52,7 +55,12 @@ def command(
     by_campaign: bool,
 ) -> None:
     """Show the results of the campaigns in DIR, and the state of every Run without a result."""
-    opened = open_campaigns(*campaigns)
+    if where and (by_campaign or rounds):
+        raise InputError(
+            "--where chooses Runs, and --all and --rounds tell of whole campaigns",
+            hint="leave one of them out",
+        )
+    opened = open_campaigns(*campaigns, where=where)
     if by_campaign:
         _show_campaigns(opened, as_json=as_json)
     elif rounds:
@@ -62,20 +70,28 @@ def command(
     elif as_json:
         _print_json(opened.summary(), name="summary")
     elif by_run:
-        show_table(states_table(opened.runs))
+        show_table(states_table(_chosen(opened)))
     else:
         _show_results(opened)
 
 
 def _show_results(opened: Dataset) -> None:
     doubts = doubt_marks(records(opened.frame("findings")))
-    show_table(summary_table(opened.summary(), states=opened.runs, doubts=doubts))
+    show_table(summary_table(opened.summary(), states=_chosen(opened), doubts=doubts))
     totals = records(opened.frame("totals"))
     if totals:
         show_table(totals_table(totals))
     for data in opened.names.values():
         if words := came_from(data.campaign):
             click.echo(words, err=True)
+
+
+def _chosen(opened: Dataset) -> dict[str, RunNote]:
+    """Return the state of each Run that the condition leaves in."""
+    if not opened.where:
+        return opened.runs
+    runs = set(opened.summary()["run"])
+    return {run: note for run, note in opened.runs.items() if run in runs}
 
 
 def _show_campaigns(opened: Dataset, *, as_json: bool) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 from rich.table import Table
 
@@ -118,6 +120,38 @@ def market_records(market: Market) -> dict[str, object]:
         "offers": [_plain(asdict(offer)) for offer in market.offers],
         "notes": list(market.notes),
     }
+
+
+def market_csv(market: Market) -> str:
+    """Return a line for each offer in full precision; unknown is empty, names are joined by ``;``.
+
+    An estimate has the ends of its interval behind it, as ``_low`` and ``_high``; a range has its
+    ends alone.
+    """
+    sink = io.StringIO()
+    rows = [_flat(offer, market.currency) for offer in market.offers]
+    writer = csv.DictWriter(sink, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return sink.getvalue()
+
+
+def _flat(offer: Offer, currency: str) -> dict[str, object]:
+    row: dict[str, object] = {"currency": currency}
+    for field in fields(offer):
+        name, value = field.name, getattr(offer, field.name)
+        if isinstance(value, Interval):
+            row |= {name: value.estimate, f"{name}_low": value.low, f"{name}_high": value.high}
+        elif name in _RANGES:
+            row |= {f"{name}_low": value[0], f"{name}_high": value[1]}
+        elif isinstance(value, tuple):
+            row[name] = ";".join(value)
+        elif name != "values":
+            row[name] = value
+    return {name: _plain(value) for name, value in row.items()}
+
+
+_RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
 
 
 def _plain(value: object) -> object:

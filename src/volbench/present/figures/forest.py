@@ -16,6 +16,7 @@ from volbench.present.cells import printable
 from volbench.present.compare_table import measure_name, notes
 from volbench.present.figures.chart import new_figure, rows_height_in, wrap_name
 from volbench.present.style import BLACK, GREY, PALE, styled
+from volbench.present.themes import apply_theme
 
 _COLOURS = {
     Verdict.FASTER: "#0072B2",
@@ -37,18 +38,20 @@ _WIDE = math.log(3)
 """From which span on even steps would crowd at one end of a logarithmic axis."""
 
 
-def forest_figure(comparison: Comparison, *, title: str = "") -> Figure:
+def forest_figure(comparison: Comparison, *, title: str = "", theme: str = "light") -> Figure:
     """Draw the ratio of each comparison with its interval; 1 is the base.
 
     Args:
         comparison: at least one row.
         title: instead of one made of the names.
+        theme: ``light``, ``dark`` or ``print``.
 
     Returns:
         A panel for each metric, side by side up to three; a row for each cell and candidate.
     """
     with styled():
         figure = _draw(comparison, title or _title(comparison.rows))
+        apply_theme(figure, theme)
     figure.set_label("compare")
     return figure
 

@@ -1,0 +1,96 @@
+"""A chart beside a table: what `--chart` asks for enters, a picture and its numbers leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from volbench.cli.outputs import binary_output
+from volbench.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_Verb = TypeVar("_Verb", bound=Callable[..., object])
+
+
+def chart_options(shows: str) -> Callable[[_Verb], _Verb]:
+    """Return the options of a verb that prints a table and may draw it.
+
+    Args:
+        shows: what is drawn, after "Draw".
+    """
+
+    def add(verb: _Verb) -> _Verb:
+        for option in reversed(_options(shows)):
+            verb = option(verb)
+        return verb
+
+    return add
+
+
+def _options(shows: str) -> list[Callable[[_Verb], _Verb]]:
+    return [
+        click.option(
+            "--chart",
+            metavar="FILE",
+            callback=_checked,
+            help=f"Draw {shows} into a .svg, .png or .pdf file; the numbers go beside it as CSV.",
+        ),
+        click.option("--title", default="", help="Title over the chart."),
+        click.option(
+            "--theme",
+            type=click.Choice(["light", "dark", "print"]),
+            default="light",
+            show_default=True,
+            help="Colours of the chart; print is grey.",
+        ),
+    ]
+
+
+def _checked(context: click.Context, option: click.Parameter, chart: str | None) -> str | None:
+    """Refuse what is no picture before anything is read."""
+    del context, option
+    if chart is not None:
+        _format_of(chart)
+    return chart
+
+
+def _format_of(chart: str) -> str:
+    """Return the format of a picture by the ending of its file.
+
+    Raises:
+        InputError: the ending is none of a picture.
+    """
+    from volbench.present.figures.save import FORMATS  # noqa: PLC0415 - matplotlib is slow to import
+
+    image = Path(chart).suffix.removeprefix(".").lower()
+    if image not in FORMATS:
+        raise InputError(
+            f"{chart} is the name of no picture", hint=f"end it with .{', .'.join(FORMATS)}"
+        )
+    return image
+
+
+def write_picture(figure: Figure, chart: str, *, numbers: str) -> None:
+    """Write a chart, and what it shows as CSV beside it.
+
+    Args:
+        figure: the chart.
+        chart: file of the picture.
+        numbers: the CSV.
+
+    Raises:
+        InputError: a file can't be written.
+    """
+    from volbench.present.figures.save import save  # noqa: PLC0415 - same
+
+    image = _format_of(chart)
+    with binary_output(chart, default_name=f"chart.{image}") as sink:
+        save(figure, sink, format=image)
+    beside = str(Path(chart).with_suffix(".csv"))
+    with binary_output(beside, default_name="chart.csv") as sink:
+        sink.write(numbers.encode())
