@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from volbench.present.report.plotbars import latency_plot, rates_plot
+from volbench.present.report.plotdevice import device_plots
 from volbench.present.report.plotlines import distribution_plot, series_plots, sweep_plot
 from volbench.present.report.plots import Plot
 
@@ -19,6 +20,7 @@ LIVE: Mapping[str, Callable[[str, str, Frames], Sequence[Plot]]] = {
     "distribution": lambda title, words, frames: [distribution_plot(title, words, frames)],
     "sweep": lambda title, words, frames: [sweep_plot(title, words, frames)],
     "series": lambda title, _, frames: series_plots(title, frames),
+    "device": lambda title, _, frames: device_plots(title, frames),
 }
 """Kinds of chart that can be zoomed into; the others are pictures."""
 
