@@ -107,6 +107,24 @@ def test_ranks_tell_what_can_not_be_told_apart() -> None:
     assert found.offers[-1].name == "b"
 
 
+def test_the_front_tells_what_was_not_shown_to_be_faster() -> None:
+    """B costs twice as much as A and is a hair faster, which noise may be; C is faster."""
+    found = offered(
+        runs(
+            *(("a", iops) for iops in SPREAD),
+            *(("b", 1.0001 * iops) for iops in SPREAD),
+            *(("c", 4 * iops) for iops in SPREAD),
+        )
+    )
+    by_name = {offer.name: offer for offer in found.offers}
+    assert all(offer.is_on_front for offer in found.offers)
+    assert {name: offer.no_faster_than for name, offer in by_name.items()} == {
+        "a": (),
+        "b": ("a",),
+        "c": (),
+    }
+
+
 def test_two_repeats_tell_no_rank_apart() -> None:
     """Without enough repeats offers share a rank, and intervals are not known."""
     found = offered(runs(("a", 1000), ("a", 1001), ("b", 1000), ("b", 1001)))

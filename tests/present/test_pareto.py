@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -73,6 +74,15 @@ def test_points_and_front() -> None:
     assert axes.get_ylim()[1] == pytest.approx(3300 * 1.12)
     assert {text.get_text() for text in axes.texts} == {"cheap", "dear", "beaten"}
     assert "A remark" in figure.get_supxlabel()
+
+
+def test_what_may_be_no_faster_is_pale_and_beside_the_front() -> None:
+    """More money for a difference that was not shown is no step of the line."""
+    unsure = replace(offer("dearer", 60, 3010, front=True), no_faster_than=("dear",))
+    figure, (axes,) = drawn(Market((*OFFERS, unsure), "EUR"))
+    (front,) = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]
+    assert list(np.ravel(front.get_ydata())) == [1000, 3000, 3000]
+    assert "Pale: not shown to be faster" in " ".join(figure.get_supxlabel().split())
 
 
 def test_a_panel_for_each_job() -> None:

@@ -6,7 +6,6 @@ of an I/O is, and not only how fast a volume was.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,8 @@ import pandas as pd
 
 from volbench.analyse.bought import Bought
 from volbench.analyse.pareto import on_front
-from volbench.analyse.stats import Group, Interval, contrast, holm, location_interval, shortage
+from volbench.analyse.ranking import no_faster, orders
+from volbench.analyse.stats import Group, Interval, location_interval
 from volbench.errors import InputError
 from volbench.model.aliases import find_column
 from volbench.model.columns import LABEL_PREFIX
@@ -51,7 +51,8 @@ class Offer:
         cost_per_gib: of a month.
         rank: 1 and those that are shown to be cheaper for an I/O; None without a cost.
         alike: names of the offers that it can't be told from.
-        is_on_front: nothing else gives as many IOPS for as little.
+        is_on_front: nothing else gives as many IOPS for as little, by the estimates.
+        no_faster_than: of one on the front, names of cheaper offers that it is not shown to beat.
         burst_monthly: least and greatest fee of a month for being allowed to burst, beside
             `monthly`; NaN where there is no price.
         burst_per_million_ios: the same, for each million of I/Os above what is provisioned.
@@ -78,6 +79,7 @@ class Offer:
     rank: int | None = None
     alike: tuple[str, ...] = ()
     is_on_front: bool = False
+    no_faster_than: tuple[str, ...] = ()
     burst_monthly: tuple[float, float] = (0.0, 0.0)
     burst_per_million_ios: tuple[float, float] = (0.0, 0.0)
     once: tuple[float, float] = (0.0, 0.0)
@@ -323,13 +325,17 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
     """Return the offers of one job, ranked: equal ranks can't be told apart."""
     offers = [cell.offer() for cell in cells]
     groups = [cell.group("cost_per_1000_iops") for cell in cells]
-    cheaper, alike = _orders(groups)
+    cheaper, alike = orders(groups)
     front = on_front(
         [offer.monthly[0] for offer in offers], [offer.iops.estimate for offer in offers]
+    )
+    unsure = no_faster(
+        [offer.monthly[0] for offer in offers], [cell.group("iops") for cell in cells], front
     )
     told = [
         replace(
             offer,
+            no_faster_than=tuple(offers[other].name for other in unsure[place]),
             rank=None if groups[place] is None else 1 + len(cheaper[place]),
             alike=tuple(offers[other].name for other in alike[place]),
             is_on_front=front[place],
@@ -341,33 +347,3 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
 
 def _or_last(cost: float) -> float:
     return math.inf if math.isnan(cost) else cost
-
-
-def _orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
-    """Return for each offer which others are shown to be cheaper, and which can't be told from it.
-
-    All pairs are judged together, by Holm's method.
-    """
-    cheaper: list[list[int]] = [[] for _ in groups]
-    alike: list[list[int]] = [[] for _ in groups]
-    pairs = []
-    for first, second in itertools.combinations(range(len(groups)), 2):
-        base, other = groups[first], groups[second]
-        if base is None or other is None:
-            continue
-        if shortage(base, other):
-            alike[first].append(second)
-            alike[second].append(first)
-        else:
-            pairs.append((first, second, contrast(base, other)))
-    levels = holm([found.p_value for *_, found in pairs])
-    for (first, second, found), level in zip(pairs, levels, strict=True):
-        interval = found.interval(level)
-        if interval.high < 1:
-            cheaper[first].append(second)
-        elif interval.low > 1:
-            cheaper[second].append(first)
-        else:
-            alike[first].append(second)
-            alike[second].append(first)
-    return cheaper, [sorted(others) for others in alike]

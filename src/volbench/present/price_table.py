@@ -48,7 +48,7 @@ def market_table(market: Market) -> Table:
 def _offer_cells(offer: Offer, *, several: bool) -> list[str]:
     return [
         MISSING if offer.rank is None else str(offer.rank),
-        offer.name + (" *" if offer.is_on_front else ""),
+        offer.name + _mark(offer),
         *([offer.job] if several else []),
         offer.family,
         _range_text(offer.monthly),
@@ -65,6 +65,13 @@ def _offer_cells(offer: Offer, *, several: bool) -> list[str]:
         "; ".join(offer.cpu_models),
         ", ".join(offer.alike),
     ]
+
+
+def _mark(offer: Offer) -> str:
+    """Return what tells an offer on the front from others."""
+    if not offer.is_on_front:
+        return ""
+    return " (*)" if offer.no_faster_than else " *"
 
 
 def _range_text(costs: tuple[float, float]) -> str:
@@ -89,6 +96,12 @@ def _caption(market: Market) -> list[str]:
     ]
     if any(offer.is_on_front for offer in market.offers):
         lines.append("* nothing else gives as many steady IOPS for as little")
+    lines += [
+        f"(*) {offer.name} in {offer.job}: not shown to be faster than"
+        f" {', '.join(offer.no_faster_than)}, for more money"
+        for offer in market.offers
+        if offer.no_faster_than
+    ]
     if any(_burst_fee(offer) not in {MISSING, ""} for offer in market.offers):
         lines.append("burst fee: paid beside the month, for what is above the provisioned IOPS")
     if any(max(offer.once) > 0 for offer in market.offers):
@@ -108,9 +121,10 @@ def money_text(amount: float) -> str:
 def interval_text(interval: Interval, words: Callable[[float], str], *, ends: bool = True) -> str:
     """Return an estimate with the ends of its interval where they are known."""
     told = words(interval.estimate)
-    if not ends or math.isnan(interval.low) or interval.low == interval.high:
+    low, high = words(interval.low), words(interval.high)
+    if not ends or math.isnan(interval.low) or told == low == high:
         return told
-    return f"{told} [{words(interval.low)}, {words(interval.high)}]"
+    return f"{told} [{low}, {high}]"
 
 
 def market_records(market: Market) -> dict[str, object]:

@@ -14,7 +14,7 @@ from volbench.analyse.price import Market, Offer
 from volbench.errors import InputError
 from volbench.present.cells import printable
 from volbench.present.figures.chart import new_figure
-from volbench.present.style import BLACK, GREY, PALETTE, count_axis, styled
+from volbench.present.style import BLACK, GREY, PALE, PALETTE, count_axis, styled
 from volbench.present.themes import apply_theme
 
 TITLE = "Cost and steady IOPS"
@@ -70,6 +70,8 @@ def _note(market: Market, *, left_out: int) -> str:
         "Line: the front; nothing else gives as many IOPS for as little",
         "Bars: 95 % intervals of the measurement",
     ]
+    if any(offer.no_faster_than for offer in market.offers):
+        parts.append("Pale: not shown to be faster than something cheaper")
     if left_out:
         parts.append(f"Not shown for want of a cost or a rate: {left_out}")
     parts += [note[:1].upper() + note[1:] for note in market.notes]
@@ -86,10 +88,12 @@ def _panel(axes: Axes, job: str, offers: Sequence[Offer], currency: str) -> None
         colour = PALETTE[families.index(offer.family) % len(PALETTE)]
         if not math.isnan(offer.iops.low):
             axes.vlines(x, offer.iops.low, offer.iops.high, color=colour, linewidth=1.2)
-        filled = colour if offer.is_on_front else "none"
+        beaten = PALE if offer.no_faster_than else "none"
+        filled = colour if _is_shown(offer) else beaten
         axes.plot([x], [y], "o", color=colour, markerfacecolor=filled, markersize=7, zorder=3)
     _name_points(axes, points, most=(most_x, most_y))
-    _draw_front(axes, sorted(points[offer.name] for offer in offers if offer.is_on_front), most_x)
+    front = sorted(points[offer.name] for offer in offers if _is_shown(offer))
+    _draw_front(axes, front, most_x)
     axes.set_xlim(0, most_x * _ROOM)
     axes.set_ylim(0, most_y * _ROOM)
     axes.set_title(printable(job))
@@ -98,6 +102,11 @@ def _panel(axes: Axes, job: str, offers: Sequence[Offer], currency: str) -> None
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     count_axis(axes.yaxis)
+
+
+def _is_shown(offer: Offer) -> bool:
+    """Tell whether an offer is on the front for more than its estimate."""
+    return offer.is_on_front and not offer.no_faster_than
 
 
 def _top(offer: Offer) -> float:
