@@ -34,7 +34,7 @@ from volbench.present.report.plots import (
     span,
     thin,
 )
-from volbench.present.style import GREY
+from volbench.present.style import BLACK, GREY
 
 BUCKETS = 200
 """Of a line, of which the least and the greatest are kept; eight panels share a phone's width."""
@@ -93,7 +93,8 @@ def _curves(panel: Panel, shown: Span) -> Iterator[Curve]:
     for name, (column, colour) in zip(names, panel.columns, strict=True):
         told = shown.own[column]
         if told.notna().any() and (panel.names or len(panel.columns) == 1 or told.max() > 0):
-            yield Curve(Toggle(name.replace(" ", "-"), name, colour), shown.own, column)
+            shade = "" if colour == BLACK else colour
+            yield Curve(Toggle(name.replace(" ", "-"), name, shade), shown.own, column)
     for toggle, rows, dash in ((_BENEATH, shown.beneath, "dotted"), (_FIO, shown.fio, "solid")):
         if panel.overlay and rows is not None and panel.overlay in rows:
             yield Curve(toggle, rows, panel.overlay, dash)
@@ -112,16 +113,17 @@ def _panel(panel: Panel, shown: Span, curves: list[Curve]) -> tuple[figure, bool
     drawn = new_panel(height_px=130, y_label=f"{panel.name} ({unit})" if unit else panel.name)
     for one in curves:
         x, y = _steps(one)
-        drawn.step(
+        line = drawn.step(
             "x",
             "y",
             mode="before",
-            color=one.toggle.colour,
+            color=one.toggle.colour or BLACK,
             line_dash=one.dash,
             line_width=1.5,
             name=one.toggle.key,
             source=source({"x": thin(x), "y": thin(y / factor)}),
         )
+        line.tags = [] if one.toggle.colour else [INK]
     drawn.y_range = DataRange1d(start=0)
     numerals(drawn.yaxis[0])
     numerals(drawn.xaxis[0])
@@ -139,7 +141,10 @@ def _steps(one: Curve) -> tuple[np.ndarray, np.ndarray]:
     )
     first_s = float(one.rows["interval_s"].iloc[0]) if "interval_s" in one.rows else math.inf
     begin_s = max(0.0, float(t_s[0]) - first_s)
-    return np.concatenate([[begin_s], t_s]), np.concatenate([values[:1], values])
+    x, y = np.concatenate([[begin_s], t_s]), np.concatenate([values[:1], values])
+    # After a gap a step begins where the gap ends.
+    resumed = np.flatnonzero(np.isnan(y[:-1]) & np.isfinite(y[1:])) + 1
+    return np.insert(x, resumed, x[resumed - 1]), np.insert(y, resumed, y[resumed])
 
 
 def _shade_tail(drawn: figure, shown: Span) -> None:

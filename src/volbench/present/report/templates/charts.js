@@ -105,8 +105,14 @@ if ("DecompressionStream" in window && "IntersectionObserver" in window) {
       drawSoon(target.querySelector(":scope > .live"));
     }
   }, { rootMargin: "400px 0px" });
-  // A closed part comes into view when it is opened.
-  for (const live of document.querySelectorAll(".live")) near.observe(live.parentElement);
+  for (const live of document.querySelectorAll(".live")) {
+    const place = live.parentElement;
+    if (place.tagName === "DETAILS" && !place.open) {
+      place.addEventListener("toggle", () => near.observe(place), { once: true });
+    } else {
+      near.observe(place);
+    }
+  }
   document.documentElement.classList.add("scripted");
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => painted.forEach(paint));
 }
