@@ -30,7 +30,8 @@ _WORDS = {
     Verdict.SAME: "same within the tolerance",
     Verdict.NOT_SHOWN: "no difference shown",
 }
-_MARKERS = {Verdict.FASTER: ">", Verdict.SLOWER: "<", Verdict.SAME: "s", Verdict.NOT_SHOWN: "o"}
+_MARKERS = {Verdict.SAME: "s", Verdict.NOT_SHOWN: "o"}
+"""Of verdicts without a side; the others point to theirs."""
 _MOST_PANELS = 3
 _NARROWEST = math.log(1.05)
 """What a panel shows at least, so that noise does not look like a difference."""
@@ -119,7 +120,7 @@ def _draw_row(axes: Axes, one: Compared, place: int) -> None:
 
 def _marker(one: Compared) -> str:
     """Return a marker that points to where the estimate lies, for grey printers too."""
-    if one.verdict in {Verdict.SAME, Verdict.NOT_SHOWN}:
+    if one.verdict in _MARKERS:
         return _MARKERS[one.verdict]
     interval = one.interval
     return ">" if interval is not None and interval.estimate > 1 else "<"
@@ -170,7 +171,9 @@ def _title(rows: Sequence[Compared]) -> str:
 def _legend(figure: Figure, rows: Sequence[Compared]) -> None:
     found = [kind for kind in _WORDS if any(one.verdict is kind for one in rows)]
     handles = [
-        Line2D([], [], color=_COLOURS[kind], marker=_MARKERS[kind], linewidth=2.2, markersize=6)
+        Line2D(
+            [], [], color=_COLOURS[kind], marker=_MARKERS.get(kind, ""), linewidth=2.2, markersize=6
+        )
         for kind in found
     ]
     if handles:

@@ -144,6 +144,7 @@ def _name_points(
             fontsize=8,
             color=BLACK,
             va="bottom",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
 
 
