@@ -337,3 +337,10 @@ def test_runs_that_were_not_steady_are_told() -> None:
     found = compared(base, other, metrics=("steady_iops",))
     assert found.remarks == ("A: 1 of 5 Runs not shown to be steady, left out",)
     assert only(found).base_group.repeats == 4
+
+
+def test_a_difference_that_nothing_would_have_shown_is_no_percentage() -> None:
+    """Two volumes against one: repeats on them say next to nothing of their kinds."""
+    base = pd.concat([rows_of(800, volumes=("a",)), rows_of(8000, volumes=("b",), seed=3)])
+    one = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))
+    assert one.words == "no difference shown (nor would ten times have been)"

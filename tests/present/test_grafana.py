@@ -122,5 +122,5 @@ def test_it_opens_on_the_campaign(dashboard: dict[str, Any]) -> None:
 def test_a_campaign_without_time_is_told() -> None:
     """Nothing to show is an error with a hint."""
     empty = {name: frame.head(0) for name, frame in frames().items()}
-    with pytest.raises(InputError, match="over time"):
+    with pytest.raises(InputError, match="time of day"):
         render_dashboard(empty)

@@ -10,6 +10,9 @@ from enum import StrEnum
 from volbench.analyse.stats import Contrast, Group, Interval, location_interval
 from volbench.model.measure import Measure
 
+_ANYTHING = 9.0
+"""Relative difference above which a percentage tells nothing: ten times."""
+
 
 class Verdict(StrEnum):
     """What the repeats show."""
@@ -112,6 +115,8 @@ class Compared:
         interval = self.interval
         if interval is None:
             return self.shortage
+        if self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING:
+            return "no difference shown (nor would ten times have been)"
         if self.verdict is Verdict.NOT_SHOWN:
             return f"no difference shown (would have seen {percent(self.detectable)} %)"
         if self.verdict is Verdict.SAME:

@@ -163,8 +163,9 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
     moments = pd.concat([epoch_s(frame["utc"]) for frame in timed]).dropna()
     if moments.empty:
         raise InputError(
-            "nothing here is told over time",
-            hint="a dashboard shows the frames device and series; did the Runs finish?",
+            "nothing here is told with a time of day",
+            hint="a dashboard shows the frames device and series of finished Runs; imported logs"
+            " tell the time of day only with fio's log_unix_epoch",
         )
     begin, end = moments.min() - _MARGIN_S, moments.max() + _MARGIN_S
     campaigns = list(dict.fromkeys(str(one) for frame in timed for one in frame["campaign"]))

@@ -82,8 +82,9 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
         blocks += [*_series_blocks(frames["series"])]
     if not any(blocks):
         raise InputError(
-            "nothing here is told over time",
-            hint="OpenMetrics holds the frames device and series; did the Runs finish?",
+            "nothing here is told with a time of day",
+            hint="OpenMetrics holds the frames device and series of finished Runs; imported logs"
+            " tell the time of day only with fio's log_unix_epoch",
         )
     if "summary" in frames:
         blocks.append(_run_block(frames))

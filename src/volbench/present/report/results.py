@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from volbench.model.columns import LABEL_PREFIX
 from volbench.present.cells import (
     MISSING,
     Row,
@@ -41,6 +42,7 @@ class Heading:
 
 _EXTRA: Mapping[str, Heading] = {
     "host": Heading("Host"),
+    "client": Heading("Client", "one of several that did the same at a time", numeric=True),
     "profile": Heading("Profile"),
     "phase": Heading("Phase", "precondition, warmup or measured"),
     "repeat": Heading("Repeat", numeric=True),
@@ -90,7 +92,9 @@ def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
         rows: of the summary frame.
         findings: rows of the findings frame.
     """
-    extra = [name for name in ("host", "profile", "phase", "repeat") if _differs(rows, name)]
+    labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
+    told = ("host", *labels, "client", "profile", "phase", "repeat")
+    extra = [name for name in told if _differs(rows, name)]
     if any(number(row, "numjobs") != 1 for row in rows):
         extra.append("numjobs")
     doubts = by_run(findings)
@@ -105,14 +109,19 @@ def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
 
 
 def _differs(rows: Sequence[Row], column: str) -> bool:
-    return len({row.get(column) for row in rows}) > 1
+    return len({str(row.get(column)) for row in rows}) > 1
+
+
+def _label_heading(column: str) -> Heading:
+    name = column.removeprefix(LABEL_PREFIX)
+    return Heading(name, f"label {name} of the host")
 
 
 def _headings(extra: Sequence[str]) -> list[Heading]:
     """Return the headings in the order of `_cells`."""
     return [
         Heading("Job", "name of the job in the profile"),
-        *(_EXTRA[name] for name in extra),
+        *(_EXTRA.get(name) or _label_heading(name) for name in extra),
         Heading("Volume", "role of the volume"),
         Heading("Pattern", "access pattern as fio names it"),
         Heading("Block", "block size, in powers of 1024", numeric=True),
