@@ -10,6 +10,7 @@ from volbench.cli.options import VOLUME_TYPES
 from volbench.engine.fio_options import options_on
 from volbench.execute.protocol import Executor
 from volbench.model.profile import Profile
+from volbench.plan.aimed import aimed
 from volbench.plan.bundled import read_profile
 from volbench.plan.load import load_profile
 from volbench.plan.override import apply_overrides
@@ -45,5 +46,8 @@ def load_profiles(
     for name in names:
         text, path = read_profile(name)
         profile = load_profile(text, path=path, table=table, allow_exec=allow_exec)
-        profiles.append(apply_overrides(profile, settings, table=table, allow_exec=allow_exec))
-    return tuple(profiles)
+        profiles.append(profile)
+    return tuple(
+        apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
+        for profile, meant in zip(profiles, aimed(profiles, settings), strict=True)
+    )
