@@ -267,7 +267,7 @@ def test_the_front(costs: list[float], gains: list[float], front: list[bool]) ->
     assert on_front(costs, gains) == front
 
 
-def frames(verdict: str = "steady") -> dict[str, pd.DataFrame]:
+def frames(*, ends_steady: bool = True) -> dict[str, pd.DataFrame]:
     """Return the frames of a Run that bursts at 3,000 IOPS and ends at 300, reads and writes."""
     both = [("read", 2), ("write", 1)]
     summary = pd.DataFrame(
@@ -288,9 +288,8 @@ def frames(verdict: str = "steady") -> dict[str, pd.DataFrame]:
         {
             "run": "1",
             "direction": direction,
-            "verdict": verdict,
-            "iops": 100.0 * share,
-            "from_s": 60.0,
+            "steady_iops": 100.0 * share if ends_steady else math.nan,
+            "steady_from_s": 60.0 if ends_steady else math.nan,
             "block_s": 10.0,
         }
         for direction, share in both
@@ -305,7 +304,7 @@ def frames(verdict: str = "steady") -> dict[str, pd.DataFrame]:
 
 
 def test_steady_and_burst_are_kept_apart() -> None:
-    """The steady window gives the rate, what came before it the burst; directions are added."""
+    """The steady stretch gives the rate, what came before it the burst; directions are added."""
     (row,) = performance(frames()).to_dict("records")
     assert (row["steady"], row["iops"], row["burst_iops"]) == (True, 300, 3000)
     assert row["bw_bytes_per_s"] == pytest.approx(300 * 8192)
@@ -313,7 +312,7 @@ def test_steady_and_burst_are_kept_apart() -> None:
 
 
 def test_an_unsteady_run_gives_its_mean() -> None:
-    """Without a steady window there is no burst either."""
-    (row,) = performance(frames("drifting")).to_dict("records")
+    """Without a steady stretch there is no burst either."""
+    (row,) = performance(frames(ends_steady=False)).to_dict("records")
     assert (row["steady"], row["iops"]) == (False, 1500)
     assert math.isnan(float(str(row["burst_iops"])))

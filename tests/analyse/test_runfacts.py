@@ -53,7 +53,7 @@ def test_options_that_one_campaign_lacks_have_their_default() -> None:
 
 
 def test_steady_rates_of_runs() -> None:
-    """The window's median where a direction was steady alone in its Run; else nothing."""
+    """The median of the steady stretch where a section was alone in its Run; else nothing."""
     rows = pd.DataFrame(
         {
             "run": ["a", "b", "c", "c"],
@@ -66,8 +66,7 @@ def test_steady_rates_of_runs() -> None:
         {
             "run": ["a", "b", "c"],
             "direction": ["read", "read", "write"],
-            "verdict": ["steady", "drifting", "steady"],
-            "iops": [1000.0, 500.0, 30.0],
+            "steady_iops": [1000.0, None, 30.0],
         }
     )
     told = with_steady(rows, verdicts)

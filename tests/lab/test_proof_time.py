@@ -11,6 +11,7 @@ import pytest
 from tests.lab.proof import SAMPLE_S, Workload, made, measure
 from volbench.analyse.context import Context
 from volbench.analyse.findings import find
+from volbench.analyse.performance import performance
 from volbench.model.profile import Limits
 
 pytestmark = pytest.mark.alone
@@ -66,6 +67,12 @@ def test_credits_run_out(tmp_path: Path) -> None:
         assert verdict["bound_by"] == "credits"
         assert verdict["bound_at"] == pytest.approx(300, rel=0.03)
         assert verdict["verdict"] == "stepped"
+        assert verdict["steady_iops"] == pytest.approx(300, rel=0.03)
+        assert verdict["steady_from_s"] == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
+    names = ("summary", "verdicts", "series", "device")
+    (told,) = performance({name: proof.campaign.frame(name) for name in names}).to_dict("records")
+    assert told["steady"]
+    assert told["burst_iops"] == pytest.approx(1500, rel=0.05)
     for view in (proof.view(), proof.view(limits=GP2)):
         (ran_out,) = (one for one in find(Context((view,))) if one.rule == "credits-ran-out")
         assert ran_out.from_s == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)

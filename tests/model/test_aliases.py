@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from volbench.analyse.performance import STEADY
 from volbench.errors import InputError
 from volbench.model.aliases import ALIASES, find_column
 from volbench.model.columns import SUMMARY
@@ -28,7 +29,7 @@ def test_found(name: str, column: str) -> None:
 
 def test_every_alias_means_a_column() -> None:
     """No alias leads nowhere."""
-    assert set(ALIASES.values()) <= set(COLUMNS)
+    assert set(ALIASES.values()) <= {*COLUMNS, *STEADY}
 
 
 def test_near_names_are_told() -> None:

@@ -354,20 +354,6 @@ def test_provenance_is_complete(content: ReportContent) -> None:
     assert "[direct]\nrw=randwrite" in page.text("code")
 
 
-def test_labels_and_clients_tell_rows_apart() -> None:
-    """A label has a column where hosts differ in it; one that all have in common has none."""
-    runs = (run_of(1, "boot"), run_of(2, "boot"))
-    rows = [row_of(run, iops=1.0, client=number) for number, run in enumerate(runs, start=1)]
-    content = content_of(runs, rows)
-    labelled = content.frames["summary"].assign(label_zone=["z1", "z2"], label_site="x<y")
-    page = parsed(render_report(replace(content, frames={"summary": labelled})))
-    headings = page.text("th")
-    assert "Client" in headings
-    assert "zone" in headings
-    assert "site" not in headings
-    assert {"z1", "z2"} <= set(page.text("td"))
-
-
 def test_thirty_runs_stay_small() -> None:
     """A larger campaign stays a file that can be mailed."""
     runs = tuple(run_of(number, f"job{number}") for number in range(30))

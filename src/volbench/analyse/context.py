@@ -11,7 +11,7 @@ from volbench.analyse.asked import asked_of
 from volbench.analyse.crowd import Crowd, crowd_of
 from volbench.analyse.explain import Explanation, explain
 from volbench.analyse.seen import directions, rate_per_s
-from volbench.analyse.steady import Steadiness, judge_steady
+from volbench.analyse.steady import State, Steadiness, judge_last, judge_steady, steady_end
 from volbench.analyse.view import RunView
 from volbench.model.profile import Phase
 from volbench.model.target import VolumeKind
@@ -37,6 +37,19 @@ class Context:
             t_s, iops = rate_per_s(view, "iops", direction=direction)
             self._steady[key] = judge_steady(t_s, iops)
         return self._steady[key]
+
+    def steady_end(self, view: RunView, direction: str) -> Steadiness | None:
+        """Return the steady stretch at the end of a Run; None where there is none.
+
+        A Run that was to go on until it is steady ended when its last window was.
+        """
+        t_s, iops = rate_per_s(view, "iops", direction=direction)
+        whole, until = self.steadiness(view, direction), view.run.until
+        if until is not None and whole.state is not State.STEADY:
+            last = judge_last(t_s, iops, window_s=until.window_s, block_s=until.block_s)
+            if last.state is State.STEADY:
+                return last
+        return steady_end(t_s, iops, whole)
 
     def crowd(self, view: RunView) -> Crowd | None:
         """Return all that worked on a Run's volume in its step; None where it was alone."""

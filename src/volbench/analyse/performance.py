@@ -34,15 +34,15 @@ COLUMNS = (
 def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return what each finished measured Run reached.
 
-    Directions are added up. Where a Run was judged steady, ``iops`` is the median of its steady
-    window and ``bw_bytes_per_s`` the same times the mean size of its I/Os; elsewhere they are the
-    means of the whole Run, and ``steady`` is False.
+    Directions are added up. Where a Run was steady, or became so, ``iops`` is the median of the
+    steady stretch at its end and ``bw_bytes_per_s`` the same times the mean size of its I/Os;
+    elsewhere they are the means of the whole Run, and ``steady`` is False.
 
     Args:
         frames: ``summary``, ``verdicts``, ``series`` and ``device``.
 
     Returns:
-        `COLUMNS`: ``burst_iops`` is the median before the steady window, where that is a fifth
+        `COLUMNS`: ``burst_iops`` is the median before the steady stretch, where that is a fifth
         above it (NaN for no burst); ``steal_percent`` the mean of the Run (NaN when not sampled).
     """
     summary = measured(frames["summary"])
@@ -69,8 +69,9 @@ def _row(
     by_direction = own.groupby("direction")[["iops", "bw_bytes_per_s"]].sum()
     keys = [(run, direction) for direction in by_direction.index]
     judged = verdicts.reindex(pd.MultiIndex.from_tuples(keys))
-    steady = bool((judged["verdict"] == "steady").all())
-    iops = judged["iops"].astype("float64") if steady else by_direction["iops"].astype("float64")
+    levels = judged["steady_iops"].astype("float64")
+    steady = bool(levels.notna().all())
+    iops = levels if steady else by_direction["iops"].astype("float64")
     means = by_direction["bw_bytes_per_s"].astype("float64") / by_direction["iops"]
     first = own.iloc[0]
     total = float(iops.sum())
@@ -88,10 +89,10 @@ def _row(
 
 
 def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> float:
-    """Return the rate before the steady window, where it was a burst."""
+    """Return the rate before the steady stretch, where it was a burst."""
     if series is None:
         return math.nan
-    from_s = float(judged["from_s"].astype("float64").max())
+    from_s = float(judged["steady_from_s"].astype("float64").max())
     block_s = float(judged["block_s"].astype("float64").max())
     before = series[series["t_s"] < from_s].groupby("t_s")["iops"].sum()
     if before.empty or from_s < block_s:
@@ -109,12 +110,11 @@ def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The rows with `STEADY_IOPS` and `STEADY_BW` (bytes a second): the median of the steady
-        window, and that times the mean size of an I/O. NaN where a direction was not shown to be
-        steady, or where several fio sections share one verdict.
+        stretch at the end, and that times the mean size of an I/O. NaN where a direction was not
+        shown to be steady in the end, or where several fio sections share one verdict.
     """
     keys = ["run", "direction"]
-    judged = verdicts[verdicts["verdict"] == "steady"].drop_duplicates(keys)
-    levels = judged.set_index(keys)["iops"].astype("float64")
+    levels = verdicts.drop_duplicates(keys).set_index(keys)["steady_iops"].astype("float64")
     told = pd.MultiIndex.from_frame(rows[keys])
     alone = ~rows.duplicated(keys, keep=False).to_numpy()
     level = levels.reindex(told).where(alone).to_numpy()

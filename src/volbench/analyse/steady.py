@@ -100,6 +100,36 @@ def judge_steady(t_s: Floats, values: Floats, *, block_s: float | None = None) -
     )
 
 
+def judge_last(
+    t_s: Floats, values: Floats, *, window_s: float, block_s: float | None = None
+) -> Steadiness:
+    """Judge the last seconds of a series, as `judge_steady` does."""
+    last = t_s > (t_s[-1] - window_s if len(t_s) else 0.0)
+    return judge_steady(t_s[last], values[last], block_s=block_s)
+
+
+def steady_end(t_s: Floats, values: Floats, judged: Steadiness) -> Steadiness | None:
+    """Return the steady stretch at the end of a series; None where there is none.
+
+    It is the whole of a steady series, and else what came after the last jump, if that is steady
+    for at least 8 blocks as long as those of the whole. A burst, a climb or a dip that ended in a
+    jump is no part of it.
+
+    Args:
+        t_s: ends of the intervals, all of the same length.
+        values: of the intervals.
+        judged: what `judge_steady` says of all of them.
+    """
+    if judged.state is State.STEADY:
+        return judged
+    if not judged.changes:
+        return None
+    tail = judge_last(
+        t_s, values, window_s=judged.to_s - judged.changes[-1].t_s, block_s=judged.block_s
+    )
+    return tail if tail.state is State.STEADY else None
+
+
 def _thin(t_s: Floats, block_s: float) -> float:
     """Return longer blocks where there would be too many."""
     return max(block_s, math.ceil(len(t_s) / _MOST_BLOCKS) * interval_of(t_s))

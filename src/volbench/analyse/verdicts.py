@@ -52,6 +52,7 @@ def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
             **identity,
             "direction": direction,
             **_steadiness(context.steadiness(view, direction)),
+            **_steady_end(context.steady_end(view, direction)),
             **_snia(snia_rounds(t_s, iops)),
             **_explained([one for one in context.explanations(view) if one.direction == direction]),
         },
@@ -71,6 +72,12 @@ def _steadiness(judged: Steadiness) -> Row:
         "drift_bound_percent": _percent(judged.drift_bound),
         "changes": len(judged.changes),
     }
+
+
+def _steady_end(stretch: Steadiness | None) -> Row:
+    if stretch is None:
+        return {"steady_from_s": None, "steady_iops": None}
+    return {"steady_from_s": stretch.from_s, "steady_iops": stretch.median}
 
 
 def _snia(judged: Snia) -> Row:

@@ -234,6 +234,8 @@ VERDICTS: tuple[Column, ...] = (
     _real("drift_percent", "%", "Theil-Sen slope over the window, of the median."),
     _real("drift_bound_percent", "%", "Upper 95 % bound of its size; steady is at most 10."),
     _whole("changes", "", "Change points in the whole series."),
+    _real("steady_from_s", "s", "Start of the steady stretch at the end; missing without one."),
+    _real("steady_iops", "1/s", "Its median, without the burst, climb or dip before it."),
     Column("snia_steady", "bool", "", "SNIA PTS: 5 rounds, range and slope in bounds."),
     _whole("snia_round", "", "Round that ended the first window that passed; missing for none."),
     _real("snia_range_percent", "%", "Range of the last five rounds, of their mean; at most 20."),

@@ -10,7 +10,7 @@ from volbench.analyse.context import Context
 from volbench.analyse.findings.rule import Rule, Window
 from volbench.analyse.findings.words import percent
 from volbench.analyse.seen import directions, rate_per_s, runtime_s
-from volbench.analyse.steady import State, Steadiness, judge_steady
+from volbench.analyse.steady import State, Steadiness, judge_last
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
 from volbench.model.profile import Until
@@ -64,8 +64,7 @@ def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Findin
     if runtime_s(view) < _AT_DEADLINE * allowed_s:
         return
     t_s, iops = rate_per_s(view, "iops", direction=direction)
-    last = t_s > (t_s[-1] - until.window_s if len(t_s) else 0.0)
-    judged = judge_steady(t_s[last], iops[last], block_s=until.block_s)
+    judged = judge_last(t_s, iops, window_s=until.window_s, block_s=until.block_s)
     if judged.state is not State.STEADY:
         yield _finding(view, direction, judged, deadline_s=allowed_s)
 
