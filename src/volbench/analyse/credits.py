@@ -74,16 +74,14 @@ class Bucket:
 
 def buckets(limits: Limits, rates: Rates, change: Change) -> tuple[Bucket, Bucket]:
     """Return the credits for I/Os and those for bytes, beside a fall."""
-    moved_ios = float(rates.iops.sum())
-    io_bytes = float(rates.bw_bytes_per_s.sum()) / moved_ios if moved_ios else 0.0
     return (
         Bucket(
             change.t_s, change.before, change.after, limits.iops, limits.burst_ios, format_count
         ),
         Bucket(
             change.t_s,
-            change.before * io_bytes,
-            change.after * io_bytes,
+            change.before * rates.io_bytes,
+            change.after * rates.io_bytes,
             limits.bandwidth_bytes_per_s,
             limits.burst_bytes,
             format_rate,

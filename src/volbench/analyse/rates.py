@@ -73,6 +73,12 @@ class Rates:
         """Length of an interval."""
         return float(np.median(np.diff(self.t_s)))
 
+    @property
+    def io_bytes(self) -> float:
+        """Mean size of an I/O; 0 where nothing moved."""
+        ios = float(self.iops.sum())
+        return float(self.bw_bytes_per_s.sum()) / ios if ios else 0.0
+
     def bandwidth_of(self, plateau: Plateau) -> float:
         """Return the median bandwidth of a stretch."""
         inside = (self.t_s > plateau.from_s) & (self.t_s <= plateau.to_s)

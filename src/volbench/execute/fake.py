@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from volbench.errors import TransportError
+from volbench.execute.athand import AtHand
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 
 ROOT_FILESYSTEM = (8, 1)
@@ -88,7 +89,7 @@ class FakeProcess:
 
 
 @dataclass
-class FakeExecutor:
+class FakeExecutor(AtHand):
     """A scripted machine.
 
     Attributes:
@@ -210,36 +211,9 @@ class FakeExecutor:
         """Forget one file; nothing happens when it is gone."""
         self.files.pop(path, None)
 
-    def handle_of(self, stderr: str) -> str:
-        """Return nothing: what is started here ends with its controller."""
-        del stderr
-        return ""
-
-    def was_started(self, handle: str) -> bool:
-        """Return False: nothing here has a handle."""
-        del handle
-        return False
-
-    def workplace(self, folder: str, *, name: str) -> str:
-        """Return the folder itself."""
-        del name
-        return folder
-
     def write_text(self, path: str, text: str) -> None:
         """Keep a text under its path."""
         self.files[path] = text
-
-    def be_patient(self, *, unless: Callable[[], bool]) -> None:
-        """Do nothing: it is never out of reach."""
-
-    def discard(self, place: str) -> None:
-        """Do nothing: what is scripted stays where it is."""
-
-    def bring_back(self, place: str, folder: str) -> None:
-        """Do nothing: what is scripted stays where it is."""
-
-    def close(self) -> None:
-        """Let the machine go."""
 
     def _everything(self) -> set[str]:
         return {*self.files, *self.stats, *self.links}

@@ -15,11 +15,12 @@ import stat
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from volbench.errors import InputError, TransportError, VolbenchError
+from volbench.execute.athand import AtHand
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 
 _KINDS = {
@@ -96,7 +97,7 @@ class LocalProcess:
             return None
 
 
-class LocalExecutor:
+class LocalExecutor(AtHand):
     """The machine that the controller runs on.
 
     Args:
@@ -243,21 +244,6 @@ class LocalExecutor:
                 context={"path": path},
             ) from error
 
-    def handle_of(self, stderr: str) -> str:
-        """Return nothing: what is started here ends with its controller."""
-        del stderr
-        return ""
-
-    def was_started(self, handle: str) -> bool:
-        """Return False: nothing here has a handle."""
-        del handle
-        return False
-
-    def workplace(self, folder: str, *, name: str) -> str:
-        """Return the folder itself."""
-        del name
-        return folder
-
     def write_text(self, path: str, text: str) -> None:
         """Write a file so that a reader sees all of it or nothing.
 
@@ -274,18 +260,6 @@ class LocalExecutor:
                 hint="check permissions and free space",
                 context={"path": path},
             ) from error
-
-    def bring_back(self, place: str, folder: str) -> None:
-        """Do nothing: everything is in its folder already."""
-
-    def be_patient(self, *, unless: Callable[[], bool]) -> None:
-        """Do nothing: it is never out of reach."""
-
-    def discard(self, place: str) -> None:
-        """Do nothing: the workplace is the controller's own folder."""
-
-    def close(self) -> None:
-        """Let the machine go; running processes are left alone."""
 
 
 def _not_found(host: str, handle: str) -> TransportError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 
@@ -14,6 +12,7 @@ from volbench.analyse.compared import Compared, middle, row_of
 from volbench.analyse.stats import Group
 from volbench.model.measure import Measure
 from volbench.present.cells import printable
+from volbench.present.csvtext import csv_text
 from volbench.present.tables import text_table
 from volbench.units import format_count, format_latency, format_rate
 
@@ -41,12 +40,7 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 def comparison_csv(comparison: Comparison) -> str:
     """Return every number in full precision, a line a comparison; unknown is empty."""
-    rows = [row_of(one) for one in comparison.rows]
-    sink = io.StringIO()
-    writer = csv.DictWriter(sink, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return sink.getvalue()
+    return csv_text([row_of(one) for one in comparison.rows])
 
 
 def comparison_json(comparison: Comparison) -> str:

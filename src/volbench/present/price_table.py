@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable
 from dataclasses import asdict, fields
@@ -14,6 +12,7 @@ from volbench.analyse.price import Market, Offer
 from volbench.analyse.stats import Interval
 from volbench.model.price import Price, Prices
 from volbench.present.cells import MISSING
+from volbench.present.csvtext import csv_text
 from volbench.present.tables import text_table
 from volbench.units import format_count, format_rate
 
@@ -142,12 +141,7 @@ def market_csv(market: Market) -> str:
     An estimate has the ends of its interval behind it, as ``_low`` and ``_high``; a range has its
     ends alone.
     """
-    sink = io.StringIO()
-    rows = [_flat(offer, market.currency) for offer in market.offers]
-    writer = csv.DictWriter(sink, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return sink.getvalue()
+    return csv_text([_flat(offer, market.currency) for offer in market.offers])
 
 
 def _flat(offer: Offer, currency: str) -> dict[str, object]:

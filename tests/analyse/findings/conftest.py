@@ -221,6 +221,29 @@ def a_view(run: Run | None = None, **parts: object) -> RunView:
     return replace(made, **kept)  # type: ignore[arg-type]  # the fields are named by the caller
 
 
+def over_time(rates: Sequence[float], run: Run | None = None, **columns: object) -> RunView:
+    """Return a Run of a row a second with these IOPS.
+
+    Args:
+        rates: of each second.
+        run: the clean one when None.
+        columns: further ones of the summary.
+    """
+    run = run or a_run()
+    seconds, ios = len(rates), int(sum(rates))
+    row = told(
+        run,
+        runtime_s=float(seconds),
+        total_ios=ios,
+        io_bytes=ios * BLOCK,
+        iops=ios / seconds,
+        bw_bytes_per_s=ios * BLOCK / seconds,
+        lat_mean_s=16 * seconds / ios,
+        **columns,
+    )
+    return a_view(run, summary=[row], series=series_rows(run, rates), device=[])
+
+
 def found(*views: RunView, rule: str) -> list[Finding]:
     """Return what one rule says about the last of some Runs."""
     return [one for one in find(Context(views)) if one.rule == rule and one.run == views[-1].run.id]
@@ -243,6 +266,7 @@ __all__ = [
     "device_sample",
     "device_samples",
     "found",
+    "over_time",
     "percentile_rows",
     "series_rows",
     "told",

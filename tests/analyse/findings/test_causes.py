@@ -11,10 +11,11 @@ from tests.analyse.findings.conftest import (
     a_view,
     device_samples,
     found,
+    over_time,
     series_rows,
     told,
 )
-from tests.analyse.findings.test_steady import over_time, restless
+from tests.analyse.findings.test_steady import restless
 from volbench.analyse.coldprobe import ColdProbe
 from volbench.model.finding import Severity
 

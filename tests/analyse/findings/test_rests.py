@@ -9,10 +9,8 @@ import pytest
 from tests.analyse.findings.conftest import (
     BLOCK,
     a_run,
-    a_view,
     found,
-    series_rows,
-    told,
+    over_time,
     utc,
 )
 from volbench.analyse.view import RunView
@@ -23,14 +21,12 @@ DRAIN = [3000.0] * 60 + [300.0] * 60
 
 def a_rest(rates: Sequence[float], *, rest_s: float, **options: str) -> list[Finding]:
     """Return what is found when a drained volume rests, and then does this."""
-    drained = over_time("drain", DRAIN, began_s=0.0)
-    rested = over_time(
-        "after", rates, began_s=len(DRAIN) + rest_s, pause_before_s=rest_s, **options
-    )
+    drained = a_run_of("drain", DRAIN, began_s=0.0)
+    rested = a_run_of("after", rates, began_s=len(DRAIN) + rest_s, pause_before_s=rest_s, **options)
     return found(drained, rested, rule="credits-refilled")
 
 
-def over_time(
+def a_run_of(
     name: str,
     rates: Sequence[float],
     *,
@@ -40,18 +36,7 @@ def over_time(
 ) -> RunView:
     """Return a Run with a row a second."""
     run = a_run(options, name=name, id=f"{name}-r1", pause_before_s=pause_before_s)
-    seconds, ios = len(rates), int(sum(rates))
-    row = told(
-        run,
-        started_utc=utc(began_s),
-        runtime_s=float(seconds),
-        total_ios=ios,
-        io_bytes=ios * BLOCK,
-        iops=ios / seconds,
-        bw_bytes_per_s=ios * BLOCK / seconds,
-        lat_mean_s=16 * seconds / ios,
-    )
-    return a_view(run, summary=[row], series=series_rows(run, rates), device=[])
+    return over_time(rates, run, started_utc=utc(began_s))
 
 
 def test_what_came_back_is_a_number() -> None:
@@ -76,9 +61,9 @@ def test_a_burst_to_the_end_is_a_lower_bound() -> None:
 
 def test_a_longer_rest_than_was_asked_counts() -> None:
     """The controller was away for an hour: that is the rest, not the planned minute."""
-    drained = over_time("drain", DRAIN, began_s=0.0)
+    drained = a_run_of("drain", DRAIN, began_s=0.0)
     rates = [3000.0] * 20 + [300.0] * 40
-    late = over_time("after", rates, began_s=len(DRAIN) + 3600.0, pause_before_s=60)
+    late = a_run_of("after", rates, began_s=len(DRAIN) + 3600.0, pause_before_s=60)
     (one,) = found(drained, late, rule="credits-refilled")
     assert one.evidence["rest_s"] == pytest.approx(3600)
 

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
 from tests.analyse.findings.conftest import (
-    BLOCK,
     Until,
     a_run,
-    a_view,
     found,
-    series_rows,
-    told,
+    over_time,
 )
-from volbench.analyse.view import RunView
 from volbench.model.finding import Severity
-from volbench.model.run import Run
-
-
-def over_time(rates: Sequence[float], run: Run | None = None) -> RunView:
-    """Return a Run of a row a second with these IOPS."""
-    run = run or a_run()
-    seconds, ios = len(rates), int(sum(rates))
-    row = told(
-        run,
-        runtime_s=float(seconds),
-        total_ios=ios,
-        io_bytes=ios * BLOCK,
-        iops=ios / seconds,
-        bw_bytes_per_s=ios * BLOCK / seconds,
-        lat_mean_s=16 * seconds / ios,
-    )
-    return a_view(run, summary=[row], series=series_rows(run, rates), device=[])
 
 
 def restless(seconds: int, *, spread: float, seed: int = 1) -> list[float]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from volbench.analyse.asked import asked_of
 from volbench.analyse.context import Context
 from volbench.analyse.findings.rule import Rule, Window
-from volbench.analyse.rates import Rates, rates_of
+from volbench.analyse.rates import rates_of
 from volbench.analyse.seen import directions, runtime_s
 from volbench.analyse.view import RunView
 from volbench.model.finding import Finding, Severity
@@ -89,7 +89,7 @@ def _burst(before: RunView, view: RunView, direction: str) -> Burst | None:
         length_s=first.to_s,
         iops=first.level,
         level=level,
-        io_bytes=_io_bytes(rates),
+        io_bytes=rates.io_bytes,
         has_ended=has_ended,
     )
 
@@ -101,11 +101,6 @@ def _between_s(before: RunView, view: RunView) -> float:
     if len(began) < len(told):
         return 0.0
     return (began[1] - began[0]).total_seconds() - runtime_s(before)
-
-
-def _io_bytes(rates: Rates) -> float:
-    ios = float(rates.iops.sum())
-    return float(rates.bw_bytes_per_s.sum()) / ios if ios else 0.0
 
 
 def _words(burst: Burst) -> str:

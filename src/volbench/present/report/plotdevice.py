@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from bokeh.models import DataRange1d, PlainText
 from bokeh.models.annotations import BoxAnnotation
-from bokeh.models.annotations import Span as Line
 from bokeh.plotting import figure
 
 from volbench.analyse.frames import keep_extremes
@@ -22,24 +21,26 @@ from volbench.present.figures.device import MOST
 from volbench.present.figures.devicepanels import PANELS, Panel
 from volbench.present.figures.devicespans import Span, spans_of, uses_of
 from volbench.present.report.plots import (
+    FAR,
     INK,
     LIMIT,
     Plot,
     Toggle,
     add_hover,
+    add_limit,
     item_of,
     new_panel,
     numerals,
     source,
     span,
     thin,
+    unit_of,
+    with_unit,
 )
 from volbench.present.style import BLACK, GREY
 
 BUCKETS = 200
 """Of a line, of which the least and the greatest are kept; eight panels share a phone's width."""
-_FAR = 4.0
-"""A limit this much above the data would flatten it."""
 _FIO = Toggle("fio", "fio: reads and writes", "#8c8c8c")
 _BENEATH = Toggle("beneath", "disk beneath", GREY)
 _TAIL = "tail"
@@ -109,8 +110,8 @@ def _name(column: str) -> str:
 def _panel(panel: Panel, shown: Span, curves: list[Curve]) -> tuple[figure, bool]:
     """Draw lines as steps, each value over its own interval; tell whether a limit is drawn."""
     top = max(float(one.rows[one.column].max()) for one in curves)
-    unit, factor = _unit(panel, top)
-    drawn = new_panel(height_px=130, y_label=f"{panel.name} ({unit})" if unit else panel.name)
+    unit, factor = unit_of(panel.columns[0][0], top)
+    drawn = new_panel(height_px=130, y_label=with_unit(panel.name, unit))
     for one in curves:
         x, y = _steps(one)
         line = drawn.step(
@@ -160,26 +161,7 @@ def _shade_tail(drawn: figure, shown: Span) -> None:
 def _limit(drawn: figure, panel: Panel, shown: Span, *, factor: float, top: float) -> bool:
     """Draw the declared limit where it is near enough not to flatten the lines."""
     limit = number(shown.use, panel.limit) if panel.limit else math.nan
-    if not limit <= _FAR * top:
+    if not limit <= FAR * top:
         return False
-    line = Line(location=limit / factor, dimension="width", line_dash="dashed", line_width=1.5)
-    line.tags = [INK]
-    line.name = LIMIT.key
-    drawn.add_layout(line)
+    add_limit(drawn, limit / factor)
     return True
-
-
-def _unit(panel: Panel, most: float) -> tuple[str, float]:
-    """Return the unit in which the values of a panel are short, and how much of the base it is."""
-    steps = _UNITS.get(panel.name, (("", 1.0),))
-    return next(((unit, factor) for unit, factor in steps if most >= factor), steps[-1])
-
-
-_UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
-    "Bandwidth": (("MB/s", 1e6),),
-    "Active time": (("%", 1.0),),
-    "CPU waiting": (("%", 1.0),),
-    "Latency": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)),
-    "Request size": (("KiB", 1024.0),),
-    "Dirty pages": (("GB", 1e9), ("MB", 1e6)),
-}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 from bokeh.models import DataRange1d, PlainText
-from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
 from volbench.analyse.frames import (
@@ -34,11 +33,12 @@ from volbench.present.figures.sweep import (
 )
 from volbench.present.report.plotbars import latency_ticks
 from volbench.present.report.plots import (
-    INK,
+    FAR,
     LIMIT,
     Plot,
     Toggle,
     add_hover,
+    add_limit,
     colour_of,
     item_of,
     name_ticks,
@@ -48,6 +48,8 @@ from volbench.present.report.plots import (
     source,
     span,
     thin,
+    unit_of,
+    with_unit,
 )
 from volbench.units import format_latency
 
@@ -130,10 +132,10 @@ def sweep_plot(title: str, description: str, frames: Frames) -> Plot:
     for metric in metrics:
         if points[metric.column].isna().all():
             continue
-        unit, factor = _unit(metric.column, float(points[metric.column].max()))
+        unit, factor = unit_of(metric.column, float(points[metric.column].max()))
         name = f"p99 of {LATENCY_KINDS[kind]}" if metric is P99 else metric.name
         panel = new_panel(
-            height_px=280, x_label=NAMES[option], y_label=_with_unit(name, unit), x_log=True
+            height_px=280, x_label=NAMES[option], y_label=with_unit(name, unit), x_log=True
         )
         for toggle, line in zip(toggles, lines, strict=True):
             told = source(
@@ -201,8 +203,8 @@ def _series_plot(
         told = job[trace.column]
         if told.isna().all():
             continue
-        unit, factor = _unit(trace.column, float(told.max()))
-        panel = new_panel(height_px=190, y_label=_with_unit(trace.name, unit))
+        unit, factor = unit_of(trace.column, float(told.max()))
+        panel = new_panel(height_px=190, y_label=with_unit(trace.name, unit))
         for (run, direction), points in job.groupby(["run", "direction"], sort=False):
             repeat = int(points["repeat"].iloc[0])
             name = f"{direction}, repeat {repeat}" if several else str(direction)
@@ -251,26 +253,7 @@ def _limit(
     if not trace.limit:
         return False
     known = limits.loc[limits.index.isin(job["run"]), trace.limit].dropna().unique()
-    near = [float(value) for value in known if float(value) <= 4 * top]
+    near = [float(value) for value in known if float(value) <= FAR * top]
     for value in near:
-        line = Span(location=value / factor, dimension="width", line_dash="dashed", line_width=1.5)
-        line.tags = [INK]
-        line.name = LIMIT.key
-        panel.add_layout(line)
+        add_limit(panel, value / factor)
     return bool(near)
-
-
-def _unit(column: str, most: float) -> tuple[str, float]:
-    """Return the unit in which the values of a column are short, and how much of the base it is."""
-    if column.startswith("bw_"):
-        return "MB/s", 1e6
-    if column.startswith(("lat_", "clat_")) or column == "p99":
-        for unit, factor in (("s", 1.0), ("ms", 1e-3)):
-            if most >= factor:
-                return unit, factor
-        return "us", 1e-6
-    return "", 1.0
-
-
-def _with_unit(name: str, unit: str) -> str:
-    return f"{name} ({unit})" if unit else name

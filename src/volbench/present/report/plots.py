@@ -23,6 +23,7 @@ from bokeh.models import (
     PlainText,
     Range1d,
 )
+from bokeh.models.annotations import Span
 from bokeh.models.axes import Axis
 from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
@@ -32,6 +33,8 @@ from volbench.present.style import DIRECTIONS, GREY, PALETTE
 
 INK = "ink"
 """Tag of what has the colour of text, which the page sets for its light and dark looks."""
+FAR = 4.0
+"""A limit this much above the data would flatten it."""
 QUIET = "quiet"
 """Tag of what tells nothing when pointed at."""
 NAME_CHARS = 24
@@ -138,6 +141,45 @@ def add_hover(panel: figure, told: Sequence[tuple[str, str]]) -> None:
         one for one in panel.renderers if isinstance(one, GlyphRenderer) and QUIET not in one.tags
     ]
     panel.add_tools(HoverTool(tooltips=list(told), renderers=list(loud)))
+
+
+def add_limit(panel: figure, place: float) -> None:
+    """Draw a declared limit across a panel, in ink and switched by `LIMIT`."""
+    line = Span(location=place, dimension="width", line_dash="dashed", line_width=1.5)
+    line.tags = [INK]
+    line.name = LIMIT.key
+    panel.add_layout(line)
+
+
+def unit_of(column: str, most: float) -> tuple[str, float]:
+    """Return the unit in which the values of a column are short, and how much of the base it is.
+
+    Args:
+        column: of a frame.
+        most: the greatest of the values.
+    """
+    steps = next((steps for ending, steps in _UNITS.items() if ending in column), _PLAIN)
+    return next((step for step in steps if most >= step[1]), steps[-1])
+
+
+def with_unit(name: str, unit: str) -> str:
+    """Return what stands beside an axis."""
+    return f"{name} ({unit})" if unit else name
+
+
+_PLAIN = (("", 1.0),)
+_SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+_BYTES = (("GB", 1e9), ("MB", 1e6))
+_UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
+    "bw_bytes_per_s": (("MB/s", 1e6),),
+    "lat_": _SECONDS,
+    "p99": _SECONDS,
+    "_percent": (("%", 1.0),),
+    "request_bytes": (("KiB", 1024.0),),
+    "dirty_bytes": _BYTES,
+    "writeback_bytes": _BYTES,
+}
+"""Part of a column's name to its units, the largest first."""
 
 
 def colour_of(direction: str) -> str:
