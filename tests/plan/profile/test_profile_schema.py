@@ -14,7 +14,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.plan.profile.bundled import profile_names, read_profile
 from volbench.plan.profile.profile_schema import json_schema
 
-BAD = Path(__file__).parent.parent / "profiles"
+BAD = Path(__file__).parents[2] / "profiles"
 
 SEEN_BY_A_SCHEMA = [
     "unknown-option", "unknown-key", "bad-choice", "bad-boolean", "jobs-as-list", "job-as-text",
