@@ -18,16 +18,16 @@ import pyarrow as pa
 
 import volbench
 from volbench.api import TABLES_VERSION
-from volbench.model.columns import DERIVED, FRAMES
-from volbench.model.fleet import Host
-from volbench.model.run import Campaign, Run, RunState, Section
-from volbench.model.target import Volume, VolumeKind
-from volbench.present.parts import write_parts
+from volbench.model.campaign.host import Host
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import DERIVED, FRAMES
+from volbench.present.export.parquet_parts import write_parts
 from volbench.store.archive import Archive, Provenance, create_campaign
+from volbench.store.dataset_parts import local_parts
 from volbench.store.journal import Journal
-from volbench.store.parts import local_parts
-from volbench.store.query import View, run_query
-from volbench.store.tables import schema_of, write_table
+from volbench.store.parquet_tables import schema_of, write_table
+from volbench.store.sql_query import View, run_query
 
 TYPES = ("gp2", "gp3", "P15", "pd-ssd")
 QUERY = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from volbench.fio.output import parse_output
+from volbench.fio.results.json_output import parse_output
 
 CASE = Path(__file__).parent.parent / "tests/cases/fio-3.33/randrw-jsonplus/stdout"
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import ttest_ind
 
-from volbench.analyse.stats import Floats, Group, Interval, contrast
+from volbench.analyse.compare.repeat_statistics import Floats, Group, Interval, contrast
 
 RATIO = 1.12
 RESAMPLES = 499

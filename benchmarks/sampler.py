@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from volbench.engine.sampler import Sampler, sampler_commands
-from volbench.engine.workplace import Workplace
+from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.sampling.sampler import Sampler, sampler_commands
 from volbench.execute.local import LocalExecutor
 from volbench.store.layout import RunFolder
 
@@ -48,7 +48,7 @@ def iops(folder: Path) -> float:
 
 def watched_iops(folder: Path, command: list[str]) -> float:
     """Return the IOPS of one run of fio beside a sampler."""
-    sampler = Sampler(Workplace(LocalExecutor(), RunFolder(folder)))
+    sampler = Sampler(RunDirectory(LocalExecutor(), RunFolder(folder)))
     sampler.start([command])
     if sampler.problem:
         sys.exit(sampler.problem)
@@ -76,7 +76,7 @@ def interval(values: list[float]) -> tuple[float, float]:
 def cpu_share(folder: Path, command: list[str]) -> float:
     """Return the share of one core that a sampler takes by itself, its children too."""
     before, started = os.times(), time.monotonic()
-    sampler = Sampler(Workplace(LocalExecutor(), RunFolder(folder)))
+    sampler = Sampler(RunDirectory(LocalExecutor(), RunFolder(folder)))
     sampler.start([command])
     time.sleep(ALONE_S)
     sampler.stop()

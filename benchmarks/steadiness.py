@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.signal import lfilter
 
-from volbench.analyse.changes import Floats
-from volbench.analyse.steady import State, Steadiness, judge_steady
+from volbench.analyse.time.change_points import Floats
+from volbench.analyse.time.steady_state import State, Steadiness, judge_steady
 
 LEVEL = 1000.0
 _SETTLE = 200

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import volbench
-from volbench.model.columns import FRAMES
-from volbench.model.run import Campaign, Run, RunState, Section
-from volbench.model.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import FRAMES
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal
 from volbench.store.layout import Layout

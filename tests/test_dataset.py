@@ -10,7 +10,7 @@ import pytest
 import volbench
 from tests.test_labels import HOSTS, make
 from volbench.errors import InputError
-from volbench.model.columns import FRAMES
+from volbench.model.frames.columns import FRAMES
 
 
 @pytest.fixture(name="results")

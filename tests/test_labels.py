@@ -14,10 +14,10 @@ from click.testing import CliRunner
 import volbench
 from volbench.cli.main import cli
 from volbench.errors import InputError
-from volbench.model.columns import SUMMARY
-from volbench.model.fleet import Host
-from volbench.model.run import Campaign, Run, RunState, Section
-from volbench.model.target import Volume, VolumeKind
+from volbench.model.campaign.host import Host
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import SUMMARY
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal
 from volbench.store.layout import Layout

@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from volbench.analyse.coldprobe import ColdProbe
-from volbench.analyse.view import RunView, run_views
-from volbench.engine.coldprobe import read_probe
-from volbench.engine.ingest import Rows, ingest
-from volbench.engine.latencymap import latency_map_rows
-from volbench.engine.single import read_facts
+from volbench.analyse.frames.run_view import RunView, run_views
+from volbench.analyse.time.cold_volume import ColdProbe
+from volbench.engine.conditioning.cold_probe import read_probe
 from volbench.errors import ArchiveError, InputError, OutputError
-from volbench.model.columns import DERIVED, FRAMES, ON_DEMAND
-from volbench.model.fleet import label_names
-from volbench.model.provenance import VolumeFacts
-from volbench.model.run import Campaign, RunState
+from volbench.ingest.campaign_frames import Rows, ingest
+from volbench.ingest.latency_map_rows import latency_map_rows
+from volbench.ingest.run_files import read_facts
+from volbench.model.campaign.host import label_names
+from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
+from volbench.model.results.provenance import VolumeFacts
 from volbench.store.archive import Archive, Provenance, read_campaign, write_atomic
 from volbench.store.journal import History, read_history
 from volbench.store.layout import Layout
-from volbench.store.tables import frame_of, read_table, table_of, write_table
+from volbench.store.parquet_tables import frame_of, read_table, table_of, write_table
 
 if TYPE_CHECKING:
-    from volbench.analyse.context import Context
+    from volbench.analyse.frames.campaign_context import Context
 
 TABLES_VERSION = "8"
 """Raised whenever rows are made differently, so that older tables are rebuilt."""
@@ -163,7 +163,7 @@ class CampaignData:
     def context(self) -> Context:
         """Return the Runs side by side, so that what is judged of them is judged once."""
         if self._context is None:
-            from volbench.analyse.context import Context  # noqa: PLC0415 - slow to import
+            from volbench.analyse.frames.campaign_context import Context  # noqa: PLC0415 - slow to import
 
             self._context = Context(tuple(self.views()))
         return self._context
@@ -251,7 +251,7 @@ def _derive(name: str, data: CampaignData) -> pd.DataFrame:
     """Judge the frames that were read; scipy and its kin are imported only now."""
     rows: Sequence[Mapping[str, object]] = ()
     if name == "verdicts":
-        from volbench.analyse.verdicts import verdict_rows  # noqa: PLC0415 - slow to import
+        from volbench.analyse.bottleneck.run_verdicts import verdict_rows  # noqa: PLC0415 - slow to import
 
         rows = verdict_rows(data.context())
     elif name == "findings":
@@ -259,7 +259,7 @@ def _derive(name: str, data: CampaignData) -> pd.DataFrame:
 
         rows = finding_rows(data.context())
     elif name == "totals":
-        from volbench.analyse.totals import total_rows  # noqa: PLC0415 - slow to import
+        from volbench.analyse.frames.aggregate import total_rows  # noqa: PLC0415 - slow to import
 
         rows = total_rows(data.campaign, {one: data.frame(one) for one in _READ})
     elif name in ON_DEMAND:

@@ -16,19 +16,19 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from volbench.analyse.compare import Comparison, Question
-from volbench.analyse.compare import compare as compare_sides
-from volbench.analyse.compared import row_of
-from volbench.analyse.performance import with_steady
-from volbench.analyse.runfacts import stack, with_facts
-from volbench.analyse.stats import CONFIDENCE
-from volbench.analyse.where import select
+from volbench.analyse.compare.comparison import Comparison, Question
+from volbench.analyse.compare.comparison import compare as compare_sides
+from volbench.analyse.compare.comparison_result import row_of
+from volbench.analyse.compare.repeat_statistics import CONFIDENCE
+from volbench.analyse.frames.row_filter import select
+from volbench.analyse.frames.run_facts import stack, with_facts
+from volbench.analyse.price.steady_performance import with_steady
 from volbench.api import CampaignData, RunNote, open_campaign
 from volbench.errors import InputError
-from volbench.model.columns import DERIVED, FRAMES, LABEL_PREFIX
-from volbench.present.answers import plain_answer
+from volbench.model.frames.columns import DERIVED, FRAMES, LABEL_PREFIX
+from volbench.present.tables.sql_answers import plain_answer
 from volbench.store.layout import Layout
-from volbench.store.query import View, run_query
+from volbench.store.sql_query import View, run_query
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class Dataset:
     def facts(self) -> pd.DataFrame:
         """Return the summary with what is known of each Run: options, host, volume, steady rates.
 
-        Columns beyond the summary's are those of `volbench.model.metadata`, and every option of
-        fio that changes the I/O. A condition may name them.
+        Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
+        of fio that changes the I/O. A condition may name them.
         """
         parts = []
         for name, data in self.names.items():

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.runfacts import STEP, VOLUME_KEY
-from volbench.model.columns import FINDINGS, SUMMARY
+from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
+from volbench.model.frames.columns import FINDINGS, SUMMARY
 
 _DTYPES = {"string": "str", "int": "Int64", "float": "float64", "bool": "boolean"}
 

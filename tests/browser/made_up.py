@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from volbench.model.fleet import Host
-from volbench.model.profile import Limits
-from volbench.model.run import Campaign, Run, RunState, Section
-from volbench.model.target import Volume, VolumeKind
+from volbench.model.campaign.host import Host
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Limits
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal
 from volbench.store.layout import Layout, RunFolder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Volbench
-from tests.engine.intake.sources import CASES, CLIENTS, JSON, put
+from tests.importer.sources import CASES, CLIENTS, JSON, put
 
 
 @pytest.fixture(name="results")
@@ -54,7 +54,7 @@ def test_every_reading_verb_works_on_an_import(
     page = (tmp_path / "campaign" / "report" / "index.html").read_text()
     assert words in page
     assert "Files: my results/a" in page
-    assert "Asked for:" not in page
+    assert "WorkloadSpec for:" not in page
 
 
 def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Volbench
 
-JOB_FILES = sorted((Path(__file__).parents[1] / "fio" / "jobfiles").glob("*.fio"))
+JOB_FILES = sorted((Path(__file__).parents[1] / "fio" / "jobs" / "jobfiles").glob("*.fio"))
 
 
 @pytest.mark.parametrize("job_file", JOB_FILES, ids=lambda path: path.stem)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import volbench as api
 from tests.cli.conftest import Volbench, settings
-from volbench.analyse.storm import storms
+from volbench.analyse.time.boot_storm import storms
 
 SMALL = settings("size=4m", "vm.boot.runtime=2s", "vm.after.runtime=3s", "stagger=1s")
 PNG = b"\x89PNG"

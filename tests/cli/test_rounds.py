@@ -15,10 +15,10 @@ import pytest
 
 import volbench as api
 from tests.cli.conftest import COMMAND, Volbench
-from volbench.analyse.rounds import determination
+from volbench.analyse.time.round_convergence import determination
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
-from volbench.model.run import RunState
+from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
 SERVICE = "service: {read: 20ms, write: 20ms, slots: 4}\nrestored: true\n"

@@ -50,13 +50,13 @@ def test_the_device_is_told_beside_fio(disks: Disks, volbench: Volbench, tmp_pat
     direct, buffered = json.loads(volbench("show", "c", "--use", "--json").stdout)
     assert direct["device"] == buffered["device"] == Path(device).name
     assert 20 <= direct["iops_percent"] <= 35
-    assert 90 <= direct["reached_percent"] <= 150  # a new ext4 writes its tables meanwhile
+    assert 90 <= direct["device_share_percent"] <= 150  # a new ext4 writes its tables meanwhile
     assert 40_000 <= direct["write_request_bytes"] <= 130_000
     assert not buffered["direct"]
     assert buffered["tool_bytes"] == 48 * MIB
-    found = [buffered[name] for name in ("device_bytes", "tail_bytes", "left_bytes")]
+    found = [buffered[name] for name in ("device_bytes", "tail_bytes", "dirty_remaining_bytes")]
     assert 0.95 <= sum(found) / (48 * MIB) <= 1.5
-    assert buffered["reached_percent"] < 50
+    assert buffered["device_share_percent"] < 50
 
     table = volbench("show", "c", "--use").stdout
     assert "tail" in table

@@ -11,7 +11,7 @@ import pytest
 import volbench as api
 from tests.cli.conftest import Volbench, settings
 from tests.engine.conftest import Disks
-from volbench.model.run import RunState
+from volbench.model.campaign.planned_run import RunState
 
 BUFFERED = ("ioengine=psync", "direct=0", "iodepth=1", "sample=0", "device_sample=0")
 

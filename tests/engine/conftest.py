@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from volbench.engine.guard import check_run
-from volbench.engine.probe import find_volume
+from volbench.engine.guard.run_guard import check_run
+from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.model.run import Run, Section
-from volbench.model.target import Volume
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import Volume
 
 IMAGE_BYTES = 32 * 1024**2
 """Large enough for every filesystem and swap area the tests make."""

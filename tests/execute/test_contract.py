@@ -18,7 +18,7 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
 from volbench.execute.ssh.executor import SshExecutor
 from volbench.execute.ssh.pool import open_pool
-from volbench.model.fleet import Host
+from volbench.model.campaign.host import Host
 
 PATIENCE = 200
 REAL = ["local", "fake"]

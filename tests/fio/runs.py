@@ -6,11 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
-from volbench.fio.output import parse_output
-from volbench.fio.render import render
-from volbench.model.result import RunOutput
-from volbench.model.run import Run, Section
-from volbench.model.target import Volume, VolumeKind
+from volbench.fio.jobs.render_job import render
+from volbench.fio.results.json_output import parse_output
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.results.result import RunOutput
 
 Options = dict[str, str]
 

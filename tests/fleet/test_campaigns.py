@@ -17,7 +17,7 @@ import pytest
 
 import volbench
 from tests.fleet.hosts import Fleet, RealHost, fleet
-from volbench.store.logs import open_log
+from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.root
 

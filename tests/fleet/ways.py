@@ -13,7 +13,7 @@ from volbench.execute.ssh.executor import SshExecutor
 from volbench.execute.ssh.hostkeys import KnownHosts
 from volbench.execute.ssh.pool import ConnectionPool
 from volbench.execute.ssh.retry import Patience
-from volbench.model.fleet import Host
+from volbench.model.campaign.host import Host
 
 
 def listed(fleet: Fleet, host: RealHost, **more: object) -> Host:

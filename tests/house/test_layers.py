@@ -16,6 +16,8 @@ FLOORS = {
     "analyse": 3,
     "lab": 3,
     "engine": 4,
+    "ingest": 4,
+    "importer": 4,
     "present": 4,
     "cli": 5,
     "api": 5,
@@ -23,6 +25,8 @@ FLOORS = {
     "__main__": 6,
 }
 SAME_FLOOR = {
+    ("engine", "ingest"),  # the engine reads the output of a run through the one reader
+    ("importer", "ingest"),  # so does the import
     ("units", "errors"),  # bad units are reported with the one error tree
     ("dataset", "api"),  # several campaigns are made of single ones
     ("cli", "api"),  # the command line reads a campaign as any Python program does
@@ -78,18 +82,20 @@ def test_imports_only_go_down(sources: dict[str, ast.Module]) -> None:
 def test_a_breach_is_found() -> None:
     """The checker sees breaches: upwards, sideways, lazy, type-only, relative and unplaced."""
     made_up = {
-        "volbench.model.run": "import volbench.engine.single",
-        "volbench.fio.render": "def f():\n    from volbench.store import layout",
-        "volbench.plan.load": "if TYPE_CHECKING:\n    from volbench.fio.options import Table",
-        "volbench.store.tables": "from volbench import api",
+        "volbench.model.campaign.planned_run": "import volbench.engine.run.run_once",
+        "volbench.fio.jobs.render_job": "def f():\n    from volbench.store import layout",
+        "volbench.plan.profile.load_profile": (
+            "if TYPE_CHECKING:\n    from volbench.fio.jobs.option_table import Table"
+        ),
+        "volbench.store.parquet_tables": "from volbench import api",
         "volbench.store.journal": "from . import layout",
         "volbench.magic": "",
     }
     assert breaches({name: ast.parse(text) for name, text in made_up.items()}) == [
-        "volbench.model.run imports volbench.engine.single",
-        "volbench.fio.render imports volbench.store",
-        "volbench.plan.load imports volbench.fio.options",
-        "volbench.store.tables imports volbench.api",
+        "volbench.model.campaign.planned_run imports volbench.engine.run.run_once",
+        "volbench.fio.jobs.render_job imports volbench.store",
+        "volbench.plan.profile.load_profile imports volbench.fio.jobs.option_table",
+        "volbench.store.parquet_tables imports volbench.api",
         "volbench.store.journal by a relative import: write the full name",
         "volbench.magic stands on no floor",
     ]
@@ -98,8 +104,8 @@ def test_a_breach_is_found() -> None:
 def test_downward_imports_are_no_breach() -> None:
     """The checker lets through what goes down, stays in a package or is the bare version."""
     made_up = {
-        "volbench.engine.single": "from volbench.fio import render\nimport json",
-        "volbench.fio.render": "from volbench.fio.options import table",
+        "volbench.engine.run.run_once": "from volbench.fio import render\nimport json",
+        "volbench.fio.jobs.render_job": "from volbench.fio.jobs.option_table import table",
         "volbench.units": "from volbench.errors import InputError",
         "volbench.store.layout": "from volbench import __version__",
     }

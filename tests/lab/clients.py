@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from random import Random
 
-from volbench.lab.disk import Disk
-from volbench.lab.parameters import DiskParameters, ServiceParameters
+from volbench.lab.disk_parameters import DiskParameters, ServiceParameters
+from volbench.lab.simulated_disk import Disk
 
 KIB = 1024
 MIB = 1024**2

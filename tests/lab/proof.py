@@ -12,14 +12,14 @@ from typing import Any
 import pandas as pd
 
 import volbench
-from volbench.analyse.context import Context
-from volbench.analyse.verdicts import verdict_rows
-from volbench.analyse.view import RunView
-from volbench.analyse.warmup import Curve, curves
+from volbench.analyse.bottleneck.run_verdicts import verdict_rows
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.lab.server import serve
 from volbench.lab.truth import Direction, Truth, truth
-from volbench.model.profile import Limits
+from volbench.model.profile.profile_model import Limits
 
 SAMPLE_S = 0.5
 

@@ -82,7 +82,7 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     told = verdicts["explanation"].to_dict()
     for job, cause in CAUSES.items():
         shown = f"{job}: {told[job]}\n{rates(campaign.device(), job)}"
-        assert verdicts["bound_by"][job] == cause, shown
+        assert verdicts["bottleneck"][job] == cause, shown
     told_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
     _check_buffered(campaign.device(), told_bytes=told_bytes)
     # Active time is counted in ticks of the kernel: sixteen in flight fill them all.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.lab.proof import Proof, Workload, made, measure
-from volbench.model.profile import Limits
+from volbench.model.profile.profile_model import Limits
 
 pytestmark = pytest.mark.alone
 
@@ -37,14 +37,14 @@ def test_one_small_write_is_bound_by_latency(p15: Proof) -> None:
     """Test 3 of the article: about 400 IOPS, nothing is full."""
     assert p15.iops(ONE_SMALL) == pytest.approx(400, rel=0.03)
     for verdict in verdicts(p15, ONE_SMALL):
-        assert verdict["bound_by"] == p15.truth(ONE_SMALL).bound_by == "latency"
+        assert verdict["bottleneck"] == p15.truth(ONE_SMALL).bottleneck == "latency"
 
 
 def test_sixteen_small_writes_are_capped_in_iops(p15: Proof) -> None:
     """Test 4 of the article: 1,100 IOPS, the cap, whether it was declared or not."""
     for verdict in verdicts(p15, SIXTEEN_SMALL):
-        assert verdict["bound_at"] == pytest.approx(1100, rel=0.03)
-        assert verdict["bound_by"] == p15.truth(SIXTEEN_SMALL).bound_by == "iops-cap"
+        assert verdict["bottleneck_level"] == pytest.approx(1100, rel=0.03)
+        assert verdict["bottleneck"] == p15.truth(SIXTEEN_SMALL).bottleneck == "iops-cap"
         assert verdict["verdict"] == "steady"
 
 
@@ -52,21 +52,21 @@ def test_one_large_write_is_bound_by_latency(p15: Proof) -> None:
     """Test 5 of the article: about 200 IOPS of 128 KiB."""
     assert p15.iops(ONE_LARGE) == pytest.approx(200, rel=0.03)
     for verdict in verdicts(p15, ONE_LARGE):
-        assert verdict["bound_by"] == "latency"
+        assert verdict["bottleneck"] == "latency"
 
 
 def test_large_writes_are_capped_in_bandwidth(p15: Proof) -> None:
     """125 MB/s bind before 1,100 IOPS do."""
     for verdict in verdicts(p15, LARGE):
-        assert verdict["bound_at"] == pytest.approx(125e6, rel=0.03)
-        assert verdict["bound_by"] == p15.truth(LARGE).bound_by == "bandwidth-cap"
+        assert verdict["bottleneck_level"] == pytest.approx(125e6, rel=0.03)
+        assert verdict["bottleneck"] == p15.truth(LARGE).bottleneck == "bandwidth-cap"
 
 
 def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
     """On an even volume nothing but notes is found, and it is steady."""
     proof = measure("clean", tmp_path, Workload("randwrite", iodepth=4, runtime_s=20))
     assert proof.verdict()["verdict"] == "steady"
-    assert proof.verdict()["bound_by"] == "latency"
+    assert proof.verdict()["bottleneck"] == "latency"
     assert proof.iops() == pytest.approx(proof.truth().iops, rel=0.03)
     assert proof.doubts() == []
 
@@ -79,6 +79,6 @@ def test_caps_nobody_tuned_for(tmp_path: Path) -> None:
         "caps: {iops: 2730, bandwidth: 60MB/s}\n"
     )
     proof = measure(scenario, tmp_path, Workload("randread", iodepth=12))
-    assert proof.verdict()["bound_at"] == pytest.approx(2730, rel=0.03)
-    assert proof.verdict()["bound_by"] == "iops-cap"
+    assert proof.verdict()["bottleneck_level"] == pytest.approx(2730, rel=0.03)
+    assert proof.verdict()["bottleneck"] == "iops-cap"
     assert proof.doubts() == []

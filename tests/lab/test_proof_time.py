@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.lab.proof import SAMPLE_S, Workload, made, measure
-from volbench.analyse.context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.performance import performance
-from volbench.model.profile import Limits
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.price.steady_performance import performance
+from volbench.model.profile.profile_model import Limits
 
 pytestmark = pytest.mark.alone
 
@@ -64,8 +64,8 @@ def test_credits_run_out(tmp_path: Path) -> None:
     proof = measure("gp2", tmp_path, Workload("randwrite", iodepth=16, runtime_s=25))
     truth = proof.truth()
     for verdict in (proof.verdict(), proof.verdict_given(GP2)):
-        assert verdict["bound_by"] == "credits"
-        assert verdict["bound_at"] == pytest.approx(300, rel=0.03)
+        assert verdict["bottleneck"] == "credits"
+        assert verdict["bottleneck_level"] == pytest.approx(300, rel=0.03)
         assert verdict["verdict"] == "stepped"
         assert verdict["steady_iops"] == pytest.approx(300, rel=0.03)
         assert verdict["steady_from_s"] == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
@@ -94,7 +94,7 @@ def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
     """A bucket of bytes is told by its declared baseline, and when it would be empty."""
     proof = measure(made(BYTES), tmp_path, Workload("write", bs="64k", iodepth=8, runtime_s=25))
     limits = Limits(bandwidth_bytes_per_s=12e6, burst_bandwidth_bytes_per_s=40e6, burst_bytes=280e6)
-    assert proof.verdict()["bound_by"] == "credits"
+    assert proof.verdict()["bottleneck"] == "credits"
     (ran_out,) = (
         one for one in find(Context((proof.view(limits=limits),))) if one.rule == "credits-ran-out"
     )
@@ -106,7 +106,7 @@ def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
 def test_full_cache_stalls(tmp_path: Path) -> None:
     """Fast for eight seconds, then nothing for twelve: a cache, and two doubts."""
     proof = measure("azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34))
-    assert proof.verdict()["bound_by"] == "cache-full"
+    assert proof.verdict()["bottleneck"] == "cache-full"
     assert {"stall", "not-steady"} <= set(proof.doubts())
     findings = proof.campaign.findings()
     first = findings[findings["rule"] == "stall"].iloc[0]
@@ -140,7 +140,12 @@ def test_step_without_a_reason_is_told_as_such(tmp_path: Path) -> None:
     proof = measure("step-down", tmp_path, Workload("randread", runtime_s=26))
     assert proof.verdict()["verdict"] == "stepped"
     assert proof.verdict()["changes"] == 1
-    assert proof.verdict()["bound_by"] not in {"credits", "iops-cap", "bandwidth-cap", "cache-full"}
+    assert proof.verdict()["bottleneck"] not in {
+        "credits",
+        "iops-cap",
+        "bandwidth-cap",
+        "cache-full",
+    }
     assert "at 12s" in proof.campaign.findings().query("rule == 'not-steady'")["message"].iloc[0]
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.lab.clients import KIB, MIB, keep_busy, rate
 from volbench.errors import InputError, ProfileError
-from volbench.lab.disk import Disk
 from volbench.lab.scenario import (
     Expected,
     Scenario,
@@ -15,6 +14,7 @@ from volbench.lab.scenario import (
     read_scenario,
     scenario_names,
 )
+from volbench.lab.simulated_disk import Disk
 from volbench.lab.truth import truth, warm_up
 
 NEEDED = {
@@ -197,9 +197,9 @@ def test_written_truth_is_what_follows_from_the_parameters(name: str, line: Expe
         "fast_for": found.fast_for_s,
         "stall_for": found.stall_s,
     }
-    told = line.model_dump(exclude={"rw", "bs", "iodepth", "bound_by"}, exclude_none=True)
+    told = line.model_dump(exclude={"rw", "bs", "iodepth", "bottleneck"}, exclude_none=True)
     assert {name: computed[name] for name in told} == pytest.approx(told, rel=0.001)
-    assert line.bound_by in {None, found.bound_by}
+    assert line.bottleneck in {None, found.bottleneck}
 
 
 def quiet(name: str) -> Scenario:

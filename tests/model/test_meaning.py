@@ -8,8 +8,8 @@ import pytest
 
 from tests.fio.plain import amount, fio_jobs
 from volbench.errors import InputError
-from volbench.fio.options import shipped_table
-from volbench.model.canonical import check_option
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.canonical import check_option
 from volbench.units import parse_size
 
 TABLE = shipped_table()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from tests.present.frames_for_figures import Row, bins, frames, intervals, result
-from volbench.store.tables import frame_of, table_of
+from volbench.store.parquet_tables import frame_of, table_of
 
 Frames = dict[str, pd.DataFrame]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.store.tables import frame_of, table_of
+from volbench.store.parquet_tables import frame_of, table_of
 
 Row = dict[str, object]
 

@@ -22,7 +22,7 @@ from tests.present.frames_for_figures import (
 )
 from tests.present.storm_frames import both, storm
 from volbench.errors import InputError, VolbenchError
-from volbench.present.figures import EVERYDAY, KINDS, applicable, describe, draw_chart
+from volbench.present.figures import DEFAULT_CHARTS, KINDS, applicable, describe, draw_chart
 from volbench.present.figures.save import FORMATS, save, svg_text
 
 Frames = dict[str, pd.DataFrame]
@@ -66,10 +66,10 @@ def texts_outside(figure: Figure) -> list[str]:
 
 def test_every_kind_applies_where_there_is_something(everything: Frames) -> None:
     """A campaign that measured all has all charts of a report, in the order of the kinds."""
-    assert applicable(everything) == EVERYDAY
+    assert applicable(everything) == DEFAULT_CHARTS
 
 
-@pytest.mark.parametrize("kind", EVERYDAY)
+@pytest.mark.parametrize("kind", DEFAULT_CHARTS)
 def test_axes_are_named_and_nothing_is_cut_off(kind: str, everything: Frames) -> None:
     """Every chart has a title, an axis label with what it shows, and no text beyond its edge."""
     figure = draw_chart(kind, everything)
@@ -79,7 +79,7 @@ def test_axes_are_named_and_nothing_is_cut_off(kind: str, everything: Frames) ->
     assert texts_outside(figure) == []
 
 
-@pytest.mark.parametrize("kind", EVERYDAY)
+@pytest.mark.parametrize("kind", DEFAULT_CHARTS)
 def test_every_chart_can_be_told(kind: str, everything: Frames) -> None:
     """The alternative text is one sentence with a number in it."""
     sentence = describe(kind, everything)

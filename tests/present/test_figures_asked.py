@@ -17,11 +17,11 @@ from tests.present.frames_by_kind import (
 )
 from tests.present.frames_for_figures import frames, result
 from tests.present.test_figures import texts_outside
-from volbench.analyse.rounds import determine
+from volbench.analyse.time.round_convergence import determine
 from volbench.errors import InputError
-from volbench.model.profile import Metric, Rounds, Track
+from volbench.model.profile.profile_model import Metric, Rounds, Track
 from volbench.present.figures import (
-    EVERYDAY,
+    DEFAULT_CHARTS,
     KINDS,
     chart_numbers,
     describe,
@@ -29,7 +29,7 @@ from volbench.present.figures import (
     rounds_charts,
 )
 
-ASKED = [name for name in KINDS if name not in EVERYDAY]
+ASKED = [name for name in KINDS if name not in DEFAULT_CHARTS]
 
 
 def upright(axes: Axes) -> list[float]:

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tests.analyse.compared_rows import no_findings, rows_of
-from volbench.analyse.compare import Comparison, Question, compare
-from volbench.analyse.compared import Verdict
-from volbench.present.compare_table import comparison_markdown, comparison_table, notes
+from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison_result import Verdict
 from volbench.present.figures.forest import forest_figure
+from volbench.present.tables.compare_table import comparison_markdown, comparison_table, notes
 
 
 @pytest.fixture(name="comparison", scope="module")

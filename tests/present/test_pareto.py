@@ -11,8 +11,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from volbench.analyse.price import Market, Offer
-from volbench.analyse.stats import Interval
+from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.analyse.price.price_performance import Market, Offer
 from volbench.errors import InputError
 from volbench.present.figures.pareto import pareto_figure
 from volbench.present.figures.save import save

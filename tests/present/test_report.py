@@ -16,9 +16,9 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from volbench.model.columns import DEVICE, SUMMARY, VERDICTS
-from volbench.model.run import Campaign, Run, RunState, Section
-from volbench.model.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import DEVICE, SUMMARY, VERDICTS
 from volbench.present.report import ReportContent, ReportFigure, RunStateNote, render_report
 from volbench.present.report.packed import downloads
 
@@ -370,7 +370,7 @@ def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
     rates = {"read_iops": 0.0, "write_iops": 125.0, "write_lat_s": 0.0025}
     sample = {**same, **rates, "device": "sdx", "level": "volume", "t_s": 1.0, "interval_s": 1.0}
     sample["after_fio"] = False
-    verdict = {**same, "direction": "write", "bound_by": "latency", "explanation": EVIL}
+    verdict = {**same, "direction": "write", "bottleneck": "latency", "explanation": EVIL}
     frames = {
         **content.frames,
         "device": pd.DataFrame([sample], columns=[column.name for column in DEVICE]),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from volbench.errors import ArchiveError
-from volbench.model.run import RunState
+from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import Journal, read_history
 
 

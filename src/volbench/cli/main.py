@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from keyword import iskeyword
 from typing import NoReturn
 
 import click
@@ -13,28 +12,85 @@ import click
 from volbench import __version__
 from volbench.errors import VolbenchError
 
-VERBS: dict[str, str] = {
-    "run": "Run profiles on volumes and keep the results in a campaign folder.",
-    "warmup": "Write or read every block of a volume once, and prove it.",
-    "resume": "Go on with a campaign that was interrupted.",
-    "reap": "End and remove what a campaign left on its machines.",
-    "probe": "Show what this machine and its volumes are.",
-    "profile": "List, show, check, render and import profiles.",
-    "inventory": "Show and check lists of hosts.",
-    "import": "Read results of fio that others measured, as a campaign.",
-    "show": "Show the results of a campaign as a table.",
-    "check": "Tell what puts the numbers of campaigns in doubt.",
-    "compare": "Compare campaigns, with intervals and verdicts.",
-    "price": "Put steady performance beside its price, ranked.",
-    "prices": "List, show and check files of prices.",
-    "volume-types": "List and show what volume types of providers allow.",
-    "export": "Write frames of campaigns for spreadsheets, papers, Prometheus and Grafana.",
-    "sql": "Ask questions in SQL of many campaigns.",
-    "plot": "Draw a chart of a campaign.",
-    "report": "Write the report of a campaign: one HTML file.",
-    "lab": "Simulate volumes whose truth is known, to try things on.",
+VERBS: dict[str, tuple[str, str]] = {
+    "run": (
+        "make.run",
+        "Run profiles on volumes and keep the results in a campaign folder.",
+    ),
+    "warmup": (
+        "make.warmup",
+        "Write or read every block of a volume once, and prove it.",
+    ),
+    "resume": (
+        "make.resume",
+        "Go on with a campaign that was interrupted.",
+    ),
+    "reap": (
+        "make.reap",
+        "End and remove what a campaign left on its machines.",
+    ),
+    "probe": (
+        "make.probe",
+        "Show what this machine and its volumes are.",
+    ),
+    "profile": (
+        "catalogue.profile",
+        "List, show, check, render and import profiles.",
+    ),
+    "inventory": (
+        "catalogue.inventory",
+        "Show and check lists of hosts.",
+    ),
+    "import": (
+        "read.import_",
+        "Read results of fio that others measured, as a campaign.",
+    ),
+    "show": (
+        "read.show",
+        "Show the results of a campaign as a table.",
+    ),
+    "check": (
+        "read.check",
+        "Tell what puts the numbers of campaigns in doubt.",
+    ),
+    "compare": (
+        "read.compare",
+        "Compare campaigns, with intervals and verdicts.",
+    ),
+    "price": (
+        "catalogue.price",
+        "Put steady performance beside its price, ranked.",
+    ),
+    "prices": (
+        "catalogue.prices",
+        "List, show and check files of prices.",
+    ),
+    "volume-types": (
+        "catalogue.volume_types",
+        "List and show what volume types of providers allow.",
+    ),
+    "export": (
+        "read.export",
+        "Write frames of campaigns for spreadsheets, papers, Prometheus and Grafana.",
+    ),
+    "sql": (
+        "read.sql",
+        "Ask questions in SQL of many campaigns.",
+    ),
+    "plot": (
+        "read.plot",
+        "Draw a chart of a campaign.",
+    ),
+    "report": (
+        "read.report",
+        "Write the report of a campaign: one HTML file.",
+    ),
+    "lab": (
+        "make.lab",
+        "Simulate volumes whose truth is known, to try things on.",
+    ),
 }
-"""Verb to its short help. The verbs' modules are imported only when they are called."""
+"""Verb to its module and its short help. A module is imported only when its verb is called."""
 
 
 class LazyGroup(click.Group):
@@ -50,7 +106,7 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in VERBS:
             return None
-        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
+        module, _ = VERBS[cmd_name]
         command: click.Command = import_module(f"volbench.cli.{module}").command
         return command
 
@@ -58,7 +114,7 @@ class LazyGroup(click.Group):
         """Write the list of verbs without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

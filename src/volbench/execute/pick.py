@@ -9,7 +9,7 @@ from pathlib import Path
 
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.model.fleet import Host
+from volbench.model.campaign.host import Host
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from volbench.errors import InputError, OutputError
-from volbench.fio.files import dd_file, writes
-from volbench.model.ddoption import check_dd_option
-from volbench.model.result import Direction, DirectionResult, JobResult, RunOutput
-from volbench.model.run import Run
-from volbench.model.target import VolumeKind
+from volbench.fio.jobs.output_files import dd_file, writes
+from volbench.model.campaign.planned_run import Run
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.dd_option import check_dd_option
+from volbench.model.results.result import Direction, DirectionResult, JobResult, RunOutput
 
 _REPORT = re.compile(
     r"^(\d+) bytes?(?: \([^)]*\))? (?:copied|transferred)(?: in|,) "

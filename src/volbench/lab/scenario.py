@@ -10,8 +10,13 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from volbench.errors import InputError, Problems
-from volbench.lab.complaints import hint, words
-from volbench.lab.fields import (
+from volbench.lab.disk_parameters import (
+    BucketParameters,
+    CacheParameters,
+    DiskParameters,
+    ServiceParameters,
+)
+from volbench.lab.scenario_fields import (
     Burst,
     Bytes,
     Cache,
@@ -28,14 +33,9 @@ from volbench.lab.fields import (
     Step,
     Whole,
 )
-from volbench.lab.parameters import (
-    BucketParameters,
-    CacheParameters,
-    DiskParameters,
-    ServiceParameters,
-)
-from volbench.lab.reading import read_document
-from volbench.model.option import nearest
+from volbench.lab.validation_errors import hint, words
+from volbench.lab.yaml_text import read_document
+from volbench.model.profile.fio_option import nearest
 
 MOST_BYTES = 16 * 1024**3
 """What is written to the volume is kept in memory."""
@@ -54,7 +54,7 @@ class Expected(Part):
     iodepth: Whole = Field(ge=1)
     iops: Positive | None = None
     bandwidth: Rate | None = None
-    bound_by: str | None = None
+    bottleneck: str | None = None
     cold_iops: Positive | None = None
     penalty: Percent | None = None
     warm_after: Seconds | None = None

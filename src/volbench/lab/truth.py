@@ -13,9 +13,9 @@ from itertools import accumulate, pairwise
 from math import inf
 from typing import Literal
 
-from volbench.lab.fields import Cache
-from volbench.lab.parameters import ServiceParameters
+from volbench.lab.disk_parameters import ServiceParameters
 from volbench.lab.scenario import Scenario
+from volbench.lab.scenario_fields import Cache
 
 Direction = Literal["read", "write"]
 
@@ -31,7 +31,7 @@ class Truth:
             gives the mean over its cycles.
         bw_bytes_per_s: the same in bytes.
         lat_mean_s: mean latency in the long run.
-        bound_by: ``latency``, ``iops-cap``, ``bandwidth-cap`` or ``cache``.
+        bottleneck: ``latency``, ``iops-cap``, ``bandwidth-cap`` or ``cache``.
         cold_iops: while every request touches cold blocks; `iops` without a penalty.
         penalty: 1 - cold / warm.
         warm_90_s: when the rate passes 90 % of the warm one, counted from the first request on a
@@ -46,7 +46,7 @@ class Truth:
     iops: float
     bw_bytes_per_s: float
     lat_mean_s: float
-    bound_by: str
+    bottleneck: str
     cold_iops: float
     penalty: float
     warm_90_s: float
@@ -67,24 +67,24 @@ def truth(scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth
         iodepth: requests in flight, of all jobs together.
     """
     ceilings = _ceilings(scenario, block_bytes)
-    served, bound_by = _served(scenario, direction, block_bytes, iodepth)
-    bounds = {**ceilings, bound_by: served}
+    served, bottleneck = _served(scenario, direction, block_bytes, iodepth)
+    bounds = {**ceilings, bottleneck: served}
     peak = min(bounds.values())
     lasting, fast_for_s, word = _after_credits(scenario, block_bytes, peak)
-    bound_by = word or min(bounds, key=lambda name: bounds[name])
+    bottleneck = word or min(bounds, key=lambda name: bounds[name])
     stall_s = 0.0
     if direction == "write" and scenario.cache:
         lasting, fast_for_s, stall_s = _after_cache(
             scenario.cache, block_bytes, lasting, fast_for_s
         )
-        bound_by = "cache" if lasting < peak and fast_for_s < inf else bound_by
+        bottleneck = "cache" if lasting < peak and fast_for_s < inf else bottleneck
     warmth = _Warmth.of(scenario, direction, block_bytes, iodepth, ceiling=min(ceilings.values()))
     warm = warmth.rate(0.0)
     return Truth(
         iops=lasting,
         bw_bytes_per_s=lasting * block_bytes,
         lat_mean_s=iodepth / lasting,
-        bound_by=bound_by,
+        bottleneck=bottleneck,
         cold_iops=min(lasting, warmth.rate(1.0)) if warmth.penalty_s else lasting,
         penalty=1 - warmth.rate(1.0) / warm if warmth.penalty_s else 0.0,
         warm_90_s=warmth.time_to(0.9 * warm),

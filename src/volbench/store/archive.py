@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError
 
 from volbench.errors import ArchiveError
 from volbench.model.base import Frozen
-from volbench.model.provenance import HostFacts, VolumeFacts
-from volbench.model.run import Campaign
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.layout import Layout, RunFolder
 
 FORMAT = 1

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from volbench.errors import ArchiveError
-from volbench.model.fleet import LOCAL
-from volbench.model.run import RunState
+from volbench.model.campaign.host import LOCAL
+from volbench.model.campaign.planned_run import RunState
 
 
 def utc_now() -> str:

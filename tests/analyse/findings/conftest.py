@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
-from volbench.analyse.context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.view import RunView
-from volbench.model.finding import Finding
-from volbench.model.profile import Limits, Phase, Tool, Until
-from volbench.model.provenance import HostFacts, VolumeFacts
-from volbench.model.run import Campaign, Run, Section
-from volbench.model.target import DevicePin, Volume, VolumeKind
-from volbench.store.tables import frame_of, table_of
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.profile.profile_model import Limits, Phase, Tool, Until
+from volbench.model.results.finding import Finding
+from volbench.model.results.provenance import HostFacts, VolumeFacts
+from volbench.store.parquet_tables import frame_of, table_of
 
 Row = dict[str, object]
 

@@ -16,8 +16,8 @@ from tests.analyse.findings.conftest import (
     told,
 )
 from tests.analyse.findings.test_steady import restless
-from volbench.analyse.coldprobe import ColdProbe
-from volbench.model.finding import Severity
+from volbench.analyse.time.cold_volume import ColdProbe
+from volbench.model.results.finding import Severity
 
 
 def level(iops: float, *, seconds: int = 120) -> list[float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, told
-from volbench.analyse.view import RunView
-from volbench.model.run import Campaign
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.campaign.planned_run import Campaign
 
 
 @pytest.mark.parametrize(

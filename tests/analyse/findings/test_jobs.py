@@ -19,10 +19,10 @@ from tests.analyse.findings.conftest import (
     percentile_rows,
     told,
 )
-from volbench.analyse.context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.findings.too_short import needed_samples
-from volbench.model.finding import Severity
+from volbench.analyse.findings.method.too_short import needed_samples
+from volbench.analyse.frames.campaign_context import Context
+from volbench.model.results.finding import Severity
 
 WARNING, NOTE = Severity.WARNING, Severity.NOTE
 

@@ -18,8 +18,8 @@ from tests.analyse.findings.conftest import (
     told,
     utc,
 )
-from volbench.analyse.view import RunView
-from volbench.model.finding import Severity
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Severity
 
 
 def test_fio_that_needs_a_whole_core() -> None:

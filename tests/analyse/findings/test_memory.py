@@ -21,10 +21,10 @@ from tests.analyse.findings.conftest import (
     series_rows,
     told,
 )
-from volbench.analyse.context import Context
 from volbench.analyse.findings import find
-from volbench.model.finding import Severity
-from volbench.model.run import Run
+from volbench.analyse.frames.campaign_context import Context
+from volbench.model.campaign.planned_run import Run
+from volbench.model.results.finding import Severity
 
 RATE = IOPS * BLOCK
 BUFFERED = {"direct": None, "iodepth": None, "ioengine": "psync"}

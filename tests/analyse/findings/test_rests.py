@@ -13,8 +13,8 @@ from tests.analyse.findings.conftest import (
     over_time,
     utc,
 )
-from volbench.analyse.view import RunView
-from volbench.model.finding import Finding, Severity
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Finding, Severity
 
 DRAIN = [3000.0] * 60 + [300.0] * 60
 

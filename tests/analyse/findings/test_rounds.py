@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, told
-from volbench.analyse.context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.view import RunView
-from volbench.model.finding import Finding, Severity
-from volbench.model.profile import Metric, Rounds, Track
-from volbench.model.run import Campaign
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.results.finding import Finding, Severity
 
 STILL = (1000.0, 1010, 990, 1000, 1000)
 FALLING = (6000.0, 5000, 4000, 3000, 2000)

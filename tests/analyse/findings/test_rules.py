@@ -11,10 +11,10 @@ import pytest
 
 from tests.analyse.findings.conftest import Section, a_run, a_view, told
 from volbench.analyse import findings
-from volbench.analyse.context import Context
 from volbench.analyse.findings import RULES, Rule, find, finding_rows
-from volbench.model.columns import FINDINGS
-from volbench.model.finding import Severity
+from volbench.analyse.frames.campaign_context import Context
+from volbench.model.frames.columns import FINDINGS
+from volbench.model.results.finding import Severity
 
 FOLDER = Path(__file__).parent
 

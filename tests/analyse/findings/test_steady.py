@@ -11,7 +11,7 @@ from tests.analyse.findings.conftest import (
     found,
     over_time,
 )
-from volbench.model.finding import Severity
+from volbench.model.results.finding import Severity
 
 
 def restless(seconds: int, *, spread: float, seed: int = 1) -> list[float]:

@@ -9,7 +9,7 @@ import pytest
 from volbench.errors import InputError, InventoryError
 from volbench.execute.ssh.address import Resolver, Route
 from volbench.execute.ssh.config import SshConfig
-from volbench.model.fleet import Host
+from volbench.model.campaign.host import Host
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from volbench.model.fleet import Host, Inventory
+from volbench.model.campaign.host import Host, Inventory
 from volbench.plan.inventory import load_inventory
 
 FILES = Path(__file__).parent / "files"

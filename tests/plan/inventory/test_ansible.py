@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.plan.inventory.reading import FILES, by_name, read
-from volbench.model.fleet import Host, Inventory
-from volbench.model.profile import Limits
+from volbench.model.campaign.host import Host, Inventory
+from volbench.model.profile.profile_model import Limits
 from volbench.plan.inventory import load_inventory
 
 KINDS = ("fleet.ini", "fleet.json", "fleet-export.json", "fleet-all.yaml")

@@ -8,9 +8,9 @@ import pytest
 
 from tests.plan.inventory.reading import FILES, by_name, read
 from volbench.errors import InventoryError
-from volbench.model.fleet import Host, Inventory
-from volbench.model.fleet import by_name as names_of
-from volbench.model.profile import Limits
+from volbench.model.campaign.host import Host, Inventory
+from volbench.model.campaign.host import by_name as names_of
+from volbench.model.profile.profile_model import Limits
 from volbench.plan.inventory import load_inventory, select
 
 

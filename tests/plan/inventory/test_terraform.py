@@ -8,7 +8,7 @@ import pytest
 
 from tests.plan.inventory.reading import FILES
 from volbench.errors import InventoryError
-from volbench.model.fleet import Host, Inventory
+from volbench.model.campaign.host import Host, Inventory
 from volbench.plan.inventory import load_inventory
 
 OUTPUTS = FILES / "terraform.json"

@@ -10,10 +10,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from volbench.errors import InputError
-from volbench.model.price import Price
+from volbench.model.catalogue.price_list import Price
 from volbench.plan.prices import Rented, load_prices, money, price_names
-from volbench.plan.prices.read import parse_prices
-from volbench.plan.prices.schema import json_schema
+from volbench.plan.prices.prices_schema import json_schema
+from volbench.plan.prices.read_prices import parse_prices
 
 GIB = 1 << 30
 # The table of the article: a price an hour and a price a month.

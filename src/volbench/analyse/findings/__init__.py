@@ -5,40 +5,46 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from volbench.analyse.context import Context
-from volbench.analyse.findings import (
-    bad_log_rows,
-    busy_device,
-    capped,
-    clock_jumped,
+from volbench.analyse.findings.cache import (
     cold_blocks,
     compressible,
+    host_cache,
+    never_written,
+    page_cache,
+    smaller_than_memory,
+)
+from volbench.analyse.findings.evidence import (
+    bad_log_rows,
+    clock_jumped,
+    damaged_files,
+    io_errors,
+    swapping,
+)
+from volbench.analyse.findings.limits import (
+    busy_device,
     cpu_bound,
     credits_ran_out,
     credits_refilled,
-    damaged_files,
+    neighbour,
+    queue_depth,
+    shared_limit,
+    stall,
+    throttled,
+)
+from volbench.analyse.findings.method import (
     ended_early,
     file_not_device,
-    host_cache,
-    io_errors,
     late_start,
     missing_clients,
-    neighbour,
-    never_written,
     not_steady,
     overlapping_jobs,
-    page_cache,
-    queue_depth,
     rounds_not_steady,
-    shared_limit,
-    smaller_than_memory,
-    stall,
-    swapping,
     too_short,
 )
 from volbench.analyse.findings.rule import Rule
-from volbench.analyse.view import RunView
-from volbench.model.finding import Finding, Severity
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Finding, Severity
 
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
@@ -48,7 +54,7 @@ RULES: tuple[Rule, ...] = (
     page_cache.RULE,
     smaller_than_memory.RULE,
     host_cache.RULE,
-    capped.RULE,
+    throttled.RULE,
     credits_ran_out.RULE,
     credits_refilled.RULE,
     not_steady.RULE,

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from volbench.analyse.context import Context
-from volbench.analyse.explain import Explanation
-from volbench.analyse.view import RunView
-from volbench.model.finding import Finding, Severity
-from volbench.model.profile import Phase
+from volbench.analyse.bottleneck.explain import Explanation
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.profile.profile_model import Phase
+from volbench.model.results.finding import Finding, Severity
 
 
 @dataclass(frozen=True)

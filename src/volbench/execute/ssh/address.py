@@ -15,7 +15,7 @@ from pathlib import Path
 
 from volbench.errors import InventoryError
 from volbench.execute.ssh.config import Entry, SshConfig
-from volbench.model.fleet import Host
+from volbench.model.campaign.host import Host
 
 _DEFAULT_PORT = 22
 _USUAL_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")

@@ -30,7 +30,7 @@ from volbench.execute.ssh.filestat import parse_stat
 from volbench.execute.ssh.pool import ConnectionPool
 from volbench.execute.ssh.retry import Patience, again
 from volbench.execute.ssh.transfer import Incoming
-from volbench.model.fleet import Host
+from volbench.model.campaign.host import Host
 
 _WORKDIR = ".volbench"
 _KILLED_LATER_S = 2

@@ -26,7 +26,7 @@ from volbench.execute.ssh.config import SshConfig
 from volbench.execute.ssh.connection import CONNECT_S, Connection, Gates, connect
 from volbench.execute.ssh.hostkeys import KnownHosts, default_known_hosts
 from volbench.execute.ssh.retry import Patience, again
-from volbench.model.fleet import Host, by_name
+from volbench.model.campaign.host import Host, by_name
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,7 +11,7 @@ from volbench.execute.protocol import FOREVER_S, Completed
 from volbench.execute.ssh.executor import SshExecutor
 from volbench.execute.ssh.pool import ConnectionPool
 from volbench.execute.ssh.retry import Patience
-from volbench.model.fleet import Host
+from volbench.model.campaign.host import Host
 
 
 class RemoteExecutor(SshExecutor):

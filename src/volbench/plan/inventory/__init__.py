@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volbench.plan.inventory.load import load_inventory
-from volbench.plan.inventory.select import select
+from volbench.plan.inventory.limit_hosts import select
+from volbench.plan.inventory.load_inventory import load_inventory
 
 __all__ = ["load_inventory", "select"]

@@ -11,9 +11,9 @@ import shlex
 from collections.abc import Iterator
 
 from volbench.errors import InputError
-from volbench.plan.document import Node
 from volbench.plan.inventory.checks import hop_text, port, user
 from volbench.plan.inventory.draft import HostReader, with_text
+from volbench.plan.profile.yaml_document import Node
 
 _WITHOUT_MEANING = {
     *("controlmaster", "controlpersist", "controlpath", "serveraliveinterval"),

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from volbench.plan.document import Node
 from volbench.plan.inventory.ansible_vars import Variables, fields_of
 from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet
+from volbench.plan.profile.yaml_document import Node
 
 UNGROUPED = "ungrouped"
 

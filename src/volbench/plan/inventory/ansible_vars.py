@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.model.fleet import LOCAL
-from volbench.model.option import nearest
-from volbench.plan.document import Entry, Node
+from volbench.model.campaign.host import LOCAL
+from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.ansible_args import read_arguments
 from volbench.plan.inventory.draft import HostReader, with_text
-from volbench.plan.inventory.hosts import HOST_KEYS, is_null
+from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
+from volbench.plan.profile.yaml_document import Entry, Node
 
 Variables = dict[str, Node]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from volbench.model.fleet import Inventory
-from volbench.plan.inventory.doubles import check_doubles
+from volbench.model.campaign.host import Inventory
 from volbench.plan.inventory.draft import HostReader, Sheet
+from volbench.plan.inventory.duplicates import check_doubles
 from volbench.plan.inventory.groups import resolve_groups
-from volbench.plan.inventory.hops import resolve_hops
-from volbench.plan.inventory.hosts import read_host
+from volbench.plan.inventory.host_entries import read_host
+from volbench.plan.inventory.jump_hosts import resolve_hops
 from volbench.plan.inventory.sshconfig import Aliases
 
 

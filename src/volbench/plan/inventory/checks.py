@@ -6,7 +6,7 @@ import re
 from ipaddress import ip_address
 
 from volbench.errors import InputError
-from volbench.model.fleet import LOCAL
+from volbench.model.campaign.host import LOCAL
 
 BY_ID = "/dev/disk/by-id/"
 NBD_SCHEMES = ("nbd://", "nbds://", "nbd+unix://", "nbds+unix://")

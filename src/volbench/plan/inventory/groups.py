@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from volbench.model.option import nearest
+from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.draft import ALL, GroupDraft, HostReader, Sheet
 
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from volbench.model.option import nearest
-from volbench.plan.document import Entry, Node
+from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.draft import HostReader
-from volbench.plan.inventory.hosts import is_null
+from volbench.plan.inventory.host_entries import is_null
+from volbench.plan.profile.yaml_document import Entry, Node
 
 _HOLE = re.compile(r"\{([^{}]+)\}")
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.errors import InputError
-from volbench.model.option import nearest
-from volbench.model.price import Price, Prices
-from volbench.plan.bundled import bundled_folder
-from volbench.plan.prices.read import parse_prices
-from volbench.plan.volumetypes import read_text
+from volbench.model.catalogue.price_list import Price, Prices
+from volbench.model.profile.fio_option import nearest
+from volbench.plan.prices.read_prices import parse_prices
+from volbench.plan.profile.bundled import bundled_folder
+from volbench.plan.volume_types import read_text
 
 __all__ = ["Bill", "Rented", "find_price", "load_prices", "money", "price_names"]
 

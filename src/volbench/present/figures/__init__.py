@@ -9,11 +9,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from volbench.errors import InputError
-from volbench.model.columns import FRAMES, ON_DEMAND
+from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.present.figures.arrange import arrange, by_columns
 from volbench.present.figures.chart import Chart
 from volbench.present.figures.compose import draw_panels, join_numbers
-from volbench.present.figures.kinds import EVERYDAY, KINDS
+from volbench.present.figures.kinds import DEFAULT_CHARTS, KINDS
 from volbench.present.figures.mixes import mixes_charts
 from volbench.present.figures.rounds import rounds_charts
 from volbench.present.figures.traced import traced
@@ -22,7 +22,7 @@ from volbench.present.style import styled
 from volbench.present.themes import apply_theme
 
 __all__ = [
-    "EVERYDAY",
+    "DEFAULT_CHARTS",
     "KINDS",
     "Chart",
     "applicable",
@@ -98,7 +98,7 @@ def chart_numbers(
 
 
 def applicable(
-    frames: Mapping[str, pd.DataFrame], *, among: Sequence[str] = EVERYDAY
+    frames: Mapping[str, pd.DataFrame], *, among: Sequence[str] = DEFAULT_CHARTS
 ) -> tuple[str, ...]:
     """Return the kinds that the frames have something for.
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames import BY, COLOUR, measured
+from volbench.analyse.frames.job_frames import BY, COLOUR, measured
 from volbench.errors import InputError
-from volbench.model.aliases import find_column
-from volbench.model.columns import LABEL_PREFIX
-from volbench.present.cells import printable
+from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.present.formatting import printable
 from volbench.units import format_count, format_latency, format_rate, format_size
 
 PANEL = "panel"

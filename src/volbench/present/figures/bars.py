@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import measured, per_job
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.frames.job_frames import measured, per_job
 from volbench.present.figures.arrange import side_by_side
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
@@ -28,6 +27,7 @@ from volbench.present.figures.chart import (
 )
 from volbench.present.figures.colours import colour_map, colour_of, patches
 from volbench.present.figures.limits import declared, draw_across
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.style import BLACK, GREY, count_axis, rate_axis
 from volbench.units import format_count, format_rate
 

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from volbench.present.cells import printable
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import Chart, Frames, caption, new_figure
 from volbench.present.figures.heatmap import Grid, describe, grids_of, lack, numbers
 from volbench.present.figures.sweep import NAMES, option_text
+from volbench.present.formatting import printable
 from volbench.present.style import DIRECTIONS, PALETTE
 from volbench.units import format_count, format_latency
 

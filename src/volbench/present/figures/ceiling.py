@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from volbench.analyse.frames import per_job
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.frames.job_frames import per_job
 from volbench.present.figures.arrange import side_by_side
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
@@ -30,6 +29,7 @@ from volbench.present.figures.chart import (
 )
 from volbench.present.figures.colours import colour_map, colour_of, line_legend, patches
 from volbench.present.figures.limits import declared
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.style import BLACK, GREY, MARKERS, PALE
 from volbench.units import format_count, format_rate, format_size
 

@@ -15,9 +15,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.transforms import ScaledTranslation, Transform
 
-from volbench.analyse.frames import left_out, measured
-from volbench.present.cells import Row, flag, number, pattern, printable, size, text
+from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.present.figures.captions import setting
+from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
 from volbench.present.style import GREY
 
 Frames = Mapping[str, pd.DataFrame]

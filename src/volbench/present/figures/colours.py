@@ -8,9 +8,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from volbench.analyse.frames import COLOUR
-from volbench.present.cells import Row, text
+from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.figures.chart import beside, wrap_name
+from volbench.present.formatting import Row, text
 from volbench.present.style import DIRECTIONS, GREY, PALETTE
 
 MOST_ENTRIES = 20

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from volbench.analyse.frames import measured, per_job
-from volbench.present.cells import Row, number, records
+from volbench.analyse.frames.job_frames import measured, per_job
 from volbench.present.figures.arrange import side_by_side
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
@@ -25,6 +24,7 @@ from volbench.present.figures.chart import (
     rows_height_in,
     table,
 )
+from volbench.present.formatting import Row, number, records
 from volbench.present.style import BLACK, PALETTE
 
 PARTS = {"cpu_usr": ("user", PALETTE[5]), "cpu_sys": ("system", PALETTE[0])}

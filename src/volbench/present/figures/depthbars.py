@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.transforms import Bbox
 
-from volbench.analyse.frames import measured, sweep, with_latencies
-from volbench.present.cells import Row, number, records
+from volbench.analyse.frames.job_frames import measured, sweep, with_latencies
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,
@@ -27,6 +26,7 @@ from volbench.present.figures.chart import (
 from volbench.present.figures.colours import line_legend
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.sweep import NAMES, SHORT, line_names, option_text
+from volbench.present.formatting import Row, number, records
 from volbench.present.style import BLACK, GREY, PALETTE, count_axis, linear_latency_axis
 from volbench.units import format_count, format_latency
 

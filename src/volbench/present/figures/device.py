@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from volbench.analyse.frames import of_measured
-from volbench.present.cells import Row, number, printable, text
+from volbench.analyse.frames.job_frames import of_measured
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -36,6 +35,7 @@ from volbench.present.figures.devicepanels import (
     draw_panel,
 )
 from volbench.present.figures.devicespans import Place, Span, lay_out, spans_of, uses_of
+from volbench.present.formatting import Row, number, printable, text
 from volbench.present.style import GREY
 from volbench.units import format_count, format_duration, format_rate
 

@@ -20,9 +20,9 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from volbench.analyse.frames import keep_extremes
-from volbench.present.cells import number
+from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.figures.devicespans import Place
+from volbench.present.formatting import number
 from volbench.present.style import BLACK, DIRECTIONS, GREY
 from volbench.units import format_count, format_latency, format_rate, format_size
 

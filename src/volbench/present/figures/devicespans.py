@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.frames import measured, of_measured
-from volbench.analyse.use import fio_end_s, use_rows
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.device.use_method import fio_end_s, use_rows
+from volbench.analyse.frames.job_frames import measured, of_measured
 from volbench.present.figures.chart import Frames, shape
+from volbench.present.formatting import Row, number, records, text
 from volbench.units import format_duration
 
 GAP = 0.012

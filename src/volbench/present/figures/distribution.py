@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from volbench.analyse.frames import distribution, key_of
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import distribution, key_of
 from volbench.present.figures.captions import pooled as pooled_words
 from volbench.present.figures.chart import (
     Chart,
@@ -21,6 +20,7 @@ from volbench.present.figures.chart import (
     wrap_name,
 )
 from volbench.present.figures.latency import KINDS
+from volbench.present.formatting import printable
 from volbench.present.style import MARKERS, PALETTE, log_latency_axis
 from volbench.units import format_count, format_latency
 

@@ -14,8 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import BY, COLOUR, labels, measured, with_latencies
-from volbench.present.cells import printable, records
+from volbench.analyse.frames.job_frames import BY, COLOUR, labels, measured, with_latencies
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -28,6 +27,7 @@ from volbench.present.figures.chart import (
 from volbench.present.figures.colours import colour_map, colour_of, legend_above
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.sweep import IOPS, P99, Metric
+from volbench.present.formatting import printable, records
 from volbench.present.style import BLACK, PALE
 from volbench.units import format_count
 

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from volbench.analyse.compare import Comparison
-from volbench.analyse.compared import Compared, Verdict
-from volbench.present.cells import printable
-from volbench.present.compare_table import measure_name, notes
+from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison_result import Compared, Verdict
 from volbench.present.figures.chart import new_figure, rows_height_in, wrap_name
+from volbench.present.formatting import printable
 from volbench.present.style import BLACK, GREY, PALE, styled
+from volbench.present.tables.compare_table import measure_name, notes
 from volbench.present.themes import apply_theme
 
 _COLOURS = {

@@ -16,13 +16,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from volbench.analyse.frames import distribution
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import distribution
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import Chart, Frames, caption, new_figure, wrap_name
 from volbench.present.figures.colours import MOST_ENTRIES, line_legend
 from volbench.present.figures.distribution import describe, lack, lines_of, numbers, percent_text
 from volbench.present.figures.latency import KINDS
+from volbench.present.formatting import printable
 from volbench.present.style import MARKERS, PALETTE, log_latency_axis
 
 DASHES = ("-", "--", ":", "-.")

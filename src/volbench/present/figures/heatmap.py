@@ -10,17 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import (
+from volbench.analyse.frames.job_frames import (
     OPTIONS,
     SETTING,
     key_of,
     swept_options,
     with_latencies,
 )
-from volbench.analyse.frames import (
+from volbench.analyse.frames.job_frames import (
     grid as grid_points,
 )
-from volbench.present.cells import pattern, printable, records
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,
@@ -32,6 +31,7 @@ from volbench.present.figures.chart import (
 )
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.sweep import NAMES, SHORT, option_text
+from volbench.present.formatting import pattern, printable, records
 from volbench.present.style import BLACK, GREY
 from volbench.units import format_count, format_latency
 

@@ -70,5 +70,5 @@ KINDS: Mapping[str, Chart] = MappingProxyType(
 )
 """Every kind of chart by name."""
 
-EVERYDAY = tuple(chart.name for chart in _EVERYDAY)
+DEFAULT_CHARTS = tuple(chart.name for chart in _EVERYDAY)
 """Kinds that stand in every report; the others are drawn when they are asked for."""

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from volbench.analyse.frames import sweep, swept_options, with_latencies
+from volbench.analyse.frames.job_frames import sweep, swept_options, with_latencies
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,

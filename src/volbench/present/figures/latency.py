@@ -9,8 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import per_job, with_latencies
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.figures.arrange import side_by_side
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
@@ -24,6 +23,7 @@ from volbench.present.figures.chart import (
     rows_height_in,
     table,
 )
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.style import GREY, PALE, log_latency_axis
 from volbench.units import format_latency
 

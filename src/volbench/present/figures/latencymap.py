@@ -9,8 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from volbench.analyse.frames import labels, of_measured
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import labels, of_measured
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -21,6 +20,7 @@ from volbench.present.figures.chart import (
     wrap_name,
 )
 from volbench.present.figures.series import time_text
+from volbench.present.formatting import printable
 from volbench.present.style import BLACK, PALETTE, log_latency_axis
 from volbench.units import format_count, format_latency
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from volbench.present.cells import Row, number, text
 from volbench.present.figures.chart import beside
+from volbench.present.formatting import Row, number, text
 from volbench.present.style import BLACK
 
 CROWDED = 0.2

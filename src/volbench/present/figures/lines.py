@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from volbench.analyse.frames import KEY, keep_extremes, key_of, labels, of_measured
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import KEY, keep_extremes, key_of, labels, of_measured
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -24,6 +23,7 @@ from volbench.present.figures.chart import (
 from volbench.present.figures.colours import MOST_ENTRIES, line_legend
 from volbench.present.figures.series import METRICS, time_text
 from volbench.present.figures.series import lack as lack_of_series
+from volbench.present.formatting import printable
 from volbench.present.style import PALETTE
 from volbench.units import format_count
 

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from volbench.analyse.price import Market, Offer
+from volbench.analyse.price.price_performance import Market, Offer
 from volbench.errors import InputError
-from volbench.present.cells import printable
 from volbench.present.figures.chart import new_figure
+from volbench.present.formatting import printable
 from volbench.present.style import BLACK, GREY, PALE, PALETTE, count_axis, styled
 from volbench.present.themes import apply_theme
 

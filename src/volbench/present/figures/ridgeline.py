@@ -7,8 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import KEY, in_steps, key_of
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import KEY, in_steps, key_of
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -20,6 +19,7 @@ from volbench.present.figures.chart import (
 )
 from volbench.present.figures.distribution import lack as lack_of_bins
 from volbench.present.figures.latency import KINDS
+from volbench.present.formatting import printable
 from volbench.present.style import DIRECTIONS, GREY, log_latency_axis
 from volbench.units import format_latency
 

@@ -19,21 +19,21 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from volbench.analyse.frames import measured
-from volbench.analyse.rounds import (
+from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.round_convergence import (
     Determination,
     Variable,
     determination,
     window_matrix,
 )
-from volbench.analyse.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
-from volbench.model.profile import Metric, Rounds, Track
-from volbench.present.cells import printable
+from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
+from volbench.model.profile.profile_model import Metric, Rounds, Track
 from volbench.present.figures.chart import Chart, Frames, caption, lack_of_runs, new_figure
 from volbench.present.figures.colours import line_legend
 from volbench.present.figures.series import LATENCY
 from volbench.present.figures.sweep import BANDWIDTH, IOPS
 from volbench.present.figures.sweep import Metric as Panel
+from volbench.present.formatting import printable
 from volbench.present.style import GREY, MARKERS, PALETTE, count_axis
 from volbench.units import format_size
 

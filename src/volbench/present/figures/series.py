@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from volbench.analyse.frames import keep_extremes, labels, measured, of_measured
-from volbench.present.cells import printable, records
+from volbench.analyse.frames.job_frames import keep_extremes, labels, measured, of_measured
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -21,6 +20,7 @@ from volbench.present.figures.chart import (
 )
 from volbench.present.figures.limits import declared, draw_along
 from volbench.present.figures.sweep import BANDWIDTH, IOPS, Metric
+from volbench.present.formatting import printable, records
 from volbench.present.style import DIRECTIONS, GREY, linear_latency_axis
 from volbench.units import format_count, format_duration, format_latency
 

@@ -8,8 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from volbench.analyse.frames import COLOUR, per_job, with_latencies
-from volbench.present.cells import number, records, text
+from volbench.analyse.frames.job_frames import COLOUR, per_job, with_latencies
 from volbench.present.figures.arrange import side_by_side
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
@@ -26,6 +25,7 @@ from volbench.present.figures.colours import colour_map, colour_of, legend_above
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.series import LATENCY
 from volbench.present.figures.sweep import BANDWIDTH, IOPS, P99, Metric
+from volbench.present.formatting import number, records, text
 from volbench.present.style import BLACK
 
 MEAN = Metric("mean", "Mean latency", LATENCY.format_axis, LATENCY.format_value)

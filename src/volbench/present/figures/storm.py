@@ -18,9 +18,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
-from volbench.analyse.spread import Floats
-from volbench.analyse.storm import INTERVAL_S, SETTLED, Storm, StormClient, storms
-from volbench.present.cells import printable
+from volbench.analyse.time.boot_storm import INTERVAL_S, SETTLED, Storm, StormClient, storms
+from volbench.analyse.time.resample import Floats
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -31,6 +30,7 @@ from volbench.present.figures.chart import (
     wrap_name,
 )
 from volbench.present.figures.stormwords import headline, sentence, short_time
+from volbench.present.formatting import printable
 from volbench.present.style import BLACK, DIRECTIONS, GREY, count_axis
 from volbench.units import format_count
 

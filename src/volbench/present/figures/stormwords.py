@@ -7,8 +7,8 @@ from statistics import median
 
 import numpy as np
 
-from volbench.analyse.storm import INTERVAL_S, Storm
-from volbench.present.cells import printable
+from volbench.analyse.time.boot_storm import INTERVAL_S, Storm
+from volbench.present.formatting import printable
 from volbench.units import format_count, format_duration
 
 TOGETHER_S = 1.0

@@ -11,8 +11,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from volbench.analyse.frames import OPTIONS, sweep, swept_options, with_latencies
-from volbench.present.cells import Row, pattern, records
+from volbench.analyse.frames.job_frames import OPTIONS, sweep, swept_options, with_latencies
 from volbench.present.figures.captions import pooled
 from volbench.present.figures.chart import (
     Chart,
@@ -26,6 +25,7 @@ from volbench.present.figures.chart import (
 )
 from volbench.present.figures.latency import KINDS
 from volbench.present.figures.limits import declared, draw_along
+from volbench.present.formatting import Row, pattern, records
 from volbench.present.style import (
     MARKERS,
     PALETTE,

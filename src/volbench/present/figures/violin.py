@@ -9,8 +9,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
-from volbench.analyse.frames import COLOUR, KEY, key_of, labels, of_measured
-from volbench.present.cells import printable, records
+from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, labels, of_measured
 from volbench.present.figures.chart import (
     Chart,
     Frames,
@@ -22,6 +21,7 @@ from volbench.present.figures.chart import (
 )
 from volbench.present.figures.colours import colour_map, colour_of
 from volbench.present.figures.series import lack as lack_of_series
+from volbench.present.formatting import printable, records
 from volbench.present.style import BLACK, count_axis
 from volbench.units import format_count
 

@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from volbench.analyse.frames import keep_extremes
-from volbench.analyse.warmup import Cost, Curve, Fill, Floats, cost_of, curves, fills
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import keep_extremes
+from volbench.analyse.time.warmup_curve import Cost, Curve, Fill, Floats, cost_of, curves, fills
 from volbench.present.figures.chart import Chart, Frames, caption, new_figure, wrap_name
 from volbench.present.figures.limits import Limit, draw_along
+from volbench.present.formatting import printable
 from volbench.present.style import (
     BLACK,
     DIRECTIONS,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from volbench.present.outcome import RunStateNote
 from volbench.present.report.content import ReportContent, ReportFigure, SideBySide
 from volbench.present.report.render import render_report, render_reports
+from volbench.present.terminal.outcome import RunStateNote
 
 __all__ = [
     "ReportContent",

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from volbench.model.run import Campaign
-from volbench.present.outcome import StateNote
+from volbench.model.campaign.planned_run import Campaign
 from volbench.present.report.plots import Plot
+from volbench.present.terminal.outcome import StateNote
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from volbench.analyse.compare import Comparison
+    from volbench.analyse.compare.comparison import Comparison
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.use import use_rows
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.device.use_method import use_rows
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.report.results import Cell, DataTable, Heading
-from volbench.present.use_table import UseColumn, run_name, use_columns
+from volbench.present.tables.use_table import UseColumn, run_name, use_columns
 
 KIND = "device"
 """The chart that stands beside the table."""
@@ -27,7 +27,7 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
     "pressure": ("io_pressure_some_percent",),
     "dirty": ("dirty_growth_bytes",),
     "tail": ("tail_s",),
-    "reached": ("reached_percent",),
+    "reached": ("device_share_percent",),
     "errors": ("io_errors",),
 }
 """Columns whose sum a heading is sorted by; one that is not here holds words."""

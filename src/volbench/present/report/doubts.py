@@ -6,9 +6,9 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.model.finding import Severity
-from volbench.present.cells import Row, text
-from volbench.present.findings_table import by_rule, count_severities, counted, when
+from volbench.model.results.finding import Severity
+from volbench.present.formatting import Row, text
+from volbench.present.tables.findings_table import by_rule, count_severities, counted, when
 
 
 @dataclass(frozen=True)

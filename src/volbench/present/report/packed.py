@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
 
-from volbench.present.export import export_frame
+from volbench.present.export.frame_export import export_frame
 from volbench.present.figures.save import svg_text
 from volbench.present.style import styled
 

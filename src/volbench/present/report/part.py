@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.model.run import Run, RunState
-from volbench.present.cells import Row, instant, records
-from volbench.present.outcome import StateNote, note_of, unfinished
+from volbench.model.campaign.planned_run import Run, RunState
+from volbench.present.formatting import Row, instant, records
 from volbench.present.report.content import ReportContent, ReportFigure
 from volbench.present.report.device import KIND, UseSection, use_section
 from volbench.present.report.doubts import RuleDoubts, invalid_runs, told_by_rule, verdict
@@ -28,6 +27,7 @@ from volbench.present.report.summary import (
 )
 from volbench.present.report.together import totals_table
 from volbench.present.report.words import Distrust, asked, distrusted, found
+from volbench.present.terminal.outcome import StateNote, note_of, unfinished
 
 METHODS = (
     "Each Run is one fio process. Its own output and logs are kept, and every number here is read"

@@ -10,10 +10,10 @@ import pandas as pd
 from bokeh.models import FixedTicker, Range1d
 from bokeh.plotting import figure
 
-from volbench.analyse.frames import per_job
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.frames.job_frames import per_job
 from volbench.present.figures.chart import shape
 from volbench.present.figures.latency import POINTS, latency_rows
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.report.plots import (
     INK,
     LIMIT,

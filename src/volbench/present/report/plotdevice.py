@@ -15,11 +15,11 @@ from bokeh.models import DataRange1d, PlainText
 from bokeh.models.annotations import BoxAnnotation
 from bokeh.plotting import figure
 
-from volbench.analyse.frames import keep_extremes
-from volbench.present.cells import number
+from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.figures.device import MOST
 from volbench.present.figures.devicepanels import PANELS, Panel
 from volbench.present.figures.devicespans import Span, spans_of, uses_of
+from volbench.present.formatting import number
 from volbench.present.report.plots import (
     FAR,
     INK,

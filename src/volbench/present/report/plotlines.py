@@ -10,7 +10,7 @@ import pandas as pd
 from bokeh.models import DataRange1d, PlainText
 from bokeh.plotting import figure
 
-from volbench.analyse.frames import (
+from volbench.analyse.frames.job_frames import (
     KEY,
     distribution,
     keep_extremes,
@@ -21,7 +21,6 @@ from volbench.analyse.frames import (
     swept_options,
     with_latencies,
 )
-from volbench.present.cells import number, printable, records
 from volbench.present.figures.latency import KINDS as LATENCY_KINDS
 from volbench.present.figures.sweep import (
     BANDWIDTH,
@@ -31,6 +30,7 @@ from volbench.present.figures.sweep import (
     line_names,
     option_text,
 )
+from volbench.present.formatting import number, printable, records
 from volbench.present.report.plotbars import latency_ticks
 from volbench.present.report.plots import (
     FAR,

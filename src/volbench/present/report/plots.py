@@ -28,7 +28,7 @@ from bokeh.models.axes import Axis
 from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
 
-from volbench.present.cells import printable
+from volbench.present.formatting import printable
 from volbench.present.style import DIRECTIONS, GREY, PALETTE
 
 INK = "ink"

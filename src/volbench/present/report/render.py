@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from volbench.model.run import RunState
-from volbench.present.cells import instant, printable
+from volbench.model.campaign.planned_run import RunState
+from volbench.present.formatting import instant, printable
 from volbench.present.report.content import ReportContent, SideBySide
 from volbench.present.report.packed import ROOM_CHARS, bokeh_script, digest, pack
 from volbench.present.report.part import Part, part_of

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.model.columns import LABEL_PREFIX
-from volbench.present.cells import (
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.present.formatting import (
     MISSING,
     Row,
     flag,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volbench.present.cells import records
+from volbench.present.formatting import records
 from volbench.present.report.content import ReportFigure, SideBySide
 from volbench.present.report.plotbars import grouped_plot
 from volbench.present.report.results import DataTable

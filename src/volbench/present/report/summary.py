@@ -12,12 +12,12 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from volbench.model.profile import Phase
-from volbench.model.run import RunState
-from volbench.present.cells import Row, instant, latency, number, text
-from volbench.present.imports import came_from, sources
-from volbench.present.outcome import count_states
+from volbench.model.campaign.planned_run import RunState
+from volbench.model.profile.profile_model import Phase
+from volbench.present.formatting import Row, instant, latency, number, text
 from volbench.present.report.content import ReportContent
+from volbench.present.terminal.import_notice import came_from, sources
+from volbench.present.terminal.outcome import count_states
 from volbench.units import format_count, format_latency, format_rate, format_size
 
 REACHED = 0.95

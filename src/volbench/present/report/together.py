@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from volbench.analyse.compare import Comparison
-from volbench.analyse.compared import Compared, middle
-from volbench.analyse.frames import per_job, with_latencies
-from volbench.present.cells import MISSING, Row, job_label, number, printable, records, text
-from volbench.present.compare_table import measure_name, notes, shown_value
+from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison_result import Compared, middle
+from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.present.formatting import MISSING, Row, job_label, number, printable, records, text
 from volbench.present.report.doubts import Badge, badges_of
 from volbench.present.report.results import Cell, DataTable, Heading, number_cell
+from volbench.present.tables.compare_table import measure_name, notes, shown_value
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {

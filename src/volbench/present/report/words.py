@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volbench.model.finding import Severity
-from volbench.present.cells import Row, job_label, text
+from volbench.model.results.finding import Severity
 from volbench.present.figures.chart import shape
-from volbench.present.findings_table import by_rule
+from volbench.present.formatting import Row, job_label, text
 from volbench.present.report.content import ReportContent
 from volbench.present.report.summary import AgainstLimit, listed
+from volbench.present.tables.findings_table import by_rule
 
 _BINDS = {
     "iops-cap": "a cap on IOPS",
@@ -54,7 +54,7 @@ def asked(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     parts = [_count(len(jobs), "job")]
     parts += [f"{repeats} repeats"] if repeats > 1 else []
     parts += [f"{len(hosts)} hosts"] if len(hosts) > 1 else []
-    word = "Imported" if content.campaign.is_imported else "Asked for"
+    word = "Imported" if content.campaign.is_imported else "WorkloadSpec for"
     told = [f"{word}: {', '.join(parts)}, {_count(len(runs), 'Run')} in all."]
     shapes = dict.fromkeys(shape(row) for row in rows if text(row, "phase") in ("", "measured"))
     if shapes:
@@ -110,7 +110,7 @@ def _bound(verdicts: Sequence[Row]) -> list[str]:
     """Return what held the results back, where it is known."""
     jobs: dict[str, dict[str, None]] = {}
     for row in verdicts:
-        jobs.setdefault(text(row, "bound_by"), {})[job_label(row)] = None
+        jobs.setdefault(text(row, "bottleneck"), {})[job_label(row)] = None
     parts = [f"{words} ({listed(jobs[cause])})" for cause, words in _BINDS.items() if cause in jobs]
     return [f"What held them back: {'; '.join(parts)}."] if parts else []
 

@@ -1,0 +1,1 @@
+"""What limits a run and what changes its rate: hypotheses with their evidence."""

@@ -1,0 +1,261 @@
+"""What holds a rate at its level: a declared or inferred cap, latency, the CPU, or nothing known.
+
+Little's law links the three: I/Os in flight = IOPS x latency. A cap makes I/Os wait, so that
+latency is depth / cap and all of them wait alike; without one, latency is the device's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.frames.observed import host_rows_in_run, told_by_tool
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.workload_spec import asked_of
+from volbench.analyse.time.run_rates import Rates
+from volbench.units import format_count, format_latency, format_rate
+
+AT_LIMIT = 0.05
+"""How near a level must be to a declared limit to be held for it."""
+_FLAT = 0.03
+"""Spread of samples over the level that a throttle does not exceed."""
+_FULL_CPU = 95.0
+_QUEUED = 2.0
+"""Mean latency over the fastest I/O from which I/Os are held to wait for their turn."""
+_ALIKE = 0.7
+"""Percentile 1 over mean from which all I/Os are held to wait alike."""
+_CLOSE = (1.5, 0.9)
+"""The same two, where I/Os are large: the fastest takes longer, so they have to be more alike."""
+_SAME = 0.05
+"""How near two levels must be to be held for one: doubling the depth gains less at a cap."""
+_LARGE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What all judges look at."""
+
+    view: RunView
+    rates: Rates
+    others: Sequence[tuple[RunView, Rates]]
+
+    @property
+    def iops(self) -> float:
+        return self.rates.last.level
+
+    @property
+    def bandwidth(self) -> float:
+        return self.rates.bandwidth_of(self.rates.last)
+
+    def explanation(
+        self,
+        cause: Cause,
+        level: float,
+        speaks_for: Sequence[str],
+        speaks_against: Sequence[str] = (),
+    ) -> Explanation:
+        rates = self.rates
+        return Explanation(
+            cause=cause,
+            direction=rates.direction,
+            from_s=rates.last.from_s,
+            to_s=rates.last.to_s,
+            level=level,
+            speaks_for=tuple(speaks_for),
+            speaks_against=tuple(speaks_against),
+            evidence=self._evidence(),
+        )
+
+    def _evidence(self) -> dict[str, float]:
+        limits = self.view.run.limits
+        told = {
+            "iops": self.iops,
+            "bw_bytes_per_s": self.bandwidth,
+            "spread_percent": 100 * self.rates.last.spread,
+            "depth": float(self.rates.depth),
+            "lat_mean_s": self.rates.lat_mean_s,
+            "lat_min_s": self.rates.lat_min_s,
+            "limit_iops": limits.iops,
+            "limit_bw_bytes_per_s": limits.bandwidth_bytes_per_s,
+        }
+        return {n: v for n, v in told.items() if v is not None and math.isfinite(v)}
+
+
+def explain_level(
+    view: RunView, rates: Rates, *, others: Sequence[tuple[RunView, Rates]] = ()
+) -> Explanation:
+    """Return what holds the level at which a Run ended.
+
+    Args:
+        view: the Run.
+        rates: of one direction.
+        others: more Runs of the same direction on the same volume.
+    """
+    case = _Case(view, rates, others)
+    if not case.iops > 0:
+        return case.explanation(Cause.UNKNOWN, 0.0, [], ["nothing completed in the end"])
+    for judge in (_paced, _declared, _cpu, _compared, _queued, _latency):
+        found = judge(case)
+        if found is not None:
+            return found
+    return case.explanation(
+        Cause.UNKNOWN,
+        case.iops,
+        [],
+        [
+            "no declared limit is near",
+            f"{rates.depth} I/Os in flight, and no second depth to compare with"
+            if rates.depth > 1
+            else "latency does not explain it",
+        ],
+    )
+
+
+def _paced(case: _Case) -> Explanation | None:
+    """Explain a rate that the job itself asked for."""
+    if not any(asked.is_paced for asked in asked_of(case.view.run)):
+        return None
+    return case.explanation(
+        Cause.UNKNOWN, case.iops, [], ["the job itself was told to be slower than it could be"]
+    )
+
+
+def _declared(case: _Case) -> Explanation | None:
+    """Explain a level by a limit that was declared, of those that are near the one that binds."""
+    limits = case.view.run.limits
+    sides = (
+        (Cause.IOPS_CAP, case.iops, (limits.iops, limits.burst_iops), format_count),
+        (
+            Cause.BANDWIDTH_CAP,
+            case.bandwidth,
+            (limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s),
+            format_rate,
+        ),
+    )
+    near = [
+        (abs(level / limit - 1), cause, level, limit, written)
+        for cause, level, declared, written in sides
+        for limit in declared
+        if limit and abs(level / limit - 1) <= AT_LIMIT
+    ]
+    if not near:
+        return None
+    off, cause, level, limit, written = min(near, key=lambda one: one[0])
+    told = [f"{written(level)} is within {100 * off:.1f} % of the declared {written(limit)}"]
+    if case.rates.last.spread <= _FLAT:
+        told.append(f"it is flat to {100 * case.rates.last.spread:.1f} %")
+    against = [] if len(near) == 1 else ["the other limit is near as well"]
+    if not case.rates.at_device:
+        told += _waiting(case)
+        if case.rates.depth == 1:
+            against.append("a single I/O in flight: its latency may be the reason")
+    return case.explanation(cause, level, told, against)
+
+
+def _waiting(case: _Case) -> list[str]:
+    """Return the words for I/Os that wait for their turn, if they do."""
+    rates = case.rates
+    times, alike = _CLOSE
+    close = rates.lat_mean_s >= times * rates.lat_min_s
+    close = close and rates.lat_low_s >= alike * rates.lat_mean_s
+    if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
+        return [
+            (
+                f"I/Os wait: {format_latency(rates.lat_mean_s)} on average, the fastest took "
+                f"{format_latency(rates.lat_min_s)}"
+            )
+        ]
+    return []
+
+
+def _cpu(case: _Case) -> Explanation | None:
+    """Explain a level by CPUs that had no time left."""
+    usage = [
+        row["cpu_usr"] + row["cpu_sys"]
+        for row in told_by_tool(case.view)
+        if not math.isnan(row["cpu_usr"])
+    ]
+    rows = host_rows_in_run(case.view)
+    busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
+    told = []
+    if max(usage, default=0.0) >= _FULL_CPU:
+        told.append(f"fio used {max(usage):.0f} % of a CPU")
+    if busy >= _FULL_CPU:
+        told.append(f"the host's CPUs were busy for {busy:.0f} % of the time")
+    return case.explanation(Cause.CPU, case.iops, told) if told else None
+
+
+def _compared(case: _Case) -> Explanation | None:
+    """Infer a cap from another Run: more I/Os in flight, or larger ones, that gained nothing."""
+    if case.rates.depth == 1 and not case.rates.at_device:
+        return None
+    for other, rates in case.others:
+        if rates.depth == case.rates.depth or rates.at_device != case.rates.at_device:
+            continue
+        if (
+            abs(rates.last.level / case.iops - 1) <= _SAME
+            and min(rates.depth, case.rates.depth) > 1
+        ):
+            text = f"{other.run.job} with {rates.depth} in flight came to the same IOPS"
+            return case.explanation(*_which(case), [text, *_waiting(case)], _undeclared(case))
+    return None
+
+
+def _queued(case: _Case) -> Explanation | None:
+    """Infer a cap from a single Run: a flat rate, and I/Os that all wait alike."""
+    rates = case.rates
+    alike = rates.lat_low_s >= _ALIKE * rates.lat_mean_s
+    waiting = _waiting(case)
+    if rates.at_device or not (waiting and alike and rates.last.spread <= _FLAT):
+        return None
+    told = [
+        f"it is flat to {100 * rates.last.spread:.1f} %",
+        *waiting,
+        f"99 % of them waited at least {format_latency(rates.lat_low_s)}",
+    ]
+    return case.explanation(*_which(case), told, _undeclared(case))
+
+
+def _which(case: _Case) -> tuple[Cause, float]:
+    """Return which of the two caps binds, and its level."""
+    size = case.bandwidth / case.iops if case.iops else 0.0
+    for _, rates in case.others:
+        bandwidth = rates.bandwidth_of(rates.last)
+        other_size = bandwidth / rates.last.level if rates.last.level else 0.0
+        if other_size and not 0.8 <= other_size / size <= 1.25:
+            if abs(bandwidth / case.bandwidth - 1) <= _SAME:
+                return Cause.BANDWIDTH_CAP, case.bandwidth
+            if abs(rates.last.level / case.iops - 1) <= _SAME:
+                return Cause.IOPS_CAP, case.iops
+    if size >= _LARGE_BYTES:
+        return Cause.BANDWIDTH_CAP, case.bandwidth
+    return Cause.IOPS_CAP, case.iops
+
+
+def _undeclared(case: _Case) -> list[str]:
+    limits = case.view.run.limits
+    if limits.iops is None and limits.bandwidth_bytes_per_s is None:
+        return ["no limit was declared"]
+    return ["no declared limit is near"]
+
+
+def _latency(case: _Case) -> Explanation | None:
+    """Explain a level by the time an I/O takes: in flight / latency, nobody waits."""
+    rates = case.rates
+    if rates.at_device or not rates.lat_mean_s > 0:
+        return None
+    expected = rates.depth / rates.lat_mean_s
+    if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and _waiting(case)):
+        return None
+    told = [
+        (
+            f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each make "
+            f"{format_count(expected)} IOPS"
+        )
+    ]
+    against = []
+    if rates.depth > 1:
+        against.append("a cap can't be ruled out without a second depth")
+    return case.explanation(Cause.LATENCY, case.iops, told, against)

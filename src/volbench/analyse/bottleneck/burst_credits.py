@@ -1,0 +1,109 @@
+"""A fall of the rate beside declared burst credits: what speaks for their end, and what against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from volbench.analyse.time.change_points import Change
+from volbench.analyse.time.run_rates import Rates
+from volbench.model.profile.profile_model import Limits
+from volbench.units import format_count, format_duration, format_rate
+
+_NEAR_BASE = 0.05
+_NEAR_TIME = 0.20
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Credits of one kind beside a fall, counted in I/Os or in bytes.
+
+    Attributes:
+        at_s: when the rate fell.
+        before: the rate until then, a second.
+        after: the rate from then on.
+        base: the declared baseline, at which credits come back; None when not declared.
+        credits: of a full bucket; None when not declared.
+        written: turns a rate into words.
+    """
+
+    at_s: float
+    before: float
+    after: float
+    base: float | None
+    credits: float | None
+    written: Callable[[float], str]
+
+    @property
+    def is_at_base(self) -> bool:
+        """Whether the rate fell to the declared baseline."""
+        return bool(self.base) and abs(self.after / (self.base or 1.0) - 1) <= _NEAR_BASE
+
+    @property
+    def predicted_s(self) -> float | None:
+        """When a full bucket is empty at the rate that was seen; None when that can't be told."""
+        if not self.credits or self.base is None or self.before <= self.base:
+            return None
+        return self.credits / (self.before - self.base)
+
+    @property
+    def is_on_time(self) -> bool:
+        """Whether the rate fell when a full bucket would have been empty."""
+        predicted_s = self.predicted_s
+        return predicted_s is not None and abs(self.at_s / predicted_s - 1) <= _NEAR_TIME
+
+    def tell(self) -> tuple[list[str], list[str]]:
+        """Return what speaks for the end of these credits, and what against it."""
+        told: list[str] = []
+        against: list[str] = []
+        base = "" if self.base is None else self.written(self.base)
+        if self.is_at_base:
+            told.append(f"the level after it is the declared baseline of {base}")
+        else:
+            against.append(f"the level after it is not the declared baseline of {base}")
+        if self.predicted_s is None:
+            against.append("no credits were declared")
+            return told, against
+        lasts = f"a full bucket would have lasted {format_duration(self.predicted_s)}"
+        if self.is_on_time:
+            told.append(lasts)
+        else:
+            against.append(f"{lasts}; was it full?")
+        return told, against
+
+
+def buckets(limits: Limits, rates: Rates, change: Change) -> tuple[Bucket, Bucket]:
+    """Return the credits for I/Os and those for bytes, beside a fall."""
+    return (
+        Bucket(
+            change.t_s, change.before, change.after, limits.iops, limits.burst_ios, format_count
+        ),
+        Bucket(
+            change.t_s,
+            change.before * rates.io_bytes,
+            change.after * rates.io_bytes,
+            limits.bandwidth_bytes_per_s,
+            limits.burst_bytes,
+            format_rate,
+        ),
+    )
+
+
+def likeliest(limits: Limits, rates: Rates, change: Change) -> Bucket | None:
+    """Return the credits that a fall may be the end of; None when it is at no baseline of theirs.
+
+    A fall to the baseline weighs more than one at the predicted time.
+    """
+    found = buckets(limits, rates, change)
+    return next(
+        (one for one in found if one.is_at_base),
+        next((one for one in found if one.is_on_time), None),
+    )
+
+
+def predicted_s(limits: Limits, rates: Rates, change: Change) -> float | None:
+    """Return when the first of the declared credits would have been used up; None without any."""
+    return min(
+        (one.predicted_s for one in buckets(limits, rates, change) if one.predicted_s is not None),
+        default=None,
+    )

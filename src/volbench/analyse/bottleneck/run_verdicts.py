@@ -1,0 +1,104 @@
+"""Runs side by side in, rows of the verdicts frame out: steady or not, and what binds it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from volbench.analyse.bottleneck.explain import Explanation
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import directions, rate_per_s
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.snia import Snia, snia_rounds
+from volbench.analyse.time.steady_state import Steadiness
+
+Row = dict[str, object]
+
+_IDENTITY = (
+    "campaign",
+    "run",
+    "host",
+    "profile",
+    "job",
+    "group",
+    "role",
+    "volume",
+    "repeat",
+    "phase",
+)
+
+
+def verdict_rows(context: Context) -> Sequence[Row]:
+    """Return a row for each finished Run and direction that has a series."""
+    return [
+        row
+        for view in context.views
+        if view.is_finished
+        for direction in directions(view)
+        for row in _rows(view, direction, context)
+    ]
+
+
+def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
+    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    if not len(t_s):
+        return ()
+    told = view.summary.iloc[0]
+    identity: Row = {name: told[name] for name in _IDENTITY}
+    identity["group"] = view.run.job
+    identity["repeat"] = view.run.repeat
+    return (
+        {
+            **identity,
+            "direction": direction,
+            **_steadiness(context.steadiness(view, direction)),
+            **_steady_end(context.steady_end(view, direction)),
+            **_snia(snia_rounds(t_s, iops)),
+            **_explained([one for one in context.explanations(view) if one.direction == direction]),
+        },
+    )
+
+
+def _steadiness(judged: Steadiness) -> Row:
+    return {
+        "verdict": judged.state.value,
+        "from_s": judged.from_s,
+        "to_s": judged.to_s,
+        "block_s": judged.block_s,
+        "blocks": judged.blocks,
+        "iops": judged.median,
+        "spread_percent": _percent(judged.spread),
+        "drift_percent": _percent(judged.drift),
+        "drift_bound_percent": _percent(judged.drift_bound),
+        "changes": len(judged.changes),
+    }
+
+
+def _steady_end(stretch: Steadiness | None) -> Row:
+    if stretch is None:
+        return {"steady_from_s": None, "steady_iops": None}
+    return {"steady_from_s": stretch.from_s, "steady_iops": stretch.median}
+
+
+def _snia(judged: Snia) -> Row:
+    told = math.isfinite(judged.range_ratio)
+    return {
+        "snia_steady": judged.steady if told else None,
+        "snia_round": judged.at_round,
+        "snia_range_percent": _percent(judged.range_ratio),
+        "snia_slope_percent": _percent(judged.slope_ratio),
+    }
+
+
+def _explained(explanations: Sequence[Explanation]) -> Row:
+    if not explanations:
+        return {"bottleneck": None, "bottleneck_level": None, "explanation": None}
+    return {
+        "bottleneck": explanations[0].cause.value,
+        "bottleneck_level": explanations[0].level,
+        "explanation": " | ".join(one.text for one in explanations),
+    }
+
+
+def _percent(share: float) -> float | None:
+    return 100 * share if math.isfinite(share) else None

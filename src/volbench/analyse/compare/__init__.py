@@ -1,0 +1,1 @@
+"""Comparison of repeats: statistics, comparability, verdicts."""

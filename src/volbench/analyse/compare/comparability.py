@@ -1,0 +1,163 @@
+"""Refuse to compare what is not alike: rows with facts enter, what may differ is told.
+
+Rows have a ``side`` and a ``cell``; what is pooled is all rows of one side in one cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.errors import ComparisonError
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.frames.metadata import FACTS, Fact, Weight, fact_of
+from volbench.units import format_size
+
+_MOST_LINES = 12
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that Runs differ in, although they would be pooled or compared.
+
+    Attributes:
+        fact: what.
+        weight: what that means.
+        sides: one side when its own Runs differ, two when they differ from each other.
+        values: what stands in each of `sides`; of one side, all that were found.
+        cell: where, in words.
+    """
+
+    fact: Fact
+    weight: Weight
+    sides: tuple[str, ...]
+    values: tuple[str, ...]
+    cell: str
+
+    @property
+    def words(self) -> str:
+        """What differs, with both values, but not where."""
+        name = self.fact.name.removeprefix(LABEL_PREFIX)
+        if len(self.sides) == 1:
+            return f"{name}: {self.sides[0]} has {' and '.join(self.values)} in one cell"
+        pairs = zip(self.values, self.sides, strict=True)
+        return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
+
+
+def check_alike(
+    rows: pd.DataFrame, *, facts: Collection[str], allowed: Collection[str], base: str
+) -> list[str]:
+    """Check that all rows of a cell may be pooled and compared.
+
+    Args:
+        rows: with columns ``side``, ``cell`` and ``label`` (the cell in words) beside the facts.
+        facts: columns that are facts.
+        allowed: those that the user allowed to differ.
+        base: the side that the others are compared with.
+
+    Returns:
+        What differs and is only told, or was allowed, one sentence each.
+
+    Raises:
+        ComparisonError: something that matters differs; all of it is named with its values.
+    """
+    found = list(_differences(rows, facts, base))
+    told = _by_words([one for one in found if one.weight is Weight.TELL])
+    remarks = [f"differs: {words}" for words in told]
+    kept = [one for one in found if one.weight is Weight.REFUSE]
+    granted = [one for one in kept if one.fact.name in allowed]
+    remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
+    remarks += _unknown(rows, facts)
+    refused = [one for one in kept if one.fact.name not in allowed]
+    if refused:
+        raise _refusal(refused)
+    return remarks
+
+
+def value_text(name: str, value: object) -> str:
+    """Return a value of a fact or a column in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name in FACTS and FACTS[name].unit == "bytes" and isinstance(value, int):
+        return format_size(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def values_of(rows: pd.DataFrame, name: str) -> list[object]:
+    """Return the values of a column that are told, each once, as plain Python values."""
+    told = rows[name].dropna().drop_duplicates().astype(object)
+    return [value.item() if hasattr(value, "item") else value for value in told]
+
+
+def _differences(rows: pd.DataFrame, facts: Collection[str], base: str) -> Iterator[Difference]:
+    varying = [name for name in facts if len(values_of(rows, name)) > 1]
+    for name in varying:
+        fact = fact_of(name)
+        for _, cell in rows.groupby("cell", sort=False):
+            if len(values_of(cell, name)) > 1:
+                yield from _in_cell(cell, fact, base)
+
+
+def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
+    where = str(cell["label"].iloc[0])
+    values = {
+        str(side): tuple(value_text(fact.name, one) for one in values_of(part, fact.name))
+        for side, part in cell.groupby("side", sort=False)
+    }
+    for side, own in values.items():
+        if len(own) > 1:
+            yield Difference(fact, fact.within, (side,), own, where)
+    for side, own in values.items():
+        others = values.get(base, ())
+        if side != base and own and others and set(own) != set(others):
+            pair = (" and ".join(others), " and ".join(own))
+            yield Difference(fact, fact.between, (base, side), pair, where)
+
+
+def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
+    """Return what matters and is known of some sides only, one sentence a side."""
+    told = {str(side): part for side, part in rows.groupby("side", sort=False)}
+    lacking: dict[str, list[str]] = {side: [] for side in told}
+    for name in facts:
+        blank = [side for side, part in told.items() if part[name].isna().all()]
+        if fact_of(name).between is Weight.REFUSE and len(blank) < len(told):
+            for side in blank:
+                lacking[side].append(name.removeprefix(LABEL_PREFIX))
+    return [f"not known of {side}: {', '.join(names)}" for side, names in lacking.items() if names]
+
+
+def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
+    """Return what differs to the cells that it differs in."""
+    words: dict[str, list[str]] = {}
+    for one in found:
+        words.setdefault(one.words, []).append(one.cell)
+    return words
+
+
+def _refusal(refused: Sequence[Difference]) -> ComparisonError:
+    lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more"]
+    names = list(dict.fromkeys(one.fact.name.removeprefix(LABEL_PREFIX) for one in refused))
+    allow = f"--allow-different {','.join(names)}"
+    pooled = any(len(one.sides) == 1 for one in refused)
+    way = (
+        f"keep them apart with --by {','.join(names)}"
+        if pooled
+        else (f"compare them on purpose with --between {names[0]}")
+    )
+    return ComparisonError(
+        "these results differ in something that matters:\n" + "\n".join(lines),
+        hint=f"{way}, choose Runs with --where, or say that it is meant: {allow}",
+        context={"facts": names},
+    )
+
+
+def _places(cells: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(cells))
+    more = f" and {len(distinct) - 3} more" if len(distinct) > 3 else ""
+    return ", ".join(distinct[:3]) + more

@@ -1,0 +1,233 @@
+"""Compare Runs: rows with their facts enter, a verdict for each cell and metric leaves.
+
+A cell is a job and direction, apart by whatever else was asked for. Repeats are the unit; see
+`volbench.analyse.compare.repeat_statistics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from volbench.analyse.compare.aggregate_repeats import one_row_a_repeat
+from volbench.analyse.compare.comparability import check_alike
+from volbench.analyse.compare.comparison_groups import lay_out_cells, sides_between
+from volbench.analyse.compare.comparison_result import Compared
+from volbench.analyse.compare.exclusions import doubts_of, without_invalid
+from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contrast, holm, shortage
+from volbench.analyse.frames.job_frames import latency_column, left_out, measured
+from volbench.analyse.frames.run_facts import VOLUME_KEY, fact_columns, stack
+from volbench.analyse.price.steady_performance import STEADY, steadiness_remarks
+from volbench.errors import ComparisonError
+from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
+from volbench.model.frames.measure import Measure, find_measure
+from volbench.model.frames.metadata import find_fact
+
+_COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked.
+
+    Attributes:
+        metrics: as users name them; none for IOPS and p99, or bandwidth where nobody told IOPS.
+            (At a fixed block size bandwidth says what IOPS say, and each further comparison
+            widens all intervals.)
+        by: columns or facts that keep cells apart.
+        between: a column or fact whose values are compared; empty to compare the sides as given.
+        base: the value of `between` that is the base; empty for the first.
+        confidence: of all verdicts together.
+        tolerance: relative difference that nobody minds; None to tell any.
+        allowed: facts that may differ.
+        keep_invalid: take Runs that a rule called invalid.
+    """
+
+    metrics: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    between: str = ""
+    base: str = ""
+    confidence: float = CONFIDENCE
+    tolerance: float | None = None
+    allowed: tuple[str, ...] = ()
+    keep_invalid: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer.
+
+    Attributes:
+        rows: one for each cell, metric and candidate.
+        remarks: what a reader must know, one sentence each.
+        confidence: of all verdicts together.
+    """
+
+    rows: tuple[Compared, ...]
+    remarks: tuple[str, ...]
+    confidence: float
+
+
+def compare(
+    sides: Mapping[str, pd.DataFrame], findings: Mapping[str, pd.DataFrame], question: Question
+) -> Comparison:
+    """Compare candidates with a base.
+
+    Args:
+        sides: name to rows of the summary with their facts (`runfacts.with_facts`) and steady
+            rates (`performance.with_steady`), the base first; with `between` they are taken
+            together.
+        findings: for each of them, its findings.
+        question: what is asked.
+
+    Raises:
+        InputError: a column, a metric or a fact does not exist.
+        ComparisonError: what matters differs, or nothing is left to compare.
+    """
+    rows = stack([part.assign(side=name, origin=name) for name, part in sides.items()])
+    rows["run"] = rows["origin"] + "\n" + rows["run"].astype(str)
+    doubts = pd.concat(
+        [part.assign(run=name + "\n" + part["run"].astype(str)) for name, part in findings.items()],
+        ignore_index=True,
+    )
+    remarks = [
+        f"{name}: {count} {'Run' if count == 1 else 'Runs'} {state}, left out"
+        for name, part in sides.items()
+        for state, count in left_out(part).items()
+    ]
+    rows = measured(rows)
+    for name in sides:
+        if not (rows["side"] == name).any():
+            raise ComparisonError(
+                f"no Run is left of {name}" + "".join(f"; {remark}" for remark in remarks),
+                hint="measured Runs count that have finished and fit --where",
+            )
+    facts = fact_columns(rows)
+    by = [find_column(name, list(rows.columns)) for name in question.by]
+    metrics = question.metrics or (("iops", "p99") if rows["iops"].notna().any() else ("bw",))
+    measures = [find_measure(name, list(_COLUMNS)) for name in metrics]
+    allowed = [find_fact(name, facts) for name in question.allowed]
+    if not question.keep_invalid:
+        rows, told = without_invalid(rows, doubts)
+        remarks += told
+    base = next(iter(sides))
+    if question.between:
+        column = find_column(question.between, list(rows.columns))
+        rows, base = sides_between(rows, column, base=question.base)
+        facts = [name for name in facts if name != column]
+        between = column
+    else:
+        between = ""
+    rows, told = lay_out_cells(rows, by=by, between=between, base=base)
+    remarks += told
+    remarks += check_alike(
+        rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
+    )
+    measures = [_as_told(measure, rows) for measure in measures]
+    remarks += steadiness_remarks(rows, [measure.column for measure in measures])
+    remarks += [remark for measure in measures for remark in _untold(measure, rows)]
+    found = list(_compared(rows, measures, by, base, doubts))
+    return _judged(found, question, remarks)
+
+
+def _compared(
+    rows: pd.DataFrame,
+    measures: Sequence[Measure],
+    by: Sequence[str],
+    base: str,
+    findings: pd.DataFrame,
+) -> Iterator[Compared]:
+    """Yield a comparison of each cell, metric and candidate, not yet judged together."""
+    sides = list(dict.fromkeys(rows["side"]))
+    for _, cell in rows.groupby("cell", sort=True):
+        parts = {side: cell[cell["side"] == side] for side in sides}
+        for measure in measures:
+            for side in sides:
+                if side != base and len(parts[side]) and len(parts[base]):
+                    pair = parts[base], parts[side]
+                    one = _one(pair, measure=measure, by=by, findings=findings)
+                    if one:
+                        yield one
+
+
+def _as_told(measure: Measure, rows: pd.DataFrame) -> Measure:
+    """Return the metric on the kind of latency that all rows tell."""
+    if not measure.column.startswith("lat_"):
+        return measure
+    statistic = measure.column.removeprefix("lat_").removesuffix("_s")
+    return replace(measure, column=latency_column(rows, statistic))
+
+
+def _untold(measure: Measure, rows: pd.DataFrame) -> list[str]:
+    """Return which jobs do not tell a metric, in one sentence."""
+    jobs = [
+        f"{label} {direction}"
+        for (label, direction), part in rows.groupby(["label", "direction"], sort=False)
+        if part[_column(measure, str(direction))].isna().all()
+    ]
+    return [f"{measure.name} is not told by {', '.join(jobs)}"] if jobs else []
+
+
+def _column(measure: Measure, direction: str) -> str:
+    """Return where a metric stands: of fsync and its kin, fio tells total latency alone."""
+    is_sync = direction == "sync" and measure.column.startswith("clat_")
+    return measure.column[1:] if is_sync else measure.column
+
+
+def _one(
+    pair: tuple[pd.DataFrame, pd.DataFrame],
+    *,
+    measure: Measure,
+    by: Sequence[str],
+    findings: pd.DataFrame,
+) -> Compared | None:
+    """Return one comparison, or nothing where one side told no number."""
+    groups = [_group(part, measure) for part in pair]
+    first = pair[0].iloc[0]
+    if not all(group.repeats for group in groups):
+        return None
+    lack = shortage(*groups)
+    return Compared(
+        label=str(first["label"]),
+        direction=str(first["direction"]),
+        by={name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
+        measure=measure,
+        base=str(first["side"]),
+        candidate=str(pair[1]["side"].iloc[0]),
+        base_group=groups[0],
+        candidate_group=groups[1],
+        contrast=None if lack else contrast(*groups, resolution=measure.resolution),
+        shortage=lack,
+        doubts=doubts_of(pd.concat(pair), findings),
+    )
+
+
+def _group(part: pd.DataFrame, measure: Measure) -> Group:
+    told = one_row_a_repeat(part, _column(measure, str(part["direction"].iloc[0])))
+    return Group(told["value"].to_numpy(dtype=float), told[VOLUME_KEY].tolist())
+
+
+def _judged(found: Collection[Compared], question: Question, remarks: Sequence[str]) -> Comparison:
+    """Judge all comparisons together, so that many do not show what is not there."""
+    if not found:
+        raise ComparisonError(
+            "nothing is left to compare" + "".join(f"; {remark}" for remark in remarks),
+            hint="the same job must have finished on both sides and must tell the metric",
+        )
+    tested = [one for one in found if one.contrast]
+    p_values = [one.contrast.p_value for one in tested if one.contrast]
+    levels = iter(holm(p_values, confidence=question.confidence))
+    simultaneous = 1 - (1 - question.confidence) / max(1, len(tested))
+    rows = [
+        replace(
+            one,
+            level=next(levels) if one.contrast else question.confidence,
+            simultaneous=simultaneous,
+            tolerance=question.tolerance,
+        )
+        for one in found
+    ]
+    return Comparison(tuple(rows), tuple(remarks), question.confidence)

@@ -1,0 +1,198 @@
+"""One comparison and what is said of it: a contrast with its level enters, a verdict leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval, location_interval
+from volbench.model.frames.measure import Measure
+
+_ANYTHING = 9.0
+"""Relative difference above which a percentage tells nothing: ten times."""
+
+
+class Verdict(StrEnum):
+    """What the repeats show."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    NOT_SHOWN = "no difference shown"
+    TOO_FEW = "too few"
+
+
+class Regression(StrEnum):
+    """Whether a candidate is worse than its base by more than is tolerated."""
+
+    SHOWN = "shown"
+    RULED_OUT = "ruled out"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric of one cell of a candidate beside its base.
+
+    Attributes:
+        label: the cell in words.
+        direction: read, write, trim or sync.
+        by: further columns that tell cells apart.
+        measure: what is compared.
+        base: name of the base; candidate: name of what is compared with it.
+        base_group: repeats of the base; candidate_group: of the candidate.
+        contrast: None when there are too few repeats.
+        shortage: why there is no contrast.
+        level: confidence at which this one comparison is judged, after Holm.
+        simultaneous: Bonferroni's level, at which all intervals hold together.
+        tolerance: relative difference that nobody minds; None when it was not told.
+        doubts: Findings of the Runs, as rule to how many Runs.
+    """
+
+    label: str
+    direction: str
+    by: Mapping[str, str]
+    measure: Measure
+    base: str
+    candidate: str
+    base_group: Group
+    candidate_group: Group
+    contrast: Contrast | None
+    shortage: str = ""
+    level: float = 0.95
+    simultaneous: float = 0.95
+    tolerance: float | None = None
+    doubts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def interval(self) -> Interval | None:
+        """The ratio, candidate over base, at the level at which it is judged."""
+        return self.contrast.interval(self.level) if self.contrast else None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the interval shows."""
+        interval = self.interval
+        if interval is None:
+            return Verdict.TOO_FEW
+        if self._is_tolerated(interval):
+            return Verdict.SAME
+        if not interval.excludes(1):
+            return Verdict.NOT_SHOWN
+        return (
+            Verdict.FASTER
+            if (interval.low > 1) == self.measure.more_is_better
+            else (Verdict.SLOWER)
+        )
+
+    @property
+    def regression(self) -> Regression | None:
+        """Whether it is worse than tolerated; None without a tolerance."""
+        if self.tolerance is None:
+            return None
+        interval = self.interval
+        if interval is None:
+            return Regression.UNDECIDED
+        bound = 1 - self.tolerance if self.measure.more_is_better else 1 + self.tolerance
+        worst, best = interval.low, interval.high
+        if not self.measure.more_is_better:
+            worst, best = -interval.high, -interval.low
+            bound = -bound
+        if best < bound:
+            return Regression.SHOWN
+        return Regression.UNDECIDED if worst < bound else Regression.RULED_OUT
+
+    @property
+    def detectable(self) -> float:
+        """The smallest relative difference that would have been seen; NaN without a contrast."""
+        return self.contrast.detectable(self.level) - 1 if self.contrast else math.nan
+
+    @property
+    def words(self) -> str:
+        """The verdict as it is told, such as ``faster 12 % [9, 15]``."""
+        interval = self.interval
+        if interval is None:
+            return self.shortage
+        if self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING:
+            return "no difference shown (nor would ten times have been)"
+        if self.verdict is Verdict.NOT_SHOWN:
+            return f"no difference shown (would have seen {percent(self.detectable)} %)"
+        if self.verdict is Verdict.SAME:
+            ends = ", ".join(signed_percent(end - 1) for end in (interval.low, interval.high))
+            return f"same within {percent(self.tolerance or 0)} % [{ends}]"
+        low, high = sorted(100 * abs(end - 1) for end in (interval.low, interval.high))
+        size, digits = 100 * abs(interval.estimate - 1), _digits(min(high - low, 2 * low))
+        return f"{self.verdict.value} {size:.{digits}f} % [{low:.{digits}f}, {high:.{digits}f}]"
+
+    def _is_tolerated(self, interval: Interval) -> bool:
+        if self.tolerance is None:
+            return False
+        return 1 - self.tolerance <= interval.low and interval.high <= 1 + self.tolerance
+
+
+def _digits(width: float) -> int:
+    """Return how many decimals show that an interval has a width, and leaves out zero."""
+    return 0 if width >= 2 else 1 if width >= 0.2 else 2
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage for people: ``0.04``, ``4.2``, ``12``, ``350``."""
+    value = 100 * share
+    if value >= 9.95 or value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 0.095 else f"{value:.1g}"
+
+
+def signed_percent(share: float) -> str:
+    """Return a share as a percentage with its sign."""
+    return ("-" if share < 0 else "+") + percent(abs(share))
+
+
+def row_of(one: Compared) -> dict[str, object]:
+    """Return a comparison as plain values for other programs: base SI units, None for unknown."""
+    interval = one.interval
+    wide = one.contrast.interval(one.simultaneous) if one.contrast else None
+    return {
+        "job": one.label,
+        "direction": one.direction,
+        **one.by,
+        "metric": one.measure.column,
+        "more_is_better": one.measure.more_is_better,
+        "base": one.base,
+        "candidate": one.candidate,
+        **_side(one.base_group, "base"),
+        **_side(one.candidate_group, "candidate"),
+        "unit_compared": one.contrast.unit if one.contrast else None,
+        "ratio": interval.estimate if interval else None,
+        "ratio_low": interval.low if interval else None,
+        "ratio_high": interval.high if interval else None,
+        "confidence": one.level if interval else None,
+        "simultaneous_low": wide.low if wide else None,
+        "simultaneous_high": wide.high if wide else None,
+        "simultaneous_confidence": one.simultaneous if wide else None,
+        "p_value": one.contrast.p_value if one.contrast else None,
+        "detectable_percent": 100 * one.detectable if one.contrast else None,
+        "verdict": one.verdict.value,
+        "words": one.words,
+        "regression": one.regression.value if one.regression else None,
+        "doubts": ", ".join(f"{rule} {count}" for rule, count in one.doubts.items()) or None,
+    }
+
+
+def middle(group: Group) -> float:
+    """Return the middle of a group's repeats; the mean where a repeat is 0 or less."""
+    if (group.values <= 0).any():
+        return float(group.values.mean())
+    keys = [key for key, part in group.by_volume.items() for _ in part]
+    ordered = [value for part in group.by_volume.values() for value in part]
+    return location_interval(ordered, volumes=keys).estimate
+
+
+def _side(group: Group, name: str) -> dict[str, object]:
+    return {
+        f"{name}_value": middle(group),
+        f"{name}_repeats": group.repeats,
+        f"{name}_volumes": group.volumes,
+    }

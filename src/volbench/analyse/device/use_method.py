@@ -1,0 +1,300 @@
+"""The USE table: summary and device frames in, utilization, saturation and errors of each Run out.
+
+USE is a method of Brendan Gregg (2012): for every resource, look at utilization, saturation and
+errors. Means are over the time in which the tool did I/O; what follows it is told apart, as tail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import labels
+from volbench.analyse.frames.observed import bytes_until_end, within_run
+from volbench.model.frames.columns import Column
+
+_IDENTITY = ("campaign", "run", "host", "profile", "job", "role", "volume", "repeat", "phase")
+
+USE: tuple[Column, ...] = (
+    *(Column(name, "string", "", f"As in the summary: {name}.") for name in _IDENTITY[:7]),
+    Column("repeat", "int", "", "Repeat, counted from 1."),
+    Column("phase", "string", "", "`precondition`, `warmup` or `measured`."),
+    Column("label", "string", "", "The job, and what else tells equal jobs apart."),
+    Column("direct", "bool", "", "Whether every section bypassed the page cache."),
+    Column("device", "string", "", "Kernel name of the volume's device; missing without one."),
+    Column("runtime_s", "float", "s", "How long the tool did I/O; NaN when it told nothing."),
+    Column("read_iops", "float", "1/s", "Reads that the device completed."),
+    Column("write_iops", "float", "1/s", "Writes that the device completed."),
+    Column("limit_iops", "float", "1/s", "Declared limit."),
+    Column("iops_percent", "float", "%", "Reads and writes of the device, of the declared limit."),
+    Column("read_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device read."),
+    Column("write_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device wrote."),
+    Column("limit_bw_bytes_per_s", "float", "bytes/s", "Declared limit."),
+    Column("bw_percent", "float", "%", "Bytes of the device, of the declared limit."),
+    Column("active_percent", "float", "%", "Share of the time with a request in flight."),
+    Column("read_lat_s", "float", "s", "Mean time of a read in queue and device."),
+    Column("write_lat_s", "float", "s", "Mean time of a write in queue and device."),
+    Column("read_request_bytes", "float", "bytes", "Mean size of a read at the device."),
+    Column("write_request_bytes", "float", "bytes", "Mean size of a write at the device."),
+    Column("queue_depth", "float", "", "Mean number of requests in queue and device."),
+    Column("iowait_percent", "float", "%", "CPU time idle while I/O was pending, of all CPUs."),
+    Column("steal_percent", "float", "%", "CPU time that the hypervisor gave to others."),
+    Column("io_pressure_some_percent", "float", "%", "Time in which some task waited for I/O."),
+    Column("io_pressure_full_percent", "float", "%", "Time in which all tasks waited for I/O."),
+    Column("dirty_growth_bytes", "float", "bytes", "Most dirty pages, less those at the begin."),
+    Column("dirty_peak_bytes", "float", "bytes", "Most dirty pages while the tool ran."),
+    Column("tail_s", "float", "s", "Until 98 % of what followed the tool's end was written."),
+    Column("tail_bytes", "float", "bytes", "Bytes that the device wrote after the tool's end."),
+    Column(
+        "dirty_remaining_bytes",
+        "float",
+        "bytes",
+        "Bytes still in memory when the sampler ended.",
+    ),
+    Column("tool_bytes", "float", "bytes", "Bytes that the tool counted, reads and writes."),
+    Column("device_bytes", "float", "bytes", "Bytes that the device moved until the tool ended."),
+    Column("device_share_percent", "float", "%", "device_bytes of tool_bytes."),
+    Column("io_errors", "int", "", "Requests of the device that failed; missing if not counted."),
+    Column("error", "int", "", "The tool's first errno; 0 for none."),
+    Column("bottleneck", "string", "", "What binds the Run, as in the verdicts."),
+    Column("bottleneck_level", "float", "", "The level: 1/s for IOPS, bytes/s for bandwidth."),
+    Column("explanation", "string", "", "What speaks for and against it."),
+)
+"""Columns of `use_rows`, with their units."""
+
+_WRITTEN = 0.98
+"""A journal's last block comes seconds later; the tail ends when this share is written."""
+_TOLD_BYTES = 1e6
+"""Less than this after the end is no tail but metadata."""
+_TOLD_SHARE = 0.5
+"""Nor is less than this share of a sample interval, which can't be told from the end itself."""
+_DIRECTIONS = ("read", "write")
+
+Row = dict[str, object]
+
+
+def use_rows(
+    summary: pd.DataFrame, device: pd.DataFrame, verdicts: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Return what the volume's device did beside each Run.
+
+    Args:
+        summary: the summary frame.
+        device: the device frame; Runs without a row in it are left out.
+        verdicts: the verdicts frame; it tells what binds a Run.
+
+    Returns:
+        A row for each Run that somebody watched and that left numbers, in the order of the summary,
+        with the columns of `USE`. NaN or a missing value is "not told".
+    """
+    own = device[device["level"] == "volume"]
+    watched = dict(iter(own.groupby("run", sort=False)))
+    rows = summary[summary["run"].isin(list(watched))].drop_duplicates("run")
+    # A Run is one row here, whatever the number of its sections.
+    names = labels(rows.assign(group=rows["job"]))
+    told = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
+    by_run = dict(iter(summary.groupby("run", sort=False)))
+    found = []
+    for (_, first), label in zip(rows.iterrows(), names, strict=True):
+        run = first["run"]
+        samples = watched[run].sort_values("t_s", ignore_index=True)
+        found.append(
+            {name: first[name] for name in _IDENTITY}
+            | {"label": label}
+            | _run_row(by_run[run], samples)
+            | _bound(told.get(run))
+        )
+    return _typed(found)
+
+
+def fio_end_s(results: pd.DataFrame) -> float:
+    """Return when the tool's I/O ended, in seconds since it began; NaN when it told nothing.
+
+    Args:
+        results: the rows of one Run in the summary frame.
+    """
+    moving = results[results["direction"].isin([*_DIRECTIONS, "trim"])]
+    return float(moving["runtime_s"].astype("float64").max())
+
+
+def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
+    """Return everything but identity and verdict of one Run."""
+    end_s = fio_end_s(results)
+    during = _during(samples, end_s=end_s)
+    iops = {f"{one}_iops": _mean(during, f"{one}_iops") for one in _DIRECTIONS}
+    rates = {f"{one}_bw_bytes_per_s": _mean(during, f"{one}_bw_bytes_per_s") for one in _DIRECTIONS}
+    limit_iops, limit_bw = (
+        _greatest(results, name) for name in ("limit_iops", "limit_bw_bytes_per_s")
+    )
+    direct, names = results["direct"].dropna(), samples["device"].dropna()
+    errors = samples["io_errors"].dropna()
+    return {
+        "direct": None if direct.empty else bool(direct.all()),
+        "device": None if names.empty else names.iloc[0],
+        "runtime_s": end_s,
+        **iops,
+        "limit_iops": limit_iops,
+        "iops_percent": 100 * math.fsum(iops.values()) / limit_iops,
+        **rates,
+        "limit_bw_bytes_per_s": limit_bw,
+        "bw_percent": 100 * math.fsum(rates.values()) / limit_bw,
+        **_requests(during),
+        **{name: _mean(during, name) for name in _SHARES},
+        **_dirty(samples, during),
+        **_tail(samples, end_s=end_s),
+        **_reached(results, samples, end_s=end_s),
+        "dirty_remaining_bytes": _left_bytes(results, samples),
+        "io_errors": None if errors.empty else int(errors.sum()),
+        "error": _greatest(results, "error"),
+    }
+
+
+_SHARES = (
+    "active_percent",
+    "queue_depth",
+    "iowait_percent",
+    "steal_percent",
+    "io_pressure_some_percent",
+    "io_pressure_full_percent",
+)
+
+
+def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
+    """Return the samples of the time in which the tool did I/O.
+
+    Whole intervals where there is one; a Run that is shorter than that gets those it touches.
+    """
+    until = math.inf if math.isnan(end_s) else end_s
+    whole = within_run(samples, runtime=until)
+    if not whole.empty:
+        return whole
+    return samples[(samples["t_s"] > 0) & (samples["t_s"] - samples["interval_s"] < until)]
+
+
+def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
+    """Return the mean over the time, or over what a rate counts; NaN when nothing was told."""
+    values = samples[column].to_numpy(dtype=float)
+    shares = samples["interval_s"].to_numpy(dtype=float)
+    if rate:
+        shares = shares * samples[rate].to_numpy(dtype=float)
+    known = ~np.isnan(values) & (shares > 0)
+    return float(np.average(values[known], weights=shares[known])) if known.any() else math.nan
+
+
+def _requests(during: pd.DataFrame) -> Row:
+    """Return mean latency and size of requests: intervals count by the requests in them."""
+    return {
+        f"{one}_{what}": _mean(during, f"{one}_{what}", rate=f"{one}_iops")
+        for what in ("lat_s", "request_bytes")
+        for one in _DIRECTIONS
+    }
+
+
+def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
+    """Return the peak of dirty pages, and how far it is above the last sample before the Run.
+
+    Without one it is above the first sample of the Run; a single sample tells no growth.
+    """
+    before = samples[samples["t_s"] <= 0]["dirty_bytes"].dropna()
+    known = during["dirty_bytes"].dropna()
+    if known.empty:
+        return {"dirty_growth_bytes": math.nan, "dirty_peak_bytes": math.nan}
+    peak = float(known.max())
+    base = float(before.iloc[-1]) if len(before) else float(known.iloc[0])
+    is_known = len(before) or len(known) > 1
+    growth = max(0.0, peak - base) if is_known else math.nan
+    return {"dirty_growth_bytes": growth, "dirty_peak_bytes": peak}
+
+
+def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
+    """Return how long, and how much, the device wrote after the tool had ended."""
+    after = samples[samples["t_s"] > end_s]
+    if after.empty or after["write_bw_bytes_per_s"].isna().all():
+        return {"tail_s": math.nan, "tail_bytes": math.nan}
+    end = after["t_s"].to_numpy(dtype=float)
+    begin = np.maximum(end - after["interval_s"].to_numpy(dtype=float), end_s)
+    moved = np.nan_to_num(after["write_bw_bytes_per_s"].to_numpy(dtype=float)) * (end - begin)
+    total = float(moved.sum())
+    last = min(int(np.searchsorted(moved.cumsum(), _WRITTEN * total)), len(end) - 1)
+    lasted = float(end[last]) - end_s
+    if total < _TOLD_BYTES or lasted < _TOLD_SHARE * float(after["interval_s"].iloc[last]):
+        return {"tail_s": 0.0, "tail_bytes": total}
+    return {"tail_s": lasted, "tail_bytes": total}
+
+
+def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
+    """Return the tool's bytes and the device's, in the directions that the tool moved."""
+    moved = results[results["direction"].isin(_DIRECTIONS)].dropna(subset=["io_bytes"])
+    told = float(moved["io_bytes"].astype("float64").sum())
+    seen = math.nan
+    columns = [f"{one}_bw_bytes_per_s" for one in sorted(set(moved["direction"]))]
+    if columns and not math.isnan(end_s) and samples[columns].notna().any(axis=None):
+        seen = math.fsum(
+            bytes_until_end(samples, column, runtime=end_s) - _laid_out(samples, column)
+            for column in columns
+        )
+    return {
+        "tool_bytes": told if columns else math.nan,
+        "device_bytes": seen,
+        "device_share_percent": 100 * seen / told if told > 0 else math.nan,
+    }
+
+
+def _left_bytes(results: pd.DataFrame, samples: pd.DataFrame) -> float:
+    """Return what the tool wrote and the device did not, as far as there are pages that wait."""
+    column = "write_bw_bytes_per_s"
+    wrote = results[results["direction"] == "write"]["io_bytes"].astype("float64").sum()
+    waiting = (samples["dirty_bytes"] + samples["writeback_bytes"]).dropna()
+    if waiting.empty or samples[column].isna().all():
+        return math.nan
+    moved = bytes_until_end(samples, column, runtime=math.inf) - _laid_out(samples, column)
+    return max(0.0, min(float(wrote) - moved, float(waiting.iloc[-1])))
+
+
+def _laid_out(samples: pd.DataFrame, column: str) -> float:
+    """Return the bytes before the I/O began in the interval in which it did.
+
+    The device went on as in the interval before: fio was still laying out its files.
+    """
+    t_s, interval_s, rate = (
+        samples[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", column)
+    )
+    before, after = np.flatnonzero(t_s <= 0), np.flatnonzero(t_s > 0)
+    if not len(before) or not len(after):
+        return 0.0
+    first = after[0]
+    laid_out = max(0.0, float(interval_s[first] - t_s[first])) * float(rate[before[-1]])
+    return 0.0 if math.isnan(laid_out) else min(laid_out, float(interval_s[first] * rate[first]))
+
+
+def _bound(verdicts: pd.DataFrame | None) -> Row:
+    """Return what binds a Run; several directions are told one after another."""
+    if verdicts is None:
+        return {}
+    known = verdicts.dropna(subset=["bottleneck"])
+    if known.empty:
+        return {}
+    words = list(dict.fromkeys(str(word) for word in known["bottleneck"]))
+    texts = dict.fromkeys(str(text) for text in known["explanation"].dropna())
+    return {
+        "bottleneck": ", ".join(words),
+        "bottleneck_level": float(known["bottleneck_level"].iloc[0])
+        if len(known) == 1
+        else math.nan,
+        "explanation": " | ".join(texts),
+    }
+
+
+def _greatest(results: pd.DataFrame, column: str) -> float:
+    """Return the greatest number of a column; NaN when there is none."""
+    return float(results[column].astype("float64").max())
+
+
+def _typed(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return rows as a frame whose columns have the types of `USE`, also when there are none."""
+    kinds = {"string": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
+    frame = pd.DataFrame(rows, columns=[column.name for column in USE])
+    return frame.astype({column.name: kinds[column.dtype] for column in USE})

@@ -1,0 +1,1 @@
+"""Rules on caches, memory and data that is not really read or written."""

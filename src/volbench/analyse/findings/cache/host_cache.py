@@ -1,0 +1,139 @@
+"""host-cache: a cache between the page cache and the volume answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.findings.rule import Rule, Window, reasons
+from volbench.analyse.findings.wording import percent
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import (
+    bytes_until_end,
+    device_rows,
+    rate_per_s,
+    runtime_s,
+    total,
+)
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.workload_spec import is_buffered
+from volbench.model.results.finding import Finding, Severity
+from volbench.units import format_count, format_duration, format_rate
+
+_OVER = 1.05
+_OVER_FOR_A_WHILE = 1.2
+_WHILE_S = 5.0
+_SHARE_BENEATH = 0.5
+_LEFT = 0.5
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a Finding for rates above what is declared, and for a disk beneath that saw little."""
+    if is_buffered(view.run):
+        return
+    for one in context.explanations(view):
+        if one.cause is Cause.CACHE_FULL:
+            yield RULE.finding(
+                view,
+                f"It was fast for {format_duration(one.from_s)} and then slow, as a write-back"
+                f" cache is that got full.{reasons(one)}",
+                one.evidence,
+                direction=one.direction,
+                window=Window(one.from_s, one.to_s),
+                severity=None if _fell_far(one) else Severity.NOTE,
+            )
+    limits = view.run.limits
+    most_iops = max(limits.iops or 0.0, limits.burst_iops or 0.0)
+    most_bytes = max(limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0)
+    if most_iops:
+        yield from _above(view, "iops", most_iops)
+    if most_bytes:
+        yield from _above(view, "bw_bytes_per_s", most_bytes)
+    for direction in ("read", "write"):
+        yield from _beneath(view, direction)
+
+
+def _fell_far(one: Explanation) -> bool:
+    """Tell whether less than half was left: smaller falls have other causes as often."""
+    return one.level < _LEFT * one.evidence.get("fast_iops", math.inf)
+
+
+def _above(view: RunView, column: str, most: float) -> Iterator[Finding]:
+    """Yield a Finding when the whole Run, or 5 s of it, was above the declared limit."""
+    rate = total(view, column)
+    if rate > _OVER * most:
+        yield RULE.finding(
+            view,
+            f"{_words(column, rate)} is {percent(rate / most)} of the {_words(column, most)} that"
+            " is declared.",
+            {"rate": rate, "declared": most, "of": column},
+        )
+        return
+    t_s, rates = rate_per_s(view, column)
+    window = max(1, round(_WHILE_S / view.run.sample_s)) if view.run.sample_s else 1
+    if len(rates) < window:
+        return
+    means = np.convolve(rates, np.ones(window) / window, mode="valid")
+    above = means > _OVER_FOR_A_WHILE * most
+    if above.any():
+        first, last = int(np.argmax(above)), len(above) - 1 - int(np.argmax(above[::-1]))
+        start, end = float(t_s[first]) - view.run.sample_s, float(t_s[last + window - 1])
+        yield RULE.finding(
+            view,
+            f"Up to {_words(column, float(means.max()))} for {format_duration(window * 1.0)}, but"
+            f" {_words(column, most)} is declared.",
+            {"rate": float(means.max()), "declared": most, "of": column},
+            window=Window(start, end),
+        )
+
+
+def _words(column: str, rate: float) -> str:
+    return f"{format_count(rate)} IOPS" if column == "iops" else format_rate(rate)
+
+
+def _beneath(view: RunView, direction: str) -> Iterator[Finding]:
+    """Yield a note when the disk beneath moved less than half of what the volume did."""
+    rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
+    beneath, runtime = device_rows(view, level="beneath"), runtime_s(view)
+    told = total(view, "io_bytes", direction=direction)
+    if rows.empty or beneath.empty or math.isnan(runtime) or not told > 0:
+        return
+    upper = bytes_until_end(rows, column, runtime=runtime)
+    lower = bytes_until_end(beneath, column, runtime=runtime)
+    if upper >= _SHARE_BENEATH * told and lower < _SHARE_BENEATH * upper:
+        yield RULE.finding(
+            view,
+            f"Of what the volume {'wrote' if direction == 'write' else 'read'}, the disk beneath it"
+            f" ({', '.join(sorted({str(name) for name in beneath['device']}))}) moved"
+            f" {percent(lower / upper)} while the Run went on.",
+            {"volume_bytes": upper, "beneath_bytes": lower},
+            direction=direction,
+            severity=Severity.NOTE,
+        )
+
+
+RULE = Rule(
+    id="host-cache",
+    title="a cache of the host or the provider is suspected",
+    severity=Severity.WARNING,
+    looks_at=(
+        "Runs with `direct=1`: IOPS and bandwidth above 105 % of what is declared for the volume"
+        " (bursts included), or above 120 % for 5 s. Writes that were fast until a write-back cache"
+        " was full, then stalled or crawled; a note while more than half of the rate is left. Less"
+        " than half of the I/O arriving at the disk beneath a loop or dm device is a note. The"
+        " thresholds are volbench's own."
+    ),
+    why=(
+        "O_DIRECT passes the page cache of this host, not the caches beneath: the hypervisor's, the"
+        " provider's, the disk's. They are fast until they are full or cold."
+    ),
+    advice=(
+        "Turn caching of the disk off where the provider lets you, measure over a range larger"
+        " than the cache, and long enough to fill it. If the declared limit is wrong, or a burst"
+        " is not declared, correct limits in the profile."
+    ),
+    check=check,
+)

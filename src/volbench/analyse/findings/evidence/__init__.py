@@ -1,0 +1,1 @@
+"""Rules on missing or damaged evidence."""

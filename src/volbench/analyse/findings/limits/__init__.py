@@ -1,0 +1,1 @@
+"""Rules on limits of the volume, the host and other users of them."""

@@ -1,0 +1,154 @@
+"""credits-refilled: after a rest a volume was fast again for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from volbench.analyse.findings.rule import Rule, Window
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import directions, runtime_s
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.workload_spec import asked_of
+from volbench.analyse.time.run_rates import rates_of
+from volbench.model.results.finding import Finding, Severity
+from volbench.units import format_count, format_duration, format_rate
+
+_LEAST_BURST = 1.2
+"""A burst is at least this much above the level at which the Run before it ended."""
+_NEAR = 0.15
+"""How far the level after a burst may be from that level, relative."""
+
+
+@dataclass(frozen=True)
+class Burst:
+    """What a rest gave back.
+
+    Attributes:
+        rest_s: how long the volume was left alone.
+        length_s: until the credits were used up again, or to the end of the Run.
+        iops: meanwhile.
+        level: IOPS without credits.
+        io_bytes: mean size of an I/O.
+        has_ended: whether the credits were used up within the Run.
+    """
+
+    rest_s: float
+    length_s: float
+    iops: float
+    level: float
+    io_bytes: float
+    has_ended: bool
+
+    @property
+    def refill(self) -> float:
+        """I/Os that came back in a second, in the rest and while they were spent.
+
+        A bucket that is empty at both ends got all that was taken out of it in between.
+        """
+        return self.iops * self.length_s / (self.rest_s + self.length_s)
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a Finding where a Run after a rest began faster than the one before it ended."""
+    moved = directions(view)
+    if not view.run.pause_before_s or len(moved) != 1:
+        return
+    before = context.before(view)
+    if not before or not _is_alike(before[-1], view):
+        return
+    burst = _burst(before[-1], view, moved[0])
+    if burst is not None:
+        window = Window(0.0, burst.length_s)
+        yield RULE.finding(view, _words(burst), _evidence(burst), direction=moved[0], window=window)
+
+
+def _is_alike(before: RunView, view: RunView) -> bool:
+    """Tell whether two Runs asked the same of the volume, however long."""
+    asked = [
+        [(one.pattern, one.block_bytes, one.depth * one.clones) for one in asked_of(each.run)]
+        for each in (before, view)
+    ]
+    return asked[0] == asked[1]
+
+
+def _burst(before: RunView, view: RunView, direction: str) -> Burst | None:
+    """Return the burst at the begin of a Run; None where there was none."""
+    drained, rates = rates_of(before, direction), rates_of(view, direction)
+    if drained is None or rates is None:
+        return None
+    first, level = rates.plateaus[0], drained.last.level
+    if level <= 0 or first.level < _LEAST_BURST * level:
+        return None
+    has_ended = len(rates.plateaus) > 1
+    if has_ended and abs(rates.plateaus[1].level / level - 1) > _NEAR:
+        return None
+    return Burst(
+        rest_s=max(view.run.pause_before_s, _between_s(before, view)),
+        length_s=first.to_s,
+        iops=first.level,
+        level=level,
+        io_bytes=rates.io_bytes,
+        has_ended=has_ended,
+    )
+
+
+def _between_s(before: RunView, view: RunView) -> float:
+    """Return how long passed from the end of one Run's I/O to the next start; 0 if not known."""
+    told = [one.told[0]["started_utc"] for one in (before, view)]
+    began = [datetime.fromisoformat(utc) for utc in told if isinstance(utc, str)]
+    if len(began) < len(told):
+        return 0.0
+    return (began[1] - began[0]).total_seconds() - runtime_s(before)
+
+
+def _words(burst: Burst) -> str:
+    refill = f"{format_count(burst.refill)} I/Os ({format_rate(burst.refill * burst.io_bytes)})"
+    rest, length = format_duration(burst.rest_s), format_duration(burst.length_s)
+    fast, slow = format_count(burst.iops), format_count(burst.level)
+    if burst.has_ended:
+        return (
+            f"After {rest} of rest the volume gave {fast} IOPS for {length}, then {slow} again:"
+            f" credits came back at {refill} a second."
+        )
+    return (
+        f"After {rest} of rest the volume gave {fast} IOPS, not {slow}, to the end of the Run,"
+        f" {length}: credits came back at {refill} a second or more."
+    )
+
+
+def _evidence(burst: Burst) -> dict[str, float | str]:
+    return {
+        "rest_s": burst.rest_s,
+        "burst_s": burst.length_s,
+        "burst_iops": burst.iops,
+        "level_iops": burst.level,
+        "refill_ios_per_s": burst.refill,
+        "refill_bytes_per_s": burst.refill * burst.io_bytes,
+        "refill_is": "measured" if burst.has_ended else "at least",
+    }
+
+
+RULE = Rule(
+    id="credits-refilled",
+    title="burst credits came back",
+    severity=Severity.NOTE,
+    looks_at=(
+        "A Run that waited (`pause_before`) and asks the same as the Run before it on the volume:"
+        " it began at least 20 % above the level at which that one ended, and fell back to within"
+        " 15 % of it, or stayed above to its end. What was read or written in the burst, over rest"
+        " and burst together, is the rate at which credits came back: the bucket was empty before"
+        " the one and after the other."
+    ),
+    why=(
+        "It says how often a volume can burst: credits of an hour that take a day to come back"
+        " serve a nightly job, and no peak at noon."
+    ),
+    advice=(
+        "Compare it with the declared baseline, at which most providers refill. Where the burst"
+        " lasted to the end of the Run, or the bucket may have been full again, it is a lower"
+        " bound: make the Run longer or the rest shorter."
+    ),
+    check=check,
+)

@@ -1,0 +1,55 @@
+"""shared-limit: two volumes of a campaign stand on the same disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from volbench.analyse.findings.rule import Rule
+from volbench.analyse.findings.wording import several
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Finding, Severity
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a Finding when a volume of another role on the same host shares its disk."""
+    mine = _disks(view)
+    others: dict[str, set[str]] = {}
+    for other in context.views:
+        role = other.run.volume.role
+        if other.run.host == view.run.host and role != view.run.volume.role:
+            others.setdefault(role, set()).update(mine & _disks(other))
+    shared = {role: disks for role, disks in others.items() if disks}
+    if not shared:
+        return
+    disks = sorted(set().union(*shared.values()))
+    yield RULE.finding(
+        view,
+        f"{view.run.volume.role} and {several(sorted(shared))} are on the same disk"
+        f" ({', '.join(disks)}), so one limit binds both.",
+        {"disks": ", ".join(disks), "roles": ", ".join([view.run.volume.role, *sorted(shared)])},
+    )
+
+
+def _disks(view: RunView) -> set[str]:
+    """Return the kernel names of a volume's device and of the disks beneath it."""
+    if view.volume is None:
+        return set()
+    return {name for name in (view.volume.device, *view.volume.beneath) if name}
+
+
+RULE = Rule(
+    id="shared-limit",
+    title="two volumes share a disk and its limit",
+    severity=Severity.WARNING,
+    looks_at=(
+        "The block device of each volume and the disks beneath it, as the kernel tells them,"
+        " against those of other roles on the same host."
+    ),
+    why=(
+        "I/O on the one costs operations and credits of the other, so the roles are no independent"
+        " measurements, and the limit may be that of the shared disk."
+    ),
+    advice="Put the volumes on disks of their own, or measure only one of them.",
+    check=check,
+)

@@ -1,0 +1,99 @@
+"""capped: the provider's limit was measured, and perhaps not the one that was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.findings.rule import Rule, Window, reasons
+from volbench.analyse.findings.wording import percent
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import directions, total
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.workload_spec import asked_of
+from volbench.model.results.finding import Finding, Severity
+from volbench.units import format_count, format_rate
+
+_NEAR = 0.05
+_COLUMNS = {Cause.IOPS_CAP: "iops", Cause.BANDWIDTH_CAP: "bw_bytes_per_s"}
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a note for each cap that held a Run; a warning when it is below what is declared."""
+    capped = [one for one in context.explanations(view) if one.cause in _COLUMNS]
+    if len(directions(view)) > 1:
+        yield from _together(view, capped)
+        return
+    for one in capped:
+        yield _finding(view, one)
+
+
+def _together(view: RunView, capped: list[Explanation]) -> Iterator[Finding]:
+    """Yield one Finding for all directions of a Run: providers count them together."""
+    for cause, column in _COLUMNS.items():
+        limit = _limits(view, cause)[0]
+        reached = limit and abs(total(view, column) / limit - 1) <= _NEAR
+        explained = next((one for one in capped if one.cause is cause), None)
+        if reached and not any(asked.is_paced for asked in asked_of(view.run)):
+            level = total(view, column)
+            yield RULE.finding(
+                view,
+                f"All directions together came to {_words(cause, level)},"
+                f" {percent(level / limit)} of the declared {_words(cause, limit)}.",
+                {"level": level, "of": column, "declared": limit},
+            )
+        elif explained is not None:
+            yield _finding(view, explained)
+
+
+def _finding(view: RunView, one: Explanation) -> Finding:
+    column = _COLUMNS[one.cause]
+    mixed = len(directions(view)) > 1
+    level = total(view, column) if mixed else one.level
+    sustained, burst = _limits(view, one.cause)
+    evidence: dict[str, float | str] = {"level": level, "of": column}
+    severity, words = Severity.NOTE, "no limit is declared"
+    if sustained:
+        evidence["declared"] = sustained
+        nearest = min((sustained, burst or sustained), key=lambda limit: abs(level - limit))
+        words = f"{percent(level / nearest)} of the declared {_words(one.cause, nearest)}"
+        if level < (1 - _NEAR) * sustained:
+            severity, words = Severity.WARNING, f"only {words}"
+    return RULE.finding(
+        view,
+        f"A cap held it at {_words(one.cause, level)}, {words}.{reasons(one)}",
+        evidence,
+        direction=None if mixed else one.direction,
+        window=Window(one.from_s, one.to_s),
+        severity=severity,
+    )
+
+
+def _limits(view: RunView, cause: Cause) -> tuple[float, float]:
+    """Return the declared limit of a kind, sustained and in a burst; 0 for none."""
+    limits = view.run.limits
+    if cause is Cause.IOPS_CAP:
+        return limits.iops or 0.0, limits.burst_iops or 0.0
+    return limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0
+
+
+def _words(cause: Cause, level: float) -> str:
+    return f"{format_count(level)} IOPS" if cause is Cause.IOPS_CAP else format_rate(level)
+
+
+RULE = Rule(
+    id="capped",
+    title="a cap held the rate",
+    severity=Severity.NOTE,
+    looks_at=(
+        "What explains the level at which the Run ended, as the verdicts frame tells it: a cap on"
+        " IOPS or on bandwidth, declared or inferred. Below 95 % of the declared limit it is a"
+        " warning: you get less than promised, or another limit (that of the machine) binds."
+    ),
+    why="At a cap the number is a price list, not the speed of the hardware; all I/Os wait alike.",
+    advice=(
+        "Quote it as the cap. If it is below what is declared, look at the limits of the machine"
+        " type and of other disks on it, and declare the limit that binds."
+    ),
+    check=check,
+)

@@ -1,0 +1,53 @@
+"""missing-clients: fewer clients did a step than were asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from volbench.analyse.findings.rule import Rule
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Finding, Severity
+
+_MOST_NAMED = 5
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a Finding for the first Run of a step that some clients did not finish."""
+    campaign = view.campaign
+    step = [run for run in campaign.runs if run.step == view.run.step]
+    asked = len(step) + campaign.clients_absent
+    if not view.run.step or asked == 1:
+        return
+    finished = {other.run.id for other in context.views if other.is_finished}
+    missing = [run for run in step if run.id not in finished]
+    first = next(run.id for run in step if run.id in finished)
+    if not (missing or campaign.absent) or view.run.id != first:
+        return
+    names = [f"{run.host} client {run.client}" if run.client else run.host for run in missing]
+    names += [one.host for one in campaign.absent]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    did = len(step) - len(missing)
+    yield RULE.finding(
+        view,
+        f"Only {did} of {asked} clients did this step:"
+        f" {', '.join(names[:_MOST_NAMED])}{more} did not.",
+        {"clients": float(asked), "missing": float(asked - did)},
+    )
+
+
+RULE = Rule(
+    id="missing-clients",
+    title="clients are missing",
+    severity=Severity.WARNING,
+    looks_at="How many clients finished a step of the campaign, and how many were asked to.",
+    why=(
+        "A total over the clients that are left looks like one over all of them, and each of those"
+        " had more of what they share."
+    ),
+    advice=(
+        "Look at why the others failed, then do the campaign again; volbench resume --retry-failed"
+        " runs only the missing ones, without the load of the others."
+    ),
+    check=check,
+)

@@ -1,0 +1,148 @@
+"""overlapping-jobs: clones or sections work on the same range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from volbench.analyse.findings.rule import Rule
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.workload_spec import WorkloadSpec, asked_of
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Tool
+from volbench.model.results.finding import Finding, Severity
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Where a section begins and how far it goes, in bytes or in shares of the volume."""
+
+    start: float
+    length: float
+
+
+def check(view: RunView, context: Context) -> Iterator[Finding]:
+    """Yield a Finding for clones, and for pairs of sections, that do the same blocks."""
+    del context
+    sections = [a for a in asked_of(view.run) if a.tool is Tool.FIO and (a.reads or a.writes)]
+    for asked in sections:
+        if asked.clones > 1 and _shares_files(asked) and _clones_overlap(asked, _size(view)):
+            yield _clones(view, asked)
+    for one, other in combinations(sections, 2):
+        if _in_turn(one, other, sections) or not (one.writes or other.writes):
+            continue
+        if _meet(one, other, _size(view)):
+            yield RULE.finding(
+                view,
+                f"Sections {one.section} and {other.section} work on the same blocks at the same"
+                " time, and at least one of them writes.",
+                {"sections": f"{one.section}, {other.section}"},
+                severity=_severity(one, other),
+            )
+
+
+def _in_turn(one: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
+    """Tell whether the later section begins when the earlier one has ended (fio: wait_for)."""
+    by_name = {asked.section: asked for asked in sections}
+    seen: set[str] = set()
+    before: WorkloadSpec | None = other
+    while before is not None and before.section not in seen:
+        seen.add(before.section)
+        before = by_name.get(before.options.get("wait_for", ""))
+    return one.section in seen
+
+
+def _clones(view: RunView, asked: WorkloadSpec) -> Finding:
+    verb = "write" if asked.writes else "read"
+    order = "random blocks of" if asked.is_random else ""
+    return RULE.finding(
+        view,
+        f"{asked.clones} clones {verb} {order} the same range".replace("  ", " ")
+        + ("." if asked.is_random else f": each block is {_done(asked)} {asked.clones} times."),
+        {"numjobs": float(asked.clones), "section": asked.section},
+        direction=None if asked.reads and asked.writes else verb,
+        severity=_severity(asked),
+    )
+
+
+def _done(asked: WorkloadSpec) -> str:
+    return "written" if asked.writes else "read"
+
+
+def _severity(*sections: WorkloadSpec) -> Severity:
+    """Return a note for random I/O: it meets itself rarely on a large volume."""
+    return Severity.NOTE if all(asked.is_random for asked in sections) else Severity.WARNING
+
+
+def _size(view: RunView) -> float:
+    pin = view.run.volume.pin
+    return math.nan if pin is None else float(pin.size_bytes)
+
+
+def _shares_files(asked: WorkloadSpec) -> bool:
+    """Tell whether clones of a section open the same file; in a directory each has its own."""
+    if asked.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
+        return "filename" in asked.options
+    return True
+
+
+def _bytes(text: str, volume_bytes: float) -> float:
+    """Return a size or a share of the volume in bytes; NaN when that is not known."""
+    if text.isdecimal():
+        return float(text)
+    return volume_bytes * float(text[:-1]) / 100 if text.endswith("%") else math.nan
+
+
+def _clones_overlap(asked: WorkloadSpec, volume_bytes: float) -> bool:
+    """Tell whether each clone begins before the one before it ends (fio: offset_increment)."""
+    step, size = asked.options.get("offset_increment", "0"), asked.options.get("size", "100%")
+    if step.endswith("%") and size.endswith("%"):
+        return float(step[:-1]) < float(size[:-1])
+    if step in {"0", "0%"}:
+        return True
+    return _bytes(step, volume_bytes) < _bytes(size, volume_bytes)
+
+
+def _meet(one: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
+    """Tell whether two sections surely open the same file and their ranges meet."""
+    if not (_shares_files(one) and _shares_files(other)):
+        return False
+    if one.options.get("filename") != other.options.get("filename"):
+        return False
+    first, second = _range(one, volume_bytes), _range(other, volume_bytes)
+    if first == second:
+        return True
+    return first.start < second.start + second.length and second.start < first.start + first.length
+
+
+def _range(asked: WorkloadSpec, volume_bytes: float) -> _Range:
+    """Return what a section with all its clones covers; shares of an unknown size are of 1."""
+    unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
+    start = _bytes(asked.options.get("offset", "0"), unit)
+    length = _bytes(asked.options.get("size", "100%"), unit)
+    step = _bytes(asked.options.get("offset_increment", "0"), unit)
+    return _Range(start, length + step * (asked.clones - 1))
+
+
+RULE = Rule(
+    id="overlapping-jobs",
+    title="several jobs work on the same blocks",
+    severity=Severity.WARNING,
+    looks_at=(
+        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` of at"
+        " least `size`, and sections of one job on the same range of which one writes. Random"
+        " offsets are a note."
+    ),
+    why=(
+        "Blocks that are done several times are in a cache the second time, and a volume that is"
+        " to be filled is filled once while the time of several passes is paid."
+    ),
+    advice=(
+        "Give each clone its own part: size: 25% and offset_increment: 25% for four clones, or"
+        " leave out filename in a directory, so that each has its own file."
+    ),
+    check=check,
+)

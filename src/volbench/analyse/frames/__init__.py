@@ -1,0 +1,1 @@
+"""Views of frames: runs, their facts, filters and aggregates."""

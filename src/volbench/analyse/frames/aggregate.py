@@ -1,0 +1,125 @@
+"""What clients did together, step by step: frames of a campaign in, rows of the totals frame out.
+
+Rates are added up only over the time in which every client ran: before and after it some of them
+had what they share to themselves. Latencies are merged bin by bin over the whole Runs; percentiles
+of several clients are never averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.time.align_clocks import on_clock
+from volbench.analyse.time.resample import spread_rows
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.profile.profile_model import Phase
+
+Frames = Mapping[str, pd.DataFrame]
+Row = dict[str, object]
+
+_PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
+
+
+def total_rows(campaign: Campaign, frames: Frames) -> Sequence[Row]:
+    """Return a row for each measured step of several clients, section and direction.
+
+    Args:
+        campaign: the plan, which tells how many clients a step should have had.
+        frames: summary, series and histogram.
+    """
+    return [
+        row
+        for runs in _steps(campaign)
+        for row in _step_rows(campaign, runs, _of_runs(frames, [run.id for run in runs]))
+    ]
+
+
+def _steps(campaign: Campaign) -> list[list[Run]]:
+    steps: dict[int, list[Run]] = {}
+    for run in campaign.runs:
+        if run.step and run.phase is Phase.MEASURED:
+            steps.setdefault(run.step, []).append(run)
+    return [runs for runs in steps.values() if len(runs) + campaign.clients_absent > 1]
+
+
+def _of_runs(frames: Frames, ids: Sequence[str]) -> dict[str, pd.DataFrame]:
+    return {
+        name: frames[name][frames[name]["run"].isin(ids)]
+        for name in ("summary", "series", "histogram")
+    }
+
+
+def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[Row]:
+    summary = frames["summary"]
+    done = summary[(summary["status"] == "finished").fillna(value=False)]
+    rows: list[Row] = []
+    for (group, direction), part in done.groupby(["group", "direction"], sort=False):
+        own = {
+            name: frame[(frame["group"] == group) & (frame["direction"] == direction)]
+            for name, frame in frames.items()
+        }
+        first = runs[0]
+        rows.append(
+            {
+                "campaign": campaign.name,
+                "profile": first.profile,
+                "job": first.job,
+                "group": group,
+                "step": first.step,
+                "repeat": first.repeat,
+                "direction": direction,
+                "clients": len(part),
+                "clients_planned": len(runs) + campaign.clients_absent,
+                **_rates(own, part),
+                **_latencies(own["histogram"], part),
+            }
+        )
+    return rows
+
+
+def _rates(own: Frames, done: pd.DataFrame) -> Row:
+    """Return the sums over the time that all clients share, and how far apart their ends are."""
+    series = own["series"]
+    series = series[series["run"].isin(done["run"]) & series["utc"].notna()]
+    if series["run"].nunique() < len(done):
+        return {}
+    rows = on_clock(series, done, rate="iops", total="total_ios")
+    begins = (rows["end_s"] - rows["width_s"]).groupby(rows["run"]).min()
+    ends = rows["end_s"].groupby(rows["run"]).max()
+    from_s, to_s = float(begins.max()), float(ends.min())
+    told: Row = {
+        "overlap_s": max(0.0, to_s - from_s),
+        "start_skew_s": float(begins.max() - begins.min()),
+        "end_skew_s": float(ends.max() - ends.min()),
+    }
+    if to_s > from_s:
+        edges = np.array([from_s, to_s])
+        sizes = on_clock(series, done, rate="bw_bytes_per_s", total="io_bytes")
+        told["iops"] = _added(rows, "iops", edges)
+        told["bw_bytes_per_s"] = _added(sizes, "bw_bytes_per_s", edges)
+    return told
+
+
+def _added(rows: pd.DataFrame, column: str, edges: np.ndarray) -> float:
+    return float(sum(spread_rows(own, column, edges)[0] for _, own in rows.groupby("run")))
+
+
+def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
+    """Return mean, percentiles and greatest of all I/Os of all clients."""
+    counts = done["total_ios"].astype("float64")
+    total = float(counts.sum())
+    told: Row = {"lat_max_s": float(done["lat_max_s"].max())}
+    if total:
+        told["lat_mean_s"] = float((done["lat_mean_s"] * counts).sum() / total)
+    kinds = set(histogram["latency"])
+    kind = "lat" if "lat" in kinds else "clat"
+    mine = histogram[(histogram["latency"] == kind) & histogram["run"].isin(done["run"])]
+    bins = mine.groupby("bin_s")["count"].sum().sort_index()
+    if len(bins):
+        reached = bins.cumsum() / bins.sum()
+        for name, share in _PERCENTILES.items():
+            told[name] = float(reached.index[int(np.searchsorted(reached.to_numpy(), share))])
+    return told

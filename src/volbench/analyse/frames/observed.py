@@ -1,0 +1,169 @@
+"""What was seen of a Run: its rows of the frames enter, plain numbers leave. NaN is "not told"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from volbench.analyse.frames.run_view import RunView, once
+
+Floats = npt.NDArray[np.float64]
+
+_MOVING = ("read", "write", "trim")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the tool told of one direction of one section."""
+
+    section: str
+    direction: str
+    row: Mapping[str, object]
+
+    def __getitem__(self, column: str) -> float:
+        """Return a number of the summary; NaN when it was not told."""
+        value = self.row[column]
+        return float(value) if isinstance(value, int | float) else math.nan
+
+
+def told_by_tool(view: RunView) -> Iterator[Told]:
+    """Yield the rows of the summary that moved data; rows of fsync are left out."""
+    for row in view.told:
+        if row["direction"] in _MOVING:
+            yield Told(str(row["group"]), str(row["direction"]), row)
+
+
+def total(view: RunView, column: str, *, direction: str | None = None) -> float:
+    """Return the sum of a column of the summary over sections; NaN when nothing was told."""
+    values = [
+        told[column]
+        for told in told_by_tool(view)
+        if direction in (None, told.direction) and not math.isnan(told[column])
+    ]
+    return math.fsum(values) if values else math.nan
+
+
+def directions(view: RunView) -> list[str]:
+    """Return the directions in which data moved, in the order of the summary."""
+    return list(dict.fromkeys(told.direction for told in told_by_tool(view)))
+
+
+def runtime_s(view: RunView) -> float:
+    """Return how long I/O went on; NaN when the tool told nothing."""
+    return max((told["runtime_s"] for told in told_by_tool(view)), default=math.nan)
+
+
+@once
+def rate_per_s(
+    view: RunView, column: str, *, direction: str | None = None
+) -> tuple[Floats, Floats]:
+    """Return time (end of each interval) and a rate, all sections added.
+
+    Only times at which every direction and section has a row are kept: fio may lose the last one.
+
+    Args:
+        view: the Run.
+        column: of the series, such as ``iops``.
+        direction: all of them added when None.
+    """
+    values = view.series[column].to_numpy(dtype=float)
+    wanted = ~np.isnan(values)
+    if direction is not None:
+        wanted &= (view.series["direction"] == direction).to_numpy(dtype=bool)
+    lines = len(np.unique(_lines(view)[wanted]))
+    at_s, values = view.series["t_s"].to_numpy(dtype=float)[wanted], values[wanted]
+    order = np.argsort(at_s, kind="stable")
+    times, firsts, counts = np.unique(at_s[order], return_index=True, return_counts=True)
+    whole = (counts == lines) & ~np.isnan(times)
+    places = firsts[whole, np.newaxis] + np.arange(lines)
+    return times[whole], _added(values[order][places])
+
+
+@once
+def _lines(view: RunView) -> npt.NDArray[np.int64]:
+    """Return a number for each row of the series: which section and direction it is of."""
+    sections, _ = pd.factorize(view.series["group"], use_na_sentinel=False)
+    ways, names = pd.factorize(view.series["direction"], use_na_sentinel=False)
+    lines: npt.NDArray[np.int64] = sections.astype(np.int64) * max(1, len(names)) + ways
+    return lines
+
+
+def _added(table: Floats) -> Floats:
+    """Return the sum of each row, compensated (Kahan), so that the order hardly matters."""
+    total = np.zeros(len(table))
+    lost = np.zeros(len(table))
+    for column in table.T:
+        part = column - lost
+        grown = total + part
+        lost = grown - total - part
+        total = grown
+    return total
+
+
+@once
+def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
+    """Return the samples of the volume's device, or of the disks beneath it, in order of time.
+
+    There are none for a volume without a device, such as an NBD export or a network filesystem.
+    """
+    rows = view.device[(view.device["level"] == level) & view.device["device"].notna()]
+    return rows.sort_values("t_s", ignore_index=True)
+
+
+@once
+def host_rows(view: RunView) -> pd.DataFrame:
+    """Return one sample of the host's own numbers (CPU, memory) for each time, in order."""
+    rows = view.device.drop_duplicates("t_s")
+    return rows.sort_values("t_s", ignore_index=True)
+
+
+@once
+def host_rows_in_run(view: RunView) -> pd.DataFrame:
+    """Return those whose whole interval lies in the Run's I/O."""
+    return within_run(host_rows(view), runtime=runtime_s(view))
+
+
+def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
+    """Return the samples whose whole interval lies in the Run's I/O."""
+    inside = (rows["t_s"] - rows["interval_s"] >= -0.05) & (rows["t_s"] <= runtime + 0.05)
+    return rows[inside & ~rows["after_fio"].fillna(value=False).astype(bool)]
+
+
+def bytes_until_end(rows: pd.DataFrame, column: str, *, runtime: float) -> float:
+    """Return the bytes a device moved from the begin of the I/O until the tool ended.
+
+    An interval that reaches past the end counts by its share before the end; one that began before
+    the I/O did is taken to be idle until then.
+
+    Args:
+        rows: of the device frame, one device.
+        column: a column of rates, such as ``write_bw_bytes_per_s``.
+        runtime: when the tool's I/O ended; infinity for all that was sampled.
+    """
+    interval = rows["interval_s"].to_numpy(dtype=float)
+    end = rows["t_s"].to_numpy(dtype=float)
+    begin = np.maximum(end - interval, 0.0)
+    share = np.clip((runtime - begin) / np.maximum(end - begin, 1e-9), 0.0, 1.0)
+    share[end <= 0] = 0.0
+    return float(np.nansum(rows[column].to_numpy(dtype=float) * interval * share))
+
+
+def quiet_spans(
+    t_s: Sequence[float] | Floats, iops: Sequence[float] | Floats, *, interval_s: float
+) -> list[tuple[float, float]]:
+    """Return start and end of each unbroken time in which nothing completed."""
+    spans: list[tuple[float, float]] = []
+    for end, rate in zip(t_s, iops, strict=True):
+        if rate > 0:
+            continue
+        start = float(end) - interval_s
+        if spans and abs(spans[-1][1] - start) < interval_s / 2:
+            spans[-1] = (spans[-1][0], float(end))
+        else:
+            spans.append((start, float(end)))
+    return spans

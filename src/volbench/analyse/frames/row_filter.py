@@ -1,0 +1,199 @@
+"""Choose rows by a condition that people type: a frame and text in, a smaller frame out.
+
+The condition is read here and never evaluated as Python, because it may come from a file.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import pandas as pd
+
+from volbench.errors import InputError
+from volbench.model.frames.column_aliases import find_column
+from volbench.units import parse_duration, parse_size
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<paren>[()])
+      | (?P<compare>==|!=|>=|<=|!~|~|=|>|<)
+      | (?P<quoted>"[^"]*"|'[^']*')
+      | (?P<word>[^\s()=!<>~"']+)
+    )""",
+    re.VERBOSE,
+)
+_HINT = "write conditions such as 'bs==4k and host~vm', with and, or, not and parentheses"
+
+_ORDERS: Mapping[str, Callable[..., object]] = MappingProxyType(
+    {
+        "==": operator.eq,
+        "=": operator.eq,
+        "!=": operator.ne,
+        ">": operator.gt,
+        ">=": operator.ge,
+        "<": operator.lt,
+        "<=": operator.le,
+    }
+)
+
+
+def select(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
+    """Return the rows for which a condition holds, with a new index from 0.
+
+    Comparisons are ``==`` (or ``=``), ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``~`` (contains the
+    regular expression, whatever the case) and ``!~``; they are joined by ``and``, ``or``, ``not``
+    and parentheses. Numbers may have units (``4k``, ``10ms``). A missing value fits nothing but
+    ``!=`` and ``!~``.
+
+    Args:
+        frame: any frame.
+        condition: such as ``bs==4k and (host~vm or repeat>1)``; empty keeps every row.
+
+    Raises:
+        InputError: it can't be read, or names a column that is not there.
+    """
+    if not condition.strip():
+        return frame.reset_index(drop=True)
+    parser = _Parser(frame, condition, _tokens(condition))
+    return frame[parser.whole()].reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+def _tokens(condition: str) -> list[_Token]:
+    found = []
+    at = 0
+    text = condition.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise _unreadable(condition, at, f"{text[at]!r} has no meaning here")
+        kind = str(match.lastgroup)
+        found.append(_Token(kind, match[kind], match.start(kind)))
+        at = match.end()
+    return found
+
+
+def _unreadable(condition: str, at: int, why: str) -> InputError:
+    return InputError(
+        f"the condition {condition!r} can't be read at column {at + 1}: {why}", hint=_HINT
+    )
+
+
+class _Parser:
+    """Reads tokens from left to right; ``or`` binds least, then ``and``, then ``not``."""
+
+    def __init__(self, frame: pd.DataFrame, condition: str, tokens: Sequence[_Token]) -> None:
+        self._frame = frame
+        self._condition = condition
+        self._tokens = tokens
+        self._place = 0
+
+    def whole(self) -> pd.Series[bool]:
+        mask = self._any()
+        if self._place < len(self._tokens):
+            raise self._error(f"{self._tokens[self._place].text!r} is left over")
+        return mask
+
+    def _any(self) -> pd.Series[bool]:
+        mask = self._all()
+        while self._takes("or"):
+            mask = mask | self._all()
+        return mask
+
+    def _all(self) -> pd.Series[bool]:
+        mask = self._one()
+        while self._takes("and"):
+            mask = mask & self._one()
+        return mask
+
+    def _one(self) -> pd.Series[bool]:
+        if self._takes("not"):
+            return ~self._one()
+        if self._takes("("):
+            mask = self._any()
+            if not self._takes(")"):
+                raise self._error("a ) is missing")
+            return mask
+        return self._comparison()
+
+    def _comparison(self) -> pd.Series[bool]:
+        name = self._next("word", "a column")
+        sign = self._next("compare", "a comparison such as ==")
+        value = self._next_value()
+        column = self._frame[find_column(name, list(self._frame.columns))]
+        if sign in {"~", "!~"}:
+            found = self._contains(column, value)
+            return ~found if sign == "!~" else found
+        mask = _compare(column, sign, value)
+        if mask is None:
+            raise self._error(f"{name} holds numbers, and {value!r} is none")
+        return mask
+
+    def _contains(self, column: pd.Series, value: str) -> pd.Series[bool]:
+        try:
+            pattern = re.compile(value, re.IGNORECASE)
+        except re.error as error:
+            raise self._error(f"{value!r} is no regular expression ({error})") from error
+        return column.map(lambda one: pd.notna(one) and bool(pattern.search(str(one)))).astype(bool)
+
+    def _takes(self, text: str) -> bool:
+        if self._place < len(self._tokens):
+            token = self._tokens[self._place]
+            if token.kind in {"word", "paren"} and token.text == text:
+                self._place += 1
+                return True
+        return False
+
+    def _next(self, kind: str, wanted: str) -> str:
+        if self._place == len(self._tokens):
+            raise self._error(f"{wanted} is missing")
+        token = self._tokens[self._place]
+        if token.kind != kind:
+            raise self._error(f"{wanted} was expected, not {token.text!r}")
+        self._place += 1
+        return token.text
+
+    def _next_value(self) -> str:
+        if self._place < len(self._tokens) and self._tokens[self._place].kind == "quoted":
+            return self._next("quoted", "a value")[1:-1]
+        return self._next("word", "a value")
+
+    def _error(self, why: str) -> InputError:
+        tokens = self._tokens
+        at = tokens[self._place].at if self._place < len(tokens) else len(self._condition)
+        return _unreadable(self._condition, at, why)
+
+
+def _compare(column: pd.Series, sign: str, value: str) -> pd.Series[bool] | None:
+    """Return where a comparison holds; None when a number was needed and not given."""
+    wanted: object = value
+    if pd.api.types.is_bool_dtype(column.dtype):
+        wanted = value.lower() in {"1", "true", "yes"}
+    elif pd.api.types.is_numeric_dtype(column.dtype):
+        wanted = _number(value)
+        if wanted is None:
+            return None
+    mask = pd.Series(_ORDERS[sign](column, wanted), index=column.index)
+    return mask.astype("boolean").fillna(value=sign == "!=").astype(bool) & (
+        column.notna() | (sign == "!=")
+    )
+
+
+def _number(value: str) -> float | None:
+    """Return a plain number, a size or a duration as a number in base units."""
+    for read in (float, parse_size, parse_duration):
+        try:
+            return float(read(value))
+        except (ValueError, InputError):
+            continue
+    return None

@@ -1,0 +1,145 @@
+"""Facts of Runs beside their numbers: views enter, the summary with a column a fact leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.price.steady_performance import STEADY
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
+from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_matters, option_value
+from volbench.model.results.provenance import HostFacts, VolumeFacts
+
+VOLUME_KEY = "volume_key"
+"""Column that tells one volume from others, over hosts and campaigns."""
+STEP = "step"
+"""Column that tells what ran at one time."""
+_OPTIONS_TOLD, _UNSAID = "options_told", "options_unsaid"
+_SUMMARY = tuple(column.name for column in SUMMARY)
+
+
+def with_facts(
+    summary: pd.DataFrame, views: Iterable[RunView], *, volbench_version: str, prefix: str = ""
+) -> pd.DataFrame:
+    """Add what is known of each Run.
+
+    Args:
+        summary: the rows; the order and the index stay.
+        views: of the Runs, all of one campaign.
+        volbench_version: that planned the campaign.
+        prefix: what stands before the ids of the Runs in `summary`.
+
+    Returns:
+        The rows with `VOLUME_KEY` and `STEP`, a column for each fact of the registry and for each
+        option of fio that matters (texts and numbers as told; missing where nobody told).
+    """
+    known = list(views)
+    told = [(view.run, section) for view in known for section in view.run.sections]
+    options = _options(told)
+    planned = known[0].campaign.runs if known else ()
+    beside = Counter(run.step for run in planned if run.step)
+    by_run = {prefix + view.run.id: view for view in known}
+    rows = [
+        _row(by_run.get(str(run)), str(group), options, beside)
+        for run, group in zip(summary["run"], summary["group"], strict=True)
+    ]
+    facts = pd.DataFrame(rows, index=summary.index, columns=list(_row(None, "", options, beside)))
+    facts = facts.astype(object)
+    facts["volbench_version"] = volbench_version
+    return pd.concat([summary, facts[[name for name in facts if name not in summary]]], axis=1)
+
+
+def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put rows with facts of several campaigns below each other.
+
+    An option that only some of the campaigns set is not unknown in the others: it has its default.
+    """
+    joined = pd.concat(parts, ignore_index=True)
+    told = joined[_OPTIONS_TOLD].eq(other=True)
+    unsaid = joined[_UNSAID] if _UNSAID in joined else pd.Series([()] * len(joined))
+    for name in _option_columns(joined):
+        joined[name] = joined[name].astype(object)
+        known = told & ~pd.Series([name in (names or ()) for names in unsaid], index=joined.index)
+        joined.loc[known & joined[name].isna(), name] = option_value(name, None)
+    return joined
+
+
+def fact_columns(rows: pd.DataFrame) -> list[str]:
+    """Return the columns that are facts: those of the registry, and every option of fio."""
+    return [name for name in FACTS if name in rows.columns] + _option_columns(rows)
+
+
+def _option_columns(rows: pd.DataFrame) -> list[str]:
+    own = {*_SUMMARY, *FACTS, *STEADY, VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, "side", "origin"}
+    return [one for one in rows.columns if one not in own and not one.startswith(LABEL_PREFIX)]
+
+
+def _options(told: Iterable[tuple[Run, Section]]) -> list[str]:
+    """Return the options that any of the Runs set and that matter, in the order of the alphabet."""
+    named = {name for run, section in told for name in run.effective(section)}
+    return sorted(name for name in named if option_matters(name))
+
+
+def _row(
+    view: RunView | None, group: str, options: Sequence[str], beside: Counter[int]
+) -> dict[str, object]:
+    if view is None:
+        return dict.fromkeys(
+            [VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
+        )
+    run = view.run
+    return {
+        VOLUME_KEY: _volume_key(run, view.host, view.volume),
+        _OPTIONS_TOLD: run.tells(_section(run, group)),
+        _UNSAID: () if run.imported is None else run.imported.unsaid,
+        STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
+        "clients": beside.get(run.step, 1),
+        "until": str(run.until.window_s) if run.until else NOT_SET,
+        **_attributes(view.host, _OF_HOST),
+        **_attributes(view.volume, _OF_VOLUME),
+        **_option_values(run, group, options),
+    }
+
+
+def _volume_key(run: Run, host: HostFacts | None, volume: VolumeFacts | None) -> str:
+    """Return what tells a volume from others: two machines may have the same name for theirs."""
+    machine = host.machine if host and host.machine else ""
+    own = volume.serial if volume and volume.serial else ""
+    return f"{run.host}|{machine}|{run.volume.target}|{own}"
+
+
+def _attributes(facts: object | None, names: dict[str, str]) -> dict[str, object]:
+    """Return facts of a host or volume, None where the machine did not tell."""
+    found = {name: getattr(facts, attribute, None) for name, attribute in names.items()}
+    return {name: None if value in (None, "") else value for name, value in found.items()}
+
+
+def _section(run: Run, group: str) -> Section:
+    return next((one for one in run.sections if one.name == group), run.sections[0])
+
+
+def _option_values(run: Run, group: str, options: Sequence[str]) -> dict[str, object]:
+    section = _section(run, group)
+    if not run.tells(section):
+        return dict.fromkeys(options)
+    set_here = run.effective(section)
+    return {
+        name: option_value(name, set_here.get(name)) if run.tells_option(section, name) else None
+        for name in options
+    }
+
+
+_PLANNED = tuple(fact.name for fact in FACTS.values() if fact.source is Source.PLAN)
+_OF_HOST = {fact.name: fact.name for fact in FACTS.values() if fact.source is Source.HOST}
+_OF_VOLUME = {
+    "volume_kind": "kind",
+    "filesystem": "filesystem",
+    "scheduler": "scheduler",
+    "write_cache": "write_cache",
+    "device_model": "model",
+    "mount_options": "mount_options",
+}

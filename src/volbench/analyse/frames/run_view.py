@@ -1,0 +1,133 @@
+"""All that is known of one Run in one place: frames of a campaign in, a RunView a Run out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import plain_rows
+from volbench.analyse.time.cold_volume import ColdProbe
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.frames.columns import DAMAGED
+from volbench.model.results.provenance import HostFacts, VolumeFacts
+
+_Asked = ParamSpec("_Asked")
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One Run that has ended, with its rows of the frames that were read from raw files.
+
+    Attributes:
+        campaign: the whole plan.
+        run: the Run.
+        summary: its rows of the summary frame, as are the following; they may be empty.
+        series: interval by interval, as fio saw it.
+        device: interval by interval, as the host's kernel saw it.
+        percentiles: of latency.
+        histogram: of latency.
+        volume: the volume as it was right before the Run; None when nobody looked.
+        host: the machine; None when nobody looked.
+        cold: what a probe of the volume told before the first Run; None without one.
+    """
+
+    campaign: Campaign
+    run: Run
+    summary: pd.DataFrame
+    series: pd.DataFrame
+    device: pd.DataFrame
+    percentiles: pd.DataFrame
+    histogram: pd.DataFrame
+    volume: VolumeFacts | None = None
+    host: HostFacts | None = None
+    cold: ColdProbe | None = None
+    _answers: dict[Hashable, object] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def answer(self, asked: Hashable, work_out: Callable[[], object]) -> object:
+        """Return what was worked out for a question, which is done the first time only."""
+        if asked not in self._answers:
+            self._answers[asked] = work_out()
+        return self._answers[asked]
+
+    @cached_property
+    def told(self) -> Sequence[Mapping[str, object]]:
+        """The rows of the summary as mappings; made once, because every rule asks for them."""
+        kept = self.answer("told", lambda: plain_rows(self.summary))
+        return cast("Sequence[Mapping[str, object]]", kept)
+
+    @cached_property
+    def is_finished(self) -> bool:
+        """Whether the Run finished, so that its numbers count."""
+        return any(row["status"] == "finished" for row in self.told)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Tell whether the Run finished and its result can no longer be read."""
+        return any(row["status"] == DAMAGED for row in self.told)
+
+
+def once(
+    function: Callable[Concatenate[RunView, _Asked], _Answer],
+) -> Callable[Concatenate[RunView, _Asked], _Answer]:
+    """Keep what a function of a view returns, because many rules ask for the same.
+
+    Args:
+        function: what it returns must not be changed by anybody.
+    """
+
+    @wraps(function)
+    def kept(view: RunView, /, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Answer:
+        asked = (function, args, tuple(sorted(kwargs.items())))
+        return cast("_Answer", view.answer(asked, lambda: function(view, *args, **kwargs)))
+
+    return kept
+
+
+def run_views(
+    campaign: Campaign,
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    volumes: Mapping[str, VolumeFacts],
+    hosts: Mapping[str, HostFacts],
+    colds: Mapping[str, ColdProbe] | None = None,
+) -> Iterator[RunView]:
+    """Yield a view of each Run that has a row in the summary, in the order of the plan.
+
+    Args:
+        campaign: the plan.
+        frames: summary, series, device, percentiles and histogram of the campaign.
+        volumes: id of a Run to what its volume was.
+        hosts: name of a host to what it is.
+        colds: role to what a cold-volume probe told.
+    """
+    parts = {
+        name: dict(iter(frames[name].groupby("run", sort=False)))
+        for name in ("summary", "series", "device", "percentiles", "histogram")
+    }
+    told: dict[str, list[Mapping[str, object]]] = {}
+    for row in plain_rows(frames["summary"]):
+        told.setdefault(str(row["run"]), []).append(row)
+    for run in campaign.runs:
+        if run.id not in parts["summary"]:
+            continue
+        rows = {
+            name: part.get(run.id, frames[name].iloc[:0]).reset_index(drop=True)
+            for name, part in parts.items()
+        }
+        view = RunView(
+            campaign=campaign,
+            run=run,
+            **rows,
+            volume=volumes.get(run.id),
+            host=hosts.get(run.host),
+            cold=(colds or {}).get(run.volume.role),
+        )
+        view.answer("told", partial(told.get, run.id))
+        yield view

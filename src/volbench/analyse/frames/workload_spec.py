@@ -1,0 +1,172 @@
+"""What a Run was asked to do: its plan enters, one WorkloadSpec for each section leaves.
+
+Defaults are fio's (HOWTO of 3.33): rw=read, bs=4k, ioengine=psync, direct=0, iodepth=1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Tool
+
+SYNCHRONOUS = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "dax"})
+"""Engines that wait for each I/O, so that their queue depth is 1 whatever iodepth says."""
+
+_WITHOUT_VOLUME = frozenset({"null", "cpuio", "net", "netsplice", "filecreate", "filedelete"})
+_PAUSES = ("thinktime", "latency_target")
+_RATES = ("rate", "rate_iops")
+_SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
+
+
+@dataclass(frozen=True)
+class WorkloadSpec:
+    """One section of a Run, with what holds when it says nothing.
+
+    Attributes:
+        section: its name.
+        options: canonical options that hold in it.
+        tool: fio or dd.
+        engine: ioengine; ``nbd`` for an export, ``dd`` for dd.
+        pattern: access pattern without its parameter, such as ``randwrite``.
+        kind: of the volume.
+        is_told: whether what it says is all, so that fio's defaults hold for the rest.
+        unsaid: options of which even then nobody knows.
+    """
+
+    section: str
+    options: Mapping[str, str]
+    tool: Tool
+    engine: str
+    pattern: str
+    kind: VolumeKind
+    is_told: bool = True
+    unsaid: frozenset[str] = frozenset()
+
+    def number(self, name: str, *, default: int) -> int:
+        """Return a whole number among the options; the default where it is none."""
+        text = self.options.get(name, "")
+        return int(text) if text.isdecimal() else default
+
+    def is_on(self, name: str) -> bool:
+        """Tell whether an option is given and not 0."""
+        return self.options.get(name, "0") not in {"0", "", "none"}
+
+    @property
+    def clones(self) -> int:
+        """How many of it run."""
+        return self.number("numjobs", default=1)
+
+    @property
+    def depth(self) -> int:
+        """I/Os to keep in flight, by each clone."""
+        return self.number("iodepth", default=1)
+
+    @property
+    def block_bytes(self) -> int:
+        """Greatest plain block size."""
+        sizes = [part for part in self.options.get("bs", "").split(",") if part.isdecimal()]
+        return max(map(int, sizes), default=512 if self.tool is Tool.DD else 4096)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads."""
+        return self.pattern in {"read", "randread", "rw", "readwrite", "randrw"}
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes data."""
+        return "write" in self.pattern or self.pattern in {"rw", "randrw"}
+
+    @property
+    def is_random(self) -> bool:
+        """Whether its offsets are random."""
+        return self.pattern.startswith("rand")
+
+    @property
+    def is_buffered(self) -> bool:
+        """Whether its I/O goes through the page cache of the host."""
+        if self.engine == "nbd" or self.engine in _WITHOUT_VOLUME:
+            return False
+        if not self.is_told and "direct" not in self.options:
+            return False
+        flags = f"{self.options.get('oflag', '')},{self.options.get('iflag', '')}".split(",")
+        return not self.is_on("direct") and "direct" not in flags
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether data is on the volume before the clock stops, or before each write returns."""
+        flags = {
+            *self.options.get("oflag", "").split(","),
+            *self.options.get("conv", "").split(","),
+        }
+        return any(self.is_on(name) for name in (*_SYNCS, "end_fsync", "fsync_on_close")) or bool(
+            flags & {"sync", "dsync", "fsync", "fdatasync"}
+        )
+
+    @property
+    def waits_for_sync(self) -> bool:
+        """Whether it flushes while it runs, which empties the queue."""
+        return any(self.is_on(name) for name in _SYNCS)
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether it was asked to be slower than it could be."""
+        return self.pauses or any(self.is_on(name) for name in _RATES)
+
+    @property
+    def pauses(self) -> bool:
+        """Whether it was asked to stop now and then, or to change its depth."""
+        return any(self.is_on(name) for name in _PAUSES)
+
+    @property
+    def is_time_based(self) -> bool:
+        """Whether it was to go on until its runtime was over."""
+        return self.is_on("time_based") and bool(self.runtime_s)
+
+    @property
+    def runtime_s(self) -> float:
+        """Its greatest runtime; 0 for none."""
+        text = self.options.get("runtime", "0")
+        digits = text.rstrip("msu")
+        factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[text[len(digits) :]]
+        return float(digits) * factor
+
+
+def asked_of(run: Run) -> tuple[WorkloadSpec, ...]:
+    """Return what each section of a Run was asked to do, in the order of the job file."""
+    asked = []
+    for section in run.sections:
+        options = run.effective(section)
+        is_dd, is_told = run.tool is Tool.DD, run.tells(section)
+        engine = "dd" if is_dd else options.get("ioengine", "psync" if is_told else "")
+        engine = engine.partition(":")[0]
+        if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
+            engine = "nbd"
+        asked.append(
+            WorkloadSpec(
+                section=section.name,
+                options=options,
+                tool=run.tool,
+                engine=engine,
+                pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
+                kind=run.volume.kind,
+                is_told=is_told,
+                unsaid=frozenset(run.imported.unsaid if run.imported else ()),
+            )
+        )
+    return tuple(asked)
+
+
+def _unsaid_pattern(run: Run, section: Section) -> str:
+    """Return what the tool does when nobody says; "" where what was said is not known."""
+    if not run.tells(section):
+        return ""
+    return "write" if run.tool is Tool.DD else "read"
+
+
+def is_buffered(run: Run) -> bool:
+    """Tell whether any section of a Run goes through the page cache."""
+    return any(asked.is_buffered for asked in asked_of(run))

@@ -1,0 +1,1 @@
+"""Price and performance: billing, ranking, Pareto frontier."""

@@ -1,0 +1,67 @@
+"""Which offer is shown to be better: repeats of each enter, what can be told apart leaves.
+
+All pairs of a question are judged together, by Holm's method.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from volbench.analyse.compare.repeat_statistics import Group, contrast, holm, shortage
+
+
+def orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return for each offer which others are shown to be cheaper, and which can't be told from it.
+
+    Args:
+        groups: what an I/O costs in each repeat; None where that is not known.
+    """
+    cheaper: list[list[int]] = [[] for _ in groups]
+    alike: list[list[int]] = [[] for _ in groups]
+    pairs = []
+    for first, second in itertools.combinations(range(len(groups)), 2):
+        base, other = groups[first], groups[second]
+        if base is None or other is None:
+            continue
+        if shortage(base, other):
+            alike[first].append(second)
+            alike[second].append(first)
+        else:
+            pairs.append((first, second, contrast(base, other)))
+    levels = holm([found.p_value for *_, found in pairs])
+    for (first, second, found), level in zip(pairs, levels, strict=True):
+        interval = found.interval(level)
+        if interval.high < 1:
+            cheaper[first].append(second)
+        elif interval.low > 1:
+            cheaper[second].append(first)
+        else:
+            alike[first].append(second)
+            alike[second].append(first)
+    return cheaper, [sorted(others) for others in alike]
+
+
+def no_faster(
+    costs: Sequence[float], groups: Sequence[Group | None], front: Sequence[bool]
+) -> list[list[int]]:
+    """Return for each offer on the front the cheaper ones that it is not shown to be faster than.
+
+    Args:
+        costs: of a month.
+        groups: rates of each; None where they are not known. Too few repeats say nothing.
+        front: who stands on it by the estimates.
+    """
+    pairs = []
+    for place, other in itertools.permutations(range(len(costs)), 2):
+        base, candidate = groups[other], groups[place]
+        if not front[place] or not costs[other] < costs[place] or not base or not candidate:
+            continue
+        if not shortage(base, candidate):
+            pairs.append((place, other, contrast(base, candidate)))
+    levels = holm([found.p_value for *_, found in pairs])
+    unsure: list[list[int]] = [[] for _ in costs]
+    for (place, other, found), level in zip(pairs, levels, strict=True):
+        if found.interval(level).low <= 1:
+            unsure[place].append(other)
+    return unsure

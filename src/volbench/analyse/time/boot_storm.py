@@ -1,0 +1,254 @@
+"""Storms: the series of clients that ran one step side by side enter, all on one axis they leave.
+
+Everything stands on the clock, so that clients of several hosts lie beside each other as they ran.
+A client has settled at the end of the last interval in which it did more than a tenth of what it
+did in its own busiest one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.align_clocks import on_clock
+from volbench.analyse.time.resample import Floats, spread_rows
+from volbench.analyse.time.storm_devices import devices_on
+
+INTERVAL_S = 5.0
+"""Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt)."""
+SETTLED = 0.1
+"""Share of a client's own peak that it stays below once it has settled; our choice."""
+
+Frames = Mapping[str, pd.DataFrame]
+_STEP = ["campaign", "profile", "job", "repeat"]
+_WAYS = ("read", "write")
+
+
+@dataclass(frozen=True)
+class StormClient:
+    """One client in a storm.
+
+    Attributes:
+        run: its Run.
+        name: short, such as ``c03``, ``vm01`` or ``vm01-c03``.
+        host: it ran on.
+        start_s: when its I/O began, since the first client's.
+        end_s: when its I/O ended, on the same clock.
+        settled_s: when it had settled, on the same clock.
+        read_iops: in each interval of the storm.
+        write_iops: the same for writes.
+    """
+
+    run: str
+    name: str
+    host: str
+    start_s: float
+    end_s: float
+    settled_s: float
+    read_iops: Floats
+    write_iops: Floats
+
+    @property
+    def iops(self) -> Floats:
+        """Reads and writes in each interval."""
+        return self.read_iops + self.write_iops
+
+    @property
+    def busy_s(self) -> float:
+        """How long it took from its start until it had settled."""
+        return self.settled_s - self.start_s
+
+
+@dataclass(frozen=True)
+class Storm:
+    """One step of a campaign that several clients did side by side.
+
+    Attributes:
+        campaign: its name.
+        profile: of the step.
+        job: of the step.
+        repeat: of the step.
+        started_utc_s: when the first client's I/O began, since the epoch.
+        edges_s: of the intervals, since then; one more than there are intervals, of which the last
+            ends with the storm.
+        clients: in the order of their starts; at least one.
+        untold: Runs of the step that tell no series with times, such as failed ones.
+        device: kernel name of the one device beneath all of it, or how many there are; empty where
+            none was watched.
+        device_read_iops: of the devices together, in each interval; NaN where none was watched.
+        device_write_iops: the same for writes.
+        limit_iops: declared limit of the one volume that all clients share; NaN for none.
+    """
+
+    campaign: str
+    profile: str
+    job: str
+    repeat: int
+    started_utc_s: float
+    edges_s: Floats
+    clients: tuple[StormClient, ...]
+    untold: tuple[str, ...]
+    device: str
+    device_read_iops: Floats
+    device_write_iops: Floats
+    limit_iops: float
+
+    @property
+    def read_iops(self) -> Floats:
+        """Reads of all clients in each interval."""
+        return _added([client.read_iops for client in self.clients])
+
+    @property
+    def write_iops(self) -> Floats:
+        """Writes of all clients in each interval."""
+        return _added([client.write_iops for client in self.clients])
+
+    @property
+    def iops(self) -> Floats:
+        """Reads and writes of all clients in each interval."""
+        return self.read_iops + self.write_iops
+
+    @property
+    def peak_iops(self) -> float:
+        """The most in any interval."""
+        return float(self.iops.max())
+
+    @property
+    def peak_s(self) -> float:
+        """Middle of the interval with the most."""
+        at = int(self.iops.argmax())
+        return float(self.edges_s[at : at + 2].mean())
+
+    @property
+    def last_start_s(self) -> float:
+        """When the last client began."""
+        return self.clients[-1].start_s
+
+    @property
+    def end_s(self) -> float:
+        """When the last client ended."""
+        return max(client.end_s for client in self.clients)
+
+    @property
+    def later_share(self) -> float:
+        """Which share of all I/Os came after the last start; NaN where there was no I/O."""
+        done = float(self.iops.sum())
+        if not done:
+            return math.nan
+        widths = np.clip(self.edges_s[1:] - self.last_start_s, 0, np.diff(self.edges_s))
+        return float((self.iops * widths / np.diff(self.edges_s)).sum()) / done
+
+    @property
+    def overlap_s(self) -> tuple[float, float] | None:
+        """From when to when all clients were at it at once; None where that was never so."""
+        end_s = min(client.end_s for client in self.clients)
+        return (self.last_start_s, end_s) if end_s > self.last_start_s else None
+
+    @property
+    def most_at_once(self) -> int:
+        """How many clients were at it at once at most."""
+        return max(
+            sum(one.start_s <= client.start_s < one.end_s for one in self.clients)
+            for client in self.clients
+        )
+
+
+def storms(frames: Frames) -> tuple[Storm, ...]:
+    """Return every step of the frames that at least two clients did side by side.
+
+    Args:
+        frames: ``summary``, ``series`` and ``device``, of one or more campaigns.
+
+    Returns:
+        Storms in the order of their steps. One without any series that tells times is left out.
+    """
+    summary = frames["summary"]
+    wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
+    found = []
+    for key, step in wanted.groupby(_STEP, sort=False, dropna=False):
+        runs = step.drop_duplicates("run")
+        if len(runs) < 2:
+            continue
+        finished = measured(runs)[["campaign", "run"]]
+        told = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
+        if len(told):
+            found.append(_storm(key, step, told, frames["device"]))
+    return tuple(found)
+
+
+def _storm(
+    key: tuple[object, ...], step: pd.DataFrame, told: pd.DataFrame, device: pd.DataFrame
+) -> Storm:
+    """Return one storm from the summary of its step, its series and the devices' samples."""
+    runs = step.drop_duplicates("run")
+    campaign, profile, job, repeat = (str(part) for part in key)
+    rows = on_clock(told, step, rate="iops", total="total_ios")
+    rows["start_s"] = rows["end_s"] - rows["width_s"]
+    first_s = float(rows["start_s"].min())
+    rows[["start_s", "end_s"]] -= first_s
+    edges_s = _edges(float(rows["end_s"].max()))
+    clients = [
+        _client(str(run), _name(own, f"{job}-r{repeat}"), own, edges_s)
+        for run, own in rows.groupby("run", sort=False)
+    ]
+    seen = {client.run for client in clients}
+    samples = device.merge(runs[["campaign", "run"]])
+    name, reads, writes = devices_on(samples, edges_s, first_s=first_s)
+    return Storm(
+        campaign=campaign,
+        profile=profile,
+        job=job,
+        repeat=int(repeat),
+        started_utc_s=first_s,
+        edges_s=edges_s,
+        clients=tuple(sorted(clients, key=lambda client: client.start_s)),
+        untold=tuple(str(run) for run in runs["run"] if run not in seen),
+        device=name,
+        device_read_iops=reads,
+        device_write_iops=writes,
+        limit_iops=_limit(runs),
+    )
+
+
+def _edges(end_s: float) -> Floats:
+    """Return the edges of intervals up to an end; the last one is longer or shorter by a half."""
+    count = max(1, round(end_s / INTERVAL_S))
+    edges = np.linspace(0.0, count * INTERVAL_S, count + 1, dtype=np.float64)
+    edges[-1] = end_s
+    return edges
+
+
+def _limit(runs: pd.DataFrame) -> float:
+    limits = runs[["host", "volume", "limit_iops"]].drop_duplicates()
+    told = len(limits) == 1 and limits["limit_iops"].notna().all()
+    return float(limits["limit_iops"].iloc[0]) if told else math.nan
+
+
+def _client(run: str, name: str, own: pd.DataFrame, edges_s: Floats) -> StormClient:
+    """Return one client; sections of its job, such as boot and after, are added up."""
+    rates = {way: np.zeros(len(edges_s) - 1) for way in _WAYS}
+    for (_, way), part in own.groupby(["group", "direction"], sort=False, dropna=False):
+        if way in rates:
+            rates[str(way)] += spread_rows(part, "iops", edges_s)
+    start_s, end_s = float(own["start_s"].min()), float(own["end_s"].max())
+    total = rates["read"] + rates["write"]
+    busy = np.flatnonzero(total > SETTLED * total.max())
+    settled_s = min(float(edges_s[busy[-1] + 1]), end_s) if len(busy) else start_s
+    host = str(own["host"].iloc[0])
+    return StormClient(run, name, host, start_s, end_s, settled_s, rates["read"], rates["write"])
+
+
+def _name(own: pd.DataFrame, step: str) -> str:
+    """Return what a Run's id says behind its step, such as ``c03``; else its host."""
+    behind = str(own["run"].iloc[0]).partition(step)[2].removeprefix("-")
+    return behind or str(own["host"].iloc[0])
+
+
+def _added(parts: Sequence[Floats]) -> Floats:
+    total: Floats = np.sum(parts, axis=0)
+    return total

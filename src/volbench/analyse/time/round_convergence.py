@@ -1,0 +1,242 @@
+"""Rounds of a campaign: what tracked jobs measured in, the determination of steady state out.
+
+According to the criterion of SNIA's Performance Test Specification 2.0.2 (2.1.24): the last five
+rounds of every tracking variable pass `volbench.analyse.time.snia`. The repeat of a run is its
+round.
+That is the criterion alone: a run is certified by nothing that volbench does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.snia import ROUNDS, Snia, judge_snia
+from volbench.model.profile.profile_model import Metric, Rounds, Track
+
+CRITERION = "according to SNIA PTS 2.0.2's criterion; not a certified run"
+"""Stands beside every determination."""
+
+_NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one direction of a tracked job measured.
+
+    Attributes:
+        iops: a second.
+        bw_bytes_per_s: bytes a second.
+        lat_mean_s: mean total latency.
+        total_ios: that it is the mean of.
+    """
+
+    iops: float
+    bw_bytes_per_s: float
+    lat_mean_s: float
+    total_ios: float
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A tracking variable over the rounds.
+
+    Attributes:
+        track: job and metric.
+        by_round: values from the first round on, in I/Os a second, bytes a second or seconds; NaN
+            where a round has none.
+        judged: of the window.
+        slope: change a round of the line fitted to the window; it goes through the mean at the
+            window's middle. NaN without five rounds.
+    """
+
+    track: Track
+    by_round: tuple[float, ...]
+    judged: Snia
+    slope: float
+
+
+@dataclass(frozen=True)
+class Determination:
+    """Whether, and when, all tracking variables became steady.
+
+    Attributes:
+        rounds: that were measured, whole or in part.
+        most: that were planned.
+        at_round: the first round that ended a window in which all variables pass; None for none.
+        window: first and last round judged: the steady window, else the last five rounds; None
+            with fewer than five.
+        variables: in the order of the profile.
+    """
+
+    rounds: int
+    most: int
+    at_round: int | None
+    window: tuple[int, int] | None
+    variables: tuple[Variable, ...]
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether steady state was achieved."""
+        return self.at_round is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no round is needed any more."""
+        return self.is_steady or self.rounds >= self.most
+
+    @property
+    def words(self) -> str:
+        """The outcome in a sentence."""
+        if self.at_round is not None:
+            return f"steady state at round {self.at_round}, {CRITERION}"
+        if self.rounds >= self.most:
+            return f"steady state not achieved in {self.rounds} rounds, {CRITERION}"
+        return f"not steady after {self.rounds} of at most {self.most} rounds, {CRITERION}"
+
+
+def combined(parts: Iterable[Part], metric: Metric) -> float:
+    """Return a metric over all directions of a job; NaN for none.
+
+    Rates are added. The latency is that of all I/Os: each direction weighs by its count.
+    """
+    told = list(parts)
+    if not told:
+        return _NAN
+    if metric is Metric.IOPS:
+        return float(sum(part.iops for part in told))
+    if metric is Metric.BW:
+        return float(sum(part.bw_bytes_per_s for part in told))
+    moved = [part for part in told if part.total_ios]
+    total = sum(part.total_ios for part in moved)
+    return sum(part.lat_mean_s * part.total_ios for part in moved) / total if total else _NAN
+
+
+def determine(values: Mapping[Track, Sequence[float]], *, most: int) -> Determination:
+    """Judge tracking variables, round by round from the first on.
+
+    Args:
+        values: of each variable, NaN where a round has none; shorter ones lack their last rounds.
+        most: rounds that were planned.
+    """
+    rounds = max((len(own) for own in values.values()), default=0)
+    padded = {
+        track: (*map(float, own), *[_NAN] * (rounds - len(own))) for track, own in values.items()
+    }
+    at_round = next(
+        (
+            end
+            for end in range(ROUNDS, rounds + 1)
+            if all(judge_snia(own[end - ROUNDS : end]).steady for own in padded.values())
+        ),
+        None,
+    )
+    last = at_round or rounds
+    window = (last - ROUNDS + 1, last) if last >= ROUNDS else None
+    return Determination(
+        rounds=rounds,
+        most=most,
+        at_round=at_round,
+        window=window,
+        variables=tuple(
+            Variable(track, own, judge_snia(own[:last]), _slope(own[:last]))
+            for track, own in padded.items()
+        ),
+    )
+
+
+def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Determination:
+    """Judge the rounds of a profile.
+
+    Args:
+        summary: the summary frame of one campaign.
+        rounds: as the profile said; ``campaign.rounds[profile]``.
+        profile: its name.
+    """
+    rows = measured(summary)
+    rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
+    values = {
+        track: _values(rows[rows["job"] == track.job], track.metric) for track in rounds.track
+    }
+    return determine(values, most=rounds.most)
+
+
+def window_matrix(
+    summary: pd.DataFrame, found: Determination, *, profile: str, metric: Metric = Metric.IOPS
+) -> pd.DataFrame:
+    """Return what each job measured over the window, as SNIA's tables tell it.
+
+    Args:
+        summary: the summary frame of one campaign.
+        found: the determination of the profile.
+        profile: its name.
+        metric: directions are put together as for tracking.
+
+    Returns:
+        A row for each job, most reads first and then large blocks first: ``job``, ``mix`` (such
+        as ``65/35``, reads before writes), ``read_percent`` and ``block_bytes`` (nullable ints),
+        ``mean``, ``least`` and ``greatest`` (float: 1/s, bytes/s or s) and ``rounds`` (int: how
+        many of the window's told it). Empty without a window.
+    """
+    rows = measured(summary)
+    rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
+    first, last = found.window or (1, 0)
+    rows = rows[rows["repeat"].between(first, last)]
+    told = [_cell(str(job), own, metric) for job, own in rows.groupby("job", sort=False)]
+    columns = ["job", "mix", "read_percent", "block_bytes", "mean", "least", "greatest", "rounds"]
+    frame = pd.DataFrame(told, columns=columns)
+    frame = frame.astype({"read_percent": "Int64", "block_bytes": "Int64", "rounds": "int64"})
+    by = ["read_percent", "block_bytes"]
+    return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
+
+
+def _values(rows: pd.DataFrame, metric: Metric) -> list[float]:
+    """Return a metric of one job, round by round."""
+    last = 0 if rows.empty else int(rows["repeat"].max())
+    return [
+        combined(_parts(rows[rows["repeat"] == number]), metric) for number in range(1, last + 1)
+    ]
+
+
+def _parts(rows: pd.DataFrame) -> list[Part]:
+    columns = ["iops", "bw_bytes_per_s", "lat_mean_s", "total_ios"]
+    told = rows[columns].astype("float64").fillna({"total_ios": 0.0})
+    return [Part(*map(float, row)) for row in told.to_numpy()]
+
+
+def _cell(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, object]:
+    values = np.array([combined(_parts(own), metric) for _, own in rows.groupby("repeat")])
+    told = values[~np.isnan(values)]
+    share = _read_percent(rows)
+    blocks = rows["block_bytes"].dropna().unique()
+    return {
+        "job": job,
+        "mix": "" if share is None else f"{share}/{100 - share}",
+        "read_percent": share,
+        "block_bytes": int(blocks[0]) if len(blocks) == 1 else None,
+        "mean": float(told.mean()) if len(told) else _NAN,
+        "least": float(told.min()) if len(told) else _NAN,
+        "greatest": float(told.max()) if len(told) else _NAN,
+        "rounds": len(told),
+    }
+
+
+def _read_percent(rows: pd.DataFrame) -> int | None:
+    """Return the share of reads that was asked for; None where jobs of several mixes are in it."""
+    asked = rows["rwmixread"].dropna().unique()
+    if len(asked):
+        return int(asked[0]) if len(asked) == 1 else None
+    directions = set(rows["direction"])
+    return {frozenset({"read"}): 100, frozenset({"write"}): 0}.get(frozenset(directions))
+
+
+def _slope(values: Sequence[float]) -> float:
+    """Return the least-squares slope over the last five values, a round."""
+    if len(values) < ROUNDS:
+        return _NAN
+    window = values[-ROUNDS:]
+    return (2 * (window[4] - window[0]) + window[3] - window[1]) / 10

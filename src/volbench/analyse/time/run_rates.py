@@ -1,0 +1,197 @@
+"""The rates of one direction of a Run over time: a view in, arrays and what was asked out.
+
+A buffered Run is judged by the device's rates, where there are any: fio's own are those of memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from volbench.analyse.frames.observed import (
+    device_rows,
+    rate_per_s,
+    runtime_s,
+    told_by_tool,
+    within_run,
+)
+from volbench.analyse.frames.run_view import RunView, once
+from volbench.analyse.frames.workload_spec import WorkloadSpec, asked_of, is_buffered
+from volbench.analyse.time.change_points import Change, Floats, Plateau, find_changes, plateaus
+
+_LEAST = 5
+_BUSY_PERCENT = 90.0
+"""Active time from which a device is held to have work all the time."""
+_LEAST_BUSY = 0.5
+"""Share of busy intervals below which a Run did not keep its device busy."""
+_LEAST_SHARE = 0.5
+"""How much of a jump of the device's IOPS its bandwidth has to show, as logarithms."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """One direction of a Run, interval by interval.
+
+    Attributes:
+        direction: ``read``, ``write`` or ``trim``.
+        t_s: end of each interval.
+        iops: of each interval.
+        bw_bytes_per_s: of each interval.
+        at_device: whether these are the device's rates, because the Run was buffered.
+        changes: jumps of `iops`.
+        plateaus: stretches between them.
+        depth: I/Os that the Run keeps in flight in this direction at most.
+        lat_mean_s: of the whole Run, as fio saw it; NaN when not told.
+        lat_min_s: the same, of the fastest I/O.
+        lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
+    """
+
+    direction: str
+    t_s: Floats
+    iops: Floats
+    bw_bytes_per_s: Floats
+    at_device: bool
+    changes: tuple[Change, ...]
+    plateaus: tuple[Plateau, ...]
+    depth: int
+    lat_mean_s: float
+    lat_min_s: float
+    lat_low_s: float
+
+    @property
+    def last(self) -> Plateau:
+        """The level at which the Run ended."""
+        return self.plateaus[-1]
+
+    @property
+    def interval_s(self) -> float:
+        """Length of an interval."""
+        return float(np.median(np.diff(self.t_s)))
+
+    @property
+    def io_bytes(self) -> float:
+        """Mean size of an I/O; 0 where nothing moved."""
+        ios = float(self.iops.sum())
+        return float(self.bw_bytes_per_s.sum()) / ios if ios else 0.0
+
+    def bandwidth_of(self, plateau: Plateau) -> float:
+        """Return the median bandwidth of a stretch."""
+        inside = (self.t_s > plateau.from_s) & (self.t_s <= plateau.to_s)
+        return float(np.median(self.bw_bytes_per_s[inside]))
+
+
+@once
+def rates_of(view: RunView, direction: str) -> Rates | None:
+    """Return the rates of one direction; None when there are too few intervals to say anything."""
+    at_device = is_buffered(view.run)
+    found = _of_device(view, direction) if at_device else _of_fio(view, direction)
+    if found is None:
+        return None
+    t_s, iops, bandwidth = found
+    changes = find_changes(t_s, iops)
+    if at_device:
+        changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
+    asked = [one for one in asked_of(view.run) if _moves(one, direction)]
+    mean_s, min_s, low_s = _latencies(view, direction)
+    return Rates(
+        direction=direction,
+        t_s=t_s,
+        iops=iops,
+        bw_bytes_per_s=bandwidth,
+        at_device=at_device,
+        changes=changes,
+        plateaus=plateaus(t_s, iops, changes=changes),
+        depth=sum(one.depth * one.clones for one in asked) or 1,
+        lat_mean_s=mean_s,
+        lat_min_s=min_s,
+        lat_low_s=low_s,
+    )
+
+
+def _of_the_volume(
+    changes: Sequence[Change], stretches: Sequence[Plateau], t_s: Floats, bandwidth: Floats
+) -> tuple[Change, ...]:
+    """Return the jumps of IOPS that bandwidth shows too, at least by half.
+
+    The kernel chooses how large the requests of a buffered Run are. Fewer and larger ones at the
+    same bandwidth are its doing, not the volume's.
+    """
+    levels = [
+        float(np.median(bandwidth[(t_s > one.from_s) & (t_s <= one.to_s)])) for one in stretches
+    ]
+    return tuple(
+        change
+        for change, (before, after) in zip(changes, pairwise(levels), strict=True)
+        if _share_of(change, before, after) >= _LEAST_SHARE
+    )
+
+
+def _share_of(change: Change, before: float, after: float) -> float:
+    """Return how much of a jump of IOPS is one of bandwidth; 1 for all, 0 for nothing."""
+    if min(before, after, change.before, change.after) <= 0:
+        return 1.0
+    return math.log(after / before) / math.log(change.ratio)
+
+
+def _moves(asked: WorkloadSpec, direction: str) -> bool:
+    return {"read": asked.reads, "write": asked.writes}.get(direction, "trim" in asked.pattern)
+
+
+def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
+    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    at_s, bandwidth = rate_per_s(view, "bw_bytes_per_s", direction=direction)
+    common = np.intersect1d(t_s, at_s)
+    if len(common) < _LEAST:
+        return None
+    return common, iops[np.isin(t_s, common)], bandwidth[np.isin(at_s, common)]
+
+
+def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
+    """Return the device's rates while fio ran."""
+    if direction not in {"read", "write"}:
+        return None
+    rows = within_run(device_rows(view), runtime=runtime_s(view))
+    rows = rows.dropna(subset=[f"{direction}_iops"])
+    if len(rows) < _LEAST:
+        return None
+    columns = ("t_s", f"{direction}_iops", f"{direction}_bw_bytes_per_s", "active_percent")
+    t_s, iops, bandwidth, active = (rows[name].to_numpy(dtype=float) for name in columns)
+    busy = ~(active < _BUSY_PERCENT)
+    if busy.mean() < _LEAST_BUSY:
+        return t_s, iops, bandwidth
+    return t_s, _held_over(iops, busy), _held_over(bandwidth, busy)
+
+
+def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
+    """Return values with those of idle intervals replaced by the last busy one's.
+
+    The kernel writes pages when it likes. An interval in which the device had nothing to do tells
+    nothing of what it can do.
+    """
+    places = np.where(busy, np.arange(len(values)), -1)
+    last = np.maximum.accumulate(places)
+    held: Floats = values[np.where(last < 0, int(np.argmax(busy)), last)]
+    return held
+
+
+def _latencies(view: RunView, direction: str) -> tuple[float, float, float]:
+    """Return mean, least and percentile 1, of the section that did most."""
+    told = [row for row in told_by_tool(view) if row.direction == direction]
+    if not told:
+        return math.nan, math.nan, math.nan
+    main = max(told, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
+    mean_s, min_s = main["lat_mean_s"], main["lat_min_s"]
+    rows = view.percentiles
+    rows = rows[
+        (rows["direction"] == direction)
+        & (rows["group"] == main.section)
+        & np.isclose(rows["percentile"].astype(float), 1.0)
+    ]
+    kinds, values = rows["latency"], rows["value_s"]
+    low_s = {str(kind): float(value) for kind, value in zip(kinds, values, strict=True)}
+    return mean_s, min_s, low_s.get("lat", low_s.get("clat", math.nan))

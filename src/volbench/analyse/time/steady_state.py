@@ -1,0 +1,164 @@
+"""Is a series steady? Intervals over time in, a verdict with its numbers out.
+
+Steady is what is shown to be flat, not what no test found to move: the upper 95 % bound of the
+drift over the window must stay within 10 % of the median, and nothing may have jumped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy.stats import theilslopes
+
+from volbench.analyse.time.change_points import (
+    Change,
+    Floats,
+    block_length_s,
+    block_medians,
+    find_changes,
+    inflation_of,
+    interval_of,
+)
+
+MOST_DRIFT = 0.10
+LEAST_BLOCKS = 8
+_MOST_BLOCKS = 1000
+"""Theil-Sen compares all pairs: a thousand blocks are half a million."""
+
+
+class State(StrEnum):
+    """The verdict."""
+
+    STEADY = "steady"
+    DRIFTING = "drifting"
+    STEPPED = "stepped"
+    NOISY = "noisy"
+    TOO_SHORT = "too-short"
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """A verdict and the numbers that it stands on.
+
+    Attributes:
+        state: steady; drifting: it moves evenly; stepped: it jumped; noisy: too restless to say;
+            too-short: fewer than 8 blocks.
+        from_s: begin of the window.
+        to_s: end of the window.
+        block_s: length of the blocks.
+        blocks: how many.
+        median: of the blocks.
+        spread: 1.4826 times the median absolute deviation of the blocks, over the median.
+        drift: Theil-Sen slope times the window, over the median.
+        drift_bound: the larger of the ends of its 95 % interval, without sign.
+        changes: jumps in the window.
+    """
+
+    state: State
+    from_s: float
+    to_s: float
+    block_s: float
+    blocks: int
+    median: float
+    spread: float
+    drift: float
+    drift_bound: float
+    changes: tuple[Change, ...] = ()
+
+
+def judge_steady(t_s: Floats, values: Floats, *, block_s: float | None = None) -> Steadiness:
+    """Judge a window.
+
+    Args:
+        t_s: ends of the intervals, all of the same length.
+        values: of the intervals, such as IOPS.
+        block_s: length of the blocks; None for 30 s, or less where that gives fewer than 40.
+    """
+    if not len(values):
+        nan = float("nan")
+        return Steadiness(State.TOO_SHORT, 0.0, 0.0, 0.0, 0, nan, nan, nan, nan)
+    length_s = _thin(t_s, block_length_s(t_s, block_s))
+    blocks = block_medians(t_s, values, block_s=length_s)
+    median = float(np.median(blocks)) if len(blocks) else float(np.median(values))
+    drift, bound, sign = _drift(blocks, median)
+    changes = find_changes(t_s, values, block_s=length_s)
+    deviation = 1.4826 * float(np.median(np.abs(blocks - median))) if len(blocks) else 0.0
+    return Steadiness(
+        state=_state(len(blocks), drift=drift, bound=bound, has_sign=sign, changes=changes),
+        from_s=float(t_s[0]) - interval_of(t_s),
+        to_s=float(t_s[-1]),
+        block_s=length_s,
+        blocks=len(blocks),
+        median=median,
+        spread=deviation / median if median else float("nan"),
+        drift=drift,
+        drift_bound=bound,
+        changes=changes,
+    )
+
+
+def judge_last(
+    t_s: Floats, values: Floats, *, window_s: float, block_s: float | None = None
+) -> Steadiness:
+    """Judge the last seconds of a series, as `judge_steady` does."""
+    last = t_s > (t_s[-1] - window_s if len(t_s) else 0.0)
+    return judge_steady(t_s[last], values[last], block_s=block_s)
+
+
+def steady_end(t_s: Floats, values: Floats, judged: Steadiness) -> Steadiness | None:
+    """Return the steady stretch at the end of a series; None where there is none.
+
+    It is the whole of a steady series, and else what came after the last jump, if that is steady
+    for at least 8 blocks as long as those of the whole. A burst, a climb or a dip that ended in a
+    jump is no part of it.
+
+    Args:
+        t_s: ends of the intervals, all of the same length.
+        values: of the intervals.
+        judged: what `judge_steady` says of all of them.
+    """
+    if judged.state is State.STEADY:
+        return judged
+    if not judged.changes:
+        return None
+    tail = judge_last(
+        t_s, values, window_s=judged.to_s - judged.changes[-1].t_s, block_s=judged.block_s
+    )
+    return tail if tail.state is State.STEADY else None
+
+
+def _thin(t_s: Floats, block_s: float) -> float:
+    """Return longer blocks where there would be too many."""
+    return max(block_s, math.ceil(len(t_s) / _MOST_BLOCKS) * interval_of(t_s))
+
+
+def _drift(blocks: Floats, median: float) -> tuple[float, float, bool]:
+    """Return drift over the window, its bound, and whether its 95 % interval leaves out zero.
+
+    The interval of Theil and Sen holds for independent blocks; it is widened by what the blocks'
+    autocorrelation adds.
+    """
+    if len(blocks) < 2 or not median:
+        return float("nan"), float("inf"), False
+    slope, level, low, high = (float(part) for part in theilslopes(blocks, alpha=0.95))
+    residuals = blocks - level - slope * np.arange(len(blocks))
+    scale = 1.4826 * float(np.median(np.abs(residuals)))
+    wider = inflation_of(residuals / scale) if scale else 1.0
+    low, high = slope - wider * (slope - low), slope + wider * (high - slope)
+    window = len(blocks) / median
+    return slope * window, max(abs(low), abs(high)) * window, low * high > 0
+
+
+def _state(
+    blocks: int, *, drift: float, bound: float, has_sign: bool, changes: tuple[Change, ...]
+) -> State:
+    if blocks < LEAST_BLOCKS:
+        return State.TOO_SHORT
+    if changes:
+        return State.STEPPED
+    if bound <= MOST_DRIFT:
+        return State.STEADY
+    return State.DRIFTING if has_sign and abs(drift) > MOST_DRIFT / 2 else State.NOISY

@@ -1,0 +1,1 @@
+"""Verbs on files: profiles, inventories, prices, volume types."""

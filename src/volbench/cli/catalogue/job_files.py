@@ -1,0 +1,73 @@
+"""A profile's job files without running anything."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from volbench.cli.options import parse_targets
+from volbench.errors import InputError
+from volbench.fio.dd import dd_argv
+from volbench.fio.jobs.job_targets import is_device
+from volbench.fio.jobs.render_job import render
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Profile, Tool
+from volbench.plan.expansion.expand import Terms, expand
+
+
+def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
+    """Return the Runs of one repeat of a profile; without any target, in this folder.
+
+    Targets are not touched, and need not exist: a path under ``/dev`` is a device, a file that is
+    here is one, and anything else is a directory.
+
+    Raises:
+        InputError: a role has no target.
+    """
+    roles = {job.role for job in profile.jobs}
+    named = {**profile.volumes, **parse_targets(targets)}
+    places = named or dict.fromkeys(roles, ".")
+    missing = sorted(roles - set(places))
+    if missing:
+        raise InputError(
+            f"no target for the role {missing[0]!r}", hint=f"add --on {missing[0]}=PATH"
+        )
+    volumes = {role: _volume(role, places[role]) for role in roles}
+    terms = Terms(name=profile.name, seed=profile.seed or 0, repeat=1)
+    profile = profile.model_copy(update={"rounds": None})
+    return expand([profile], volumes, terms)
+
+
+def plan_anywhere(profile: Profile) -> Campaign:
+    """Return the Runs of a profile as if every role were this folder."""
+    return plan_profile(profile.model_copy(update={"volumes": {}}))
+
+
+def render_profile(
+    profile: Profile, *, targets: Sequence[str], measuring: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield file name and text of each job of a profile.
+
+    Raises:
+        InputError: a role has no target.
+    """
+    for run in plan_profile(profile, targets=targets).runs:
+        if run.tool is Tool.DD:
+            yield f"{run.job}.txt", shlex.join(dd_argv(run)) + "\n"
+        else:
+            yield f"{run.job}.fio", render(run, measuring=measuring)
+
+
+def _volume(role: str, target: str) -> Volume:
+    if target.startswith("nbd"):
+        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+    path = Path(target)
+    if is_device(target):
+        kind = VolumeKind.DEVICE
+    elif path.is_file():
+        kind = VolumeKind.FILE
+    else:
+        kind = VolumeKind.DIRECTORY
+    return Volume(role=role, kind=kind, target=str(path.absolute()) if target != "." else ".")

@@ -1,0 +1,62 @@
+"""What `volbench price` does between reading its options and printing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from volbench.analyse.price.billing import Bought, bought_of
+from volbench.analyse.price.price_performance import Market, market, priced_runs
+from volbench.analyse.price.steady_performance import performance
+from volbench.cli.read.table_charts import write_picture
+from volbench.dataset import Dataset, open_campaigns
+from volbench.model.catalogue.price_list import Prices
+from volbench.present.figures.pareto import pareto_figure
+from volbench.present.tables.price_table import market_csv
+
+_FRAMES = ("summary", "verdicts", "series", "device")
+
+
+def market_of(
+    folders: Sequence[Path],
+    prices: Prices,
+    *,
+    where: str,
+    by: str,
+    size_bytes: int | None,
+    keep_unsteady: bool,
+) -> Market:
+    """Read campaigns, and put what they measured beside its price.
+
+    Raises:
+        InputError: nothing can be counted, or a condition or column can't be read.
+    """
+    dataset = open_campaigns(*folders, where=where)
+    frames = {name: dataset.frame(name) for name in _FRAMES}
+    rows, notes = priced_runs(
+        performance(frames), frames["summary"], _bought(dataset), prices, size_bytes=size_bytes
+    )
+    columns = [name.strip() for name in by.split(",") if name.strip()]
+    return market(
+        rows, currency=prices.currency, by=columns, keep_unsteady=keep_unsteady, notes=notes
+    )
+
+
+def _bought(dataset: Dataset) -> dict[str, Bought]:
+    """Return what each Run of all campaigns was measured on."""
+    found: dict[str, Bought] = {}
+    for name, data in dataset.names.items():
+        told = data.provenance
+        prefix = f"{name}/" if len(dataset.names) > 1 else ""
+        found |= bought_of(data.campaign, told.hosts, told.volumes, prefix=prefix)
+    return found
+
+
+def draw_market(found: Market, chart: str, *, title: str, theme: str) -> None:
+    """Write the chart of offers, and their numbers beside it.
+
+    Raises:
+        InputError: nothing can be drawn, or a file can't be written.
+    """
+    figure = pareto_figure(found, title=title, theme=theme)
+    write_picture(figure, chart, numbers=market_csv(found))

@@ -1,0 +1,53 @@
+"""volbench prices: list, show, check, schema."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from volbench.plan.prices import load_prices, price_names
+from volbench.plan.prices.prices_schema import json_schema
+from volbench.present.tables.price_table import prices_table
+from volbench.present.tables.result_tables import show_table
+
+FILE = click.argument("file", metavar="FILE|NAME")
+
+
+@click.group("prices")
+def command() -> None:
+    """List, show and check files of prices."""
+
+
+@command.command("list")
+def list_prices() -> None:
+    """List the bundled files of prices."""
+    for name in price_names():
+        click.echo(name)
+
+
+@command.command("show")
+@FILE
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def show(file: str, *, as_json: bool) -> None:
+    """Show the prices in FILE, or in a bundled one."""
+    prices = load_prices(file)
+    if as_json:
+        click.echo(prices.model_dump_json(indent=2))
+    else:
+        show_table(prices_table(prices))
+
+
+@command.command("check")
+@FILE
+def check(file: str) -> None:
+    """Check FILE; every problem is printed with file, line, column and key."""
+    prices = load_prices(file)
+    flavors, types = len(prices.flavors), len(prices.volume_types)
+    click.echo(f"{file}: prices are good, flavors: {flavors}, volume types: {types}")
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of files of prices, for editors."""
+    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

@@ -1,0 +1,130 @@
+"""volbench profile: list, show, check, render, import, schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from volbench.cli.catalogue.job_files import plan_anywhere, render_profile
+from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
+from volbench.cli.options import ALLOW_EXEC, SETTINGS
+from volbench.engine.guard.preflight import check_job_files
+from volbench.engine.hosts.machine import Machine
+from volbench.engine.run.fio_options import options_on
+from volbench.errors import InputError
+from volbench.execute.local import LocalExecutor
+from volbench.fio.jobs.job_file import parse_jobfile
+from volbench.plan.profile.bundled import profile_names, read_profile
+from volbench.plan.profile.dump_profile import dump_profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.profile_schema import json_schema
+from volbench.present.tables.result_tables import profile_table, profiles_table, show_table
+
+
+@click.group("profile")
+def command() -> None:
+    """List, show, check, render and import profiles."""
+
+
+@command.command("list")
+def list_profiles() -> None:
+    """List the bundled profiles."""
+    show_table(profiles_table(load_profiles(LocalExecutor(), profile_names())))
+
+
+@command.command("show")
+@click.argument("name", metavar="NAME")
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
+@knows_volume_types
+def show(name: str, *, as_yaml: bool) -> None:
+    """Show the jobs of a profile, defaults applied."""
+    if as_yaml:
+        click.echo(read_profile(name)[0], nl=False)
+        return
+    show_table(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
+
+
+@command.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@ALLOW_EXEC
+@knows_volume_types
+def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
+    """Check profiles; every problem is printed with file, line, column and key.
+
+    Where fio is installed, it parses every job file too, without running it.
+    """
+    executor = LocalExecutor()
+    fio = executor.which("fio")
+    for name in files:
+        (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
+        if fio:
+            plan = plan_anywhere(profile)
+            check_job_files(Machine(executor, fio), plan.runs, name=plan.key)
+        click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
+
+
+@command.command("render")
+@click.argument("name", metavar="FILE")
+@click.option(
+    "--into",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder for the job files; made when missing.",
+)
+@click.option("--on", "targets", multiple=True, metavar="[ROLE=]TARGET", help="As for run.")
+@click.option(
+    "--measuring",
+    is_flag=True,
+    help="With what volbench adds when it runs them: logs, percentiles, seeds.",
+)
+@SETTINGS
+@ALLOW_EXEC
+@knows_volume_types
+def render(
+    name: str,
+    into: Path,
+    targets: tuple[str, ...],
+    settings: tuple[str, ...],
+    *,
+    measuring: bool,
+    allow_exec: bool,
+) -> None:
+    """Write the job files of a profile into DIR, one for each job, to run with plain fio."""
+    executor = LocalExecutor()
+    (profile,) = load_profiles(executor, [name], settings=settings, allow_exec=allow_exec)
+    into.mkdir(parents=True, exist_ok=True)
+    for file_name, text in render_profile(profile, targets=targets, measuring=measuring):
+        (into / file_name).write_text(text, encoding="utf-8")
+        click.echo(str(into / file_name))
+
+
+@command.command("import")
+@click.argument("job_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--into", type=click.Path(path_type=Path), metavar="FILE", help="Default: stdout.")
+@ALLOW_EXEC
+def import_job_file(job_file: Path, into: Path | None, *, allow_exec: bool) -> None:
+    """Turn a fio JOB_FILE into a profile that means the same to fio."""
+    table = options_on(LocalExecutor())
+    try:
+        text = job_file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{job_file} can't be read: {error}", hint="save it as UTF-8") from error
+    imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
+    dumped = dump_profile(imported.profile)
+    load_profile(dumped, path=str(job_file), table=table, allow_exec=allow_exec)
+    for notice in imported.notices:
+        click.echo(f"note: {notice}", err=True)
+    if into is None:
+        click.echo(dumped, nl=False)
+    else:
+        into.write_text(dumped, encoding="utf-8")
+        click.echo(f"written: {into}", err=True)
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of a profile, for editors."""
+    click.echo(json.dumps(json_schema(options_on(LocalExecutor())), indent=2, ensure_ascii=False))

@@ -1,0 +1,53 @@
+"""Profiles by name or path, checked against the fio and the volume types that are here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+
+from volbench.cli.options import VOLUME_TYPES
+from volbench.engine.run.fio_options import options_on
+from volbench.execute.protocol import Executor
+from volbench.model.profile.profile_model import Profile
+from volbench.plan.profile.bundled import read_profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.override import apply_overrides
+from volbench.plan.profile.profile_overrides import aimed
+from volbench.plan.volume_types import also_types
+
+
+def knows_volume_types(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the option ``--volume-types``; whatever it reads may name types of the files."""
+
+    @VOLUME_TYPES
+    @wraps(function)
+    def wrapped(*arguments: object, type_files: tuple[Path, ...], **others: object) -> None:
+        with also_types(type_files):
+            function(*arguments, **others)
+
+    return wrapped
+
+
+def load_profiles(
+    executor: Executor,
+    names: Sequence[str],
+    *,
+    settings: Sequence[str] = (),
+    allow_exec: bool = False,
+) -> tuple[Profile, ...]:
+    """Load profiles and apply overrides.
+
+    Raises:
+        InputError: a profile is unknown, or wrong in one or more places.
+    """
+    table = options_on(executor)
+    profiles = []
+    for name in names:
+        text, path = read_profile(name)
+        profile = load_profile(text, path=path, table=table, allow_exec=allow_exec)
+        profiles.append(profile)
+    return tuple(
+        apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
+        for profile, meant in zip(profiles, aimed(profiles, settings), strict=True)
+    )

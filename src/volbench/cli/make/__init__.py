@@ -1,0 +1,1 @@
+"""Verbs that run something: run, warmup, resume, reap, probe, lab."""

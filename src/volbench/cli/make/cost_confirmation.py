@@ -1,0 +1,79 @@
+"""What a campaign will take and cost is told before it begins; a long one is asked about."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from volbench.engine.campaign.prepare import Prepared
+from volbench.errors import InputError, RefusedError
+from volbench.model.campaign.planned_run import Run
+from volbench.plan.prices import Bill, Rented, load_prices, money
+from volbench.present.terminal.estimate_text import estimate_words
+
+FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
+"""Labels of hosts that name what is paid for."""
+
+YES = click.option("--yes", is_flag=True, help="Begin without a question, however long it takes.")
+
+PRICES = click.option(
+    "--prices",
+    metavar="NAME|FILE",
+    help="Tell what it costs, by the labels flavor and volume_type of the hosts.",
+)
+
+
+def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
+    """Tell what a campaign will take, and ask at a terminal whether a long one was meant.
+
+    Raises:
+        RefusedError: it was not.
+    """
+    click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
+    if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
+        return
+    if not click.confirm("That is long. Begin?", err=True, default=False):
+        raise RefusedError(
+            "a long campaign was not confirmed; nothing was done",
+            hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
+        )
+
+
+def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
+    """Return what a campaign costs at most; None when no prices are named.
+
+    Raises:
+        InputError: the prices can't be read, lack something, or no host says what it is.
+    """
+    if prices is None:
+        return None
+    read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
+    bills = [
+        money(
+            read,
+            hours=hours,
+            flavor=host.labels.get(FLAVOR, ""),
+            volume_types=_rented(host.labels.get(VOLUME_TYPE, ""), host.name, prepared),
+        )
+        for host in prepared.campaign.hosts
+        if {FLAVOR, VOLUME_TYPE} & host.labels.keys()
+    ]
+    if not bills:
+        raise InputError(
+            "no host says what it costs",
+            hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
+        )
+    return Bill(sum(one.amount for one in bills), sum(one.once for one in bills), read.currency)
+
+
+def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
+    """Return the volumes of a host that are paid for: each that a Run works on."""
+    if not volume_type:
+        return []
+    used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}
+    return [Rented(volume_type, size_bytes=_size(run)) for run in used.values()]
+
+
+def _size(run: Run) -> float:
+    return float(run.volume.pin.size_bytes) if run.volume.pin else 0.0

@@ -1,0 +1,128 @@
+"""The hosts that a verb works on: options in, stations that are connected to out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+
+import click
+
+from volbench.cli.catalogue.inventory_options import read_hosts
+from volbench.cli.options import INVENTORY, LIMIT, MAPPING
+from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
+from volbench.errors import InputError
+from volbench.execute.pick import Trust, reach
+from volbench.model.campaign.host import Host, Policy
+
+KNOWN_HOSTS = click.option(
+    "--known-hosts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="volbench's own file of host keys, beside ~/.ssh/known_hosts.",
+)
+
+ACCEPT_NEW = click.option(
+    "--accept-new-host-keys",
+    "accept_new",
+    is_flag=True,
+    help="Add the keys of unknown hosts to that file. A changed key is refused all the same.",
+)
+
+POLICY = click.option(
+    "--policy",
+    default=Policy.ALL.value,
+    show_default=True,
+    metavar="all|quorum:N|best-effort",
+    help="How many clients must be ready for a step to start.",
+)
+
+
+@dataclass(frozen=True)
+class Where:
+    """What was said about hosts.
+
+    Attributes:
+        inventory: None for this machine alone.
+        limits: parts of the inventory that are meant.
+        mapping: for Terraform's outputs.
+        trust: which host keys are believed.
+    """
+
+    inventory: Path | None
+    limits: tuple[str, ...]
+    mapping: Path | None
+    trust: Trust
+
+
+def on_hosts(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options that name hosts; it gets them as one keyword, `where`."""
+
+    @INVENTORY
+    @LIMIT
+    @MAPPING
+    @KNOWN_HOSTS
+    @ACCEPT_NEW
+    @wraps(function)
+    def wrapped(
+        *arguments: object,
+        inventory: Path | None,
+        limits: tuple[str, ...],
+        mapping: Path | None,
+        known_hosts: Path | None,
+        accept_new: bool,
+        **others: object,
+    ) -> None:
+        trust = Trust(known_hosts, accept_new)
+        function(*arguments, where=Where(inventory, limits, mapping, trust), **others)
+
+    return wrapped
+
+
+@contextmanager
+def stations_of(where: Where) -> Iterator[list[ConnectedHost]]:
+    """Hand out the hosts that are meant, and let go of them at the end.
+
+    Raises:
+        InventoryError: problems in the inventory.
+        InputError: it is missing, though a part of it is named.
+    """
+    if where.inventory is None:
+        if where.limits or where.mapping:
+            raise InputError(
+                "--limit and --mapping are about an inventory, but none is named",
+                hint="add --inventory FILE",
+            )
+        yield [this_machine()]
+        return
+    inventory = read_hosts(where.inventory, limits=where.limits, mapping=where.mapping)
+    with connected(inventory.hosts, where.trust) as stations:
+        yield stations
+
+
+@contextmanager
+def connected(hosts: Sequence[Host], trust: Trust) -> Iterator[list[ConnectedHost]]:
+    """Hand out stations for hosts; this machine's for none."""
+    if not hosts:
+        yield [this_machine()]
+        return
+    with reach(hosts, trust=trust) as executors:
+        yield [ConnectedHost(*pair) for pair in zip(hosts, executors, strict=True)]
+
+
+def parse_policy(text: str) -> tuple[Policy, int]:
+    """Return policy and quorum of ``--policy``.
+
+    Raises:
+        InputError: it is none.
+    """
+    name, _, number = text.partition(":")
+    if name == Policy.QUORUM.value and number.isdecimal() and int(number):
+        return Policy.QUORUM, int(number)
+    if not number and name in {Policy.ALL.value, Policy.BEST_EFFORT.value}:
+        return Policy(name), 0
+    raise InputError(
+        f"--policy {text} is unknown", hint="write all, best-effort, or quorum:N such as quorum:25"
+    )

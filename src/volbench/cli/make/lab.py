@@ -1,0 +1,130 @@
+"""volbench lab: simulated volumes whose truth is known, to try volbench on and to prove it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from volbench.cli.make.scenario_text import facts_of, truth_rows
+from volbench.engine.run.stop_request import stop_on_signals
+from volbench.errors import VolbenchError
+from volbench.lab.scenario import read_scenario, scenario_names, scenario_text
+from volbench.lab.server import LabVolume, check_tools, serve
+from volbench.present.tables.result_tables import facts_table, print_rows, show_table
+from volbench.units import format_size, parse_size
+
+_SCENARIO = click.argument("scenario", metavar="SCENARIO")
+_LOOK_S = 0.2
+_QUICK_BYTES = 64 * 1024**2
+"""Size of the bundled profile quick."""
+
+
+@click.group("lab")
+def command() -> None:
+    """Simulate volumes whose truth is known: cold, capped, with credits, caches and stalls."""
+
+
+@command.command("list")
+def list_scenarios() -> None:
+    """List the bundled scenarios."""
+    scenarios = [read_scenario(name) for name in scenario_names()]
+    rows = [
+        {
+            "scenario": s.name,
+            "size": format_size(s.size_bytes),
+            "what it is": _first_sentence(s.description),
+        }
+        for s in scenarios
+    ]
+    print_rows(rows, stream=sys.stdout)
+
+
+@command.command("show")
+@_SCENARIO
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
+def show(scenario: str, *, as_yaml: bool) -> None:
+    """Show what SCENARIO is, and what a measurement of it must find.
+
+    SCENARIO is a bundled name or a YAML file.
+    """
+    if as_yaml:
+        click.echo(scenario_text(scenario)[0], nl=False)
+        return
+    found = read_scenario(scenario)
+    click.echo(f"{found.description}\n")
+    show_table(facts_table(found.name, facts_of(found)))
+    print_rows(truth_rows(found), stream=sys.stdout)
+
+
+@command.command("up")
+@_SCENARIO
+@click.option("--device", is_flag=True, help="Make a block device of it too; needs root.")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder for socket and logs, kept. Default: a temporary one.",
+)
+@click.option("--size", metavar="SIZE", help="Another size, such as 256m.")
+def up(scenario: str, into: Path | None, size: str | None, *, device: bool) -> None:
+    """Serve SCENARIO until Ctrl-C; its clock and its warmth begin anew.
+
+    The NBD uri is printed on standard output, and the device below it if there is one.
+    """
+    check_tools(device=device)
+    found = read_scenario(scenario)
+    found = found.resized(parse_size(size)) if size else found
+    with stop_on_signals() as stop, _folder(into) as folder:
+        with serve(found, folder, device=device) as volume:
+            _announce(volume)
+            while not stop.requested:
+                if volume.ended(within_s=_LOOK_S):
+                    raise VolbenchError(
+                        f"nbdkit ended by itself: {volume.last_words() or 'it said nothing'}",
+                        hint="serve the scenario again; its volume is then as at first",
+                    )
+        click.echo("the volume is gone", err=True)
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].removesuffix(".") + "."
+
+
+@contextmanager
+def _folder(into: Path | None) -> Iterator[Path]:
+    if into is not None:
+        yield into
+        return
+    with TemporaryDirectory(prefix="volbench-lab-") as folder:
+        yield Path(folder)
+
+
+def _announce(volume: LabVolume) -> None:
+    """Print where the volume is, and what to try on it."""
+    for place in filter(None, (volume.uri, volume.device)):
+        click.echo(place)
+    sys.stdout.flush()
+    scenario = volume.scenario
+    place = shlex.quote(volume.device or volume.uri)
+    target = f"--on {place} --allow-destroy {place}"
+    size = f"--set size={min(scenario.size_bytes, _QUICK_BYTES)}"
+    curve = (
+        f"--set size={scenario.size_bytes} --set first-pass.runtime=90s "
+        "--set first-pass.until.window=10s --set first-pass.until.block=1s "
+        "--set second-pass.runtime=10s"
+    )
+    lines = [
+        f"{scenario.name}: {scenario.description}",
+        "Try in another terminal; what is on this volume may be lost, so it is allowed by name:",
+        f"  volbench run quick {target} {size}",
+        f"  volbench run warmup-curve {target} {curve}",
+        f"What they must find: volbench lab show {scenario.name}",
+        "Ctrl-C ends it.",
+    ]
+    click.echo("\n".join(lines), err=True)

@@ -1,0 +1,34 @@
+"""volbench reap: end and remove what a campaign left on its machines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
+from volbench.cli.options import CAMPAIGN
+from volbench.engine.campaign.cleanup import reap
+from volbench.engine.campaign.resume_plan import resume_on
+from volbench.execute.pick import Trust
+from volbench.present.terminal.live_display import listener_for
+from volbench.store.archive import read_campaign
+
+
+@click.command("reap")
+@CAMPAIGN
+@KNOWN_HOSTS
+@ACCEPT_NEW
+def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> None:
+    """End what the campaign in DIR still runs, and remove what it left on its machines.
+
+    Only processes that it started, scratch files that it made, its folders and its locks. Results
+    that have come home stay; volbench resume does the Runs again that were ended.
+    """
+    layout, archive = read_campaign(campaign)
+    with connected(archive.campaign.hosts, Trust(known_hosts, accept_new)) as stations:
+        machines = resume_on(stations, archive, allow_exec=True)
+        with listener_for(sys.stderr) as listener:
+            reap(layout, archive.campaign, machines, listener=listener)
+    click.echo(f"nothing of {campaign} is left on its machines", err=True)

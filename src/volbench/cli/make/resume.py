@@ -1,0 +1,48 @@
+"""volbench resume: go on where a campaign was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from volbench.cli.make.execution import execute
+from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
+from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
+from volbench.engine.campaign.client_worker import Settings
+from volbench.engine.campaign.resume_plan import require_own, resume_on
+from volbench.execute.pick import Trust
+from volbench.store.archive import read_campaign
+from volbench.units import parse_duration
+
+
+@click.command("resume")
+@CAMPAIGN
+@click.option("--retry-failed", is_flag=True, help="Do failed Runs again too.")
+@KEEP_FILES
+@GRACE
+@ALLOW_EXEC
+@KNOWN_HOSTS
+@ACCEPT_NEW
+def command(
+    campaign: Path,
+    *,
+    retry_failed: bool,
+    keep_files: bool,
+    grace: str,
+    allow_exec: bool,
+    known_hosts: Path | None,
+    accept_new: bool,
+) -> None:
+    """Go on with the campaign in DIR: finished Runs are kept and never run again.
+
+    Runs that went on without a controller, on the hosts of an inventory, are found again.
+    """
+    layout, archive = read_campaign(campaign)
+    require_own(archive.campaign)
+    settings = Settings(
+        grace_s=parse_duration(grace), keep_files=keep_files, retry_failed=retry_failed
+    )
+    with connected(archive.campaign.hosts, Trust(known_hosts, accept_new)) as stations:
+        machines = resume_on(stations, archive, allow_exec=allow_exec)
+        execute(machines, layout, archive.campaign, settings=settings)

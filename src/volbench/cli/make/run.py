@@ -1,0 +1,144 @@
+"""volbench run: profiles on volumes, into a campaign folder."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
+from volbench.cli.make.cost_confirmation import PRICES, YES, bill_of, confirm_length
+from volbench.cli.make.execution import execute, show_plan
+from volbench.cli.make.fleet_options import POLICY, Where, on_hosts, parse_policy, stations_of
+from volbench.cli.make.wipe_confirmation import confirm_destruction
+from volbench.cli.options import (
+    ALLOW_DESTROY,
+    ALLOW_EXEC,
+    DRY_RUN,
+    GRACE,
+    KEEP_FILES,
+    SETTINGS,
+    parse_targets,
+)
+from volbench.engine.campaign.client_worker import Settings
+from volbench.engine.campaign.prepare import Request, prepare
+from volbench.execute.local import LocalExecutor
+from volbench.model.campaign.planned_run import OnError
+from volbench.plan.profile.load_profile import MOST_REPEATS, MOST_SEED
+from volbench.store.archive import create_campaign
+from volbench.units import parse_duration
+
+
+@click.command("run")
+@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@click.option(
+    "--on",
+    "targets",
+    multiple=True,
+    metavar="[ROLE=]TARGET",
+    help="Device, file, directory or NBD uri of a role; without a role: data.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New campaign folder. Default: volbench-results/PROFILE-TIME.",
+)
+@SETTINGS
+@knows_volume_types
+@click.option(
+    "--repeat", type=click.IntRange(1, MOST_REPEATS), help="Run the measured jobs N times."
+)
+@click.option("--seed", type=click.IntRange(0, MOST_SEED), help="Seed of order and random offsets.")
+@click.option(
+    "--on-error",
+    type=click.Choice([choice.value for choice in OnError]),
+    default=OnError.CONTINUE.value,
+    show_default=True,
+    help="After a failed Run: go on with the next, or stop.",
+)
+@ALLOW_DESTROY
+@KEEP_FILES
+@GRACE
+@DRY_RUN
+@ALLOW_EXEC
+@on_hosts
+@POLICY
+@click.option(
+    "--install-fio",
+    is_flag=True,
+    help="Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
+)
+@PRICES
+@YES
+def command(
+    profiles: tuple[str, ...],
+    targets: tuple[str, ...],
+    into: Path | None,
+    settings: tuple[str, ...],
+    repeat: int | None,
+    seed: int | None,
+    on_error: str,
+    allow_destroy: tuple[str, ...],
+    *,
+    keep_files: bool,
+    grace: str,
+    dry_run: bool,
+    allow_exec: bool,
+    where: Where,
+    policy: str,
+    install_fio: bool,
+    prices: str | None,
+    yes: bool,
+) -> None:
+    r"""Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder.
+
+    \b
+    volbench run quick --on /data
+    volbench run aks-disk --on data=/data --on os=/tmp --set size=64m --set runtime=2s
+    volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb
+    volbench run aks-disk --inventory fleet.yaml --limit fast
+    """
+    executor = LocalExecutor()
+    loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
+    chosen, quorum = parse_policy(policy)
+    request = Request(
+        profiles=loaded,
+        targets=parse_targets(targets),
+        into=into or _default_folder([profile.name for profile in loaded]),
+        repeat=repeat,
+        seed=seed,
+        on_error=OnError(on_error),
+        allow_destroy=allow_destroy,
+        command=_shown_command(profiles, into),
+        policy=chosen,
+        quorum=quorum,
+        install_fio=install_fio,
+    )
+    how = Settings(grace_s=parse_duration(grace), keep_files=keep_files)
+    with stations_of(where) as stations:
+        prepared = prepare(stations, request)
+        bill = bill_of(prepared, prices)
+        if dry_run:
+            show_plan(prepared, bill=bill)
+            return
+        confirm_length(prepared, bill=bill, yes=yes)
+        confirm_destruction(prepared)
+        layout = create_campaign(request.into, prepared.archive)
+        execute(prepared.machines, layout, prepared.campaign, settings=how)
+
+
+def _default_folder(names: list[str]) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return Path("volbench-results") / f"{'+'.join(names)}-{stamp}"
+
+
+def _shown_command(profiles: tuple[str, ...], into: Path | None) -> tuple[str, ...]:
+    """Return the command line for the record, with the controller's own paths made short."""
+    short = {name: Path(name).name for name in profiles}
+    if into is not None:
+        short |= {str(into): into.name, f"--into={into}": f"--into={into.name}"}
+    given = [short.get(argument, argument) for argument in sys.argv[1:]]
+    return ("volbench", *given)

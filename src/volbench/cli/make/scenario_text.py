@@ -1,0 +1,120 @@
+"""What a scenario is and what is true of it, as texts for tables."""
+
+from __future__ import annotations
+
+from math import inf
+
+from volbench.lab.scenario import Scenario
+from volbench.lab.truth import Direction, Truth, truth
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_latency,
+    format_rate,
+    format_size,
+)
+
+_USUAL: tuple[tuple[Direction, int, int], ...] = (
+    ("read", 4096, 1),
+    ("read", 4096, 16),
+    ("read", 262144, 8),
+    ("write", 4096, 1),
+    ("write", 4096, 16),
+    ("write", 262144, 8),
+)
+"""Workloads that are told for every scenario: direction, block size, requests in flight."""
+
+
+def truth_rows(scenario: Scenario) -> list[dict[str, str]]:
+    """Return what clients must find: the usual ones and those that the scenario names."""
+    named = [(expected.rw, expected.bs, expected.iodepth) for expected in scenario.truth]
+    return [
+        _row(
+            direction,
+            block_bytes,
+            iodepth,
+            truth(scenario, direction=direction, block_bytes=block_bytes, iodepth=iodepth),
+        )
+        for direction, block_bytes, iodepth in sorted({*_USUAL, *named})
+    ]
+
+
+def _row(direction: str, block_bytes: int, iodepth: int, found: Truth) -> dict[str, str]:
+    fast = found.fast_for_s < inf
+    return {
+        "rw": direction,
+        "bs": format_size(block_bytes),
+        "depth": str(iodepth),
+        "IOPS": format_count(found.iops),
+        "bandwidth": format_rate(found.bw_bytes_per_s),
+        "latency": format_latency(found.lat_mean_s),
+        "bound by": found.bottleneck,
+        "cold IOPS": format_count(found.cold_iops) if found.penalty else "",
+        "penalty": f"{found.penalty:.1%}" if found.penalty else "",
+        "90 % after": format_duration(found.warm_90_s) if found.penalty else "",
+        "at first": f"{format_count(found.fast_iops)} for {format_duration(found.fast_for_s)}"
+        if fast
+        else "",
+        "stall": format_duration(found.stall_s) if found.stall_s else "",
+    }
+
+
+def facts_of(scenario: Scenario) -> dict[str, object]:
+    """Return what a scenario is, a fact a row; what it has not is left out."""
+    facts: dict[str, object] = {
+        "size": format_size(scenario.size_bytes),
+        "holds at first": "data in every block" if scenario.restored else "nothing",
+        "requests worked on at once": scenario.service.slots or "any number",
+    }
+    if scenario.first_write_s or scenario.first_read_s:
+        facts["block"] = format_size(scenario.block_bytes)
+        facts |= _first_touches(scenario)
+        facts["blocks prepared at once"] = scenario.first_touch.parallel or "any number"
+    if scenario.unwritten_reads == "instant":
+        facts["reads of blocks that hold nothing"] = "answered at once"
+    return facts | _limits(scenario) | _events(scenario)
+
+
+def _first_touches(scenario: Scenario) -> dict[str, object]:
+    costs = {"write": scenario.first_write_s, "read": scenario.first_read_s}
+    return {
+        f"first {direction} of a block": f"{format_latency(cost_s)} more"
+        for direction, cost_s in costs.items()
+        if cost_s
+    }
+
+
+def _limits(scenario: Scenario) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    if scenario.caps.iops:
+        facts["IOPS cap"] = format_count(scenario.caps.iops)
+    if scenario.caps.bandwidth_bytes_per_s:
+        facts["bandwidth cap"] = format_rate(scenario.caps.bandwidth_bytes_per_s)
+    if iops := scenario.burst.iops:
+        facts["IOPS credits"] = (
+            f"{format_count(iops.credits_ios)}: {format_count(iops.to)} while they last, "
+            f"then {format_count(iops.baseline)}"
+        )
+    if volume := scenario.burst.bandwidth:
+        facts["bandwidth credits"] = (
+            f"{format_size(volume.credits_bytes)}: {format_rate(volume.to)} while they last, "
+            f"then {format_rate(volume.baseline)}"
+        )
+    if cache := scenario.cache:
+        end = f"stalls until {format_size(cache.resume_bytes)}" if cache.resume_bytes else "drains"
+        facts["write-back cache"] = (
+            f"{format_size(cache.size_bytes)}, empties at {format_rate(cache.drain_bytes_per_s)}, "
+            f"takes a write in {format_latency(cache.latency_s)}, {end} when full"
+        )
+    return facts
+
+
+def _events(scenario: Scenario) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    for number, stall in enumerate(scenario.stalls, 1):
+        facts[f"stall {number}"] = f"{stall.at_s:g} s to {stall.at_s + stall.length_s:g} s"
+    for number, step in enumerate(scenario.steps, 1):
+        facts[f"step {number}"] = f"{step.to:.0%} of the speed from {step.at_s:g} s on"
+    if scenario.drift_percent_per_minute:
+        facts["drift"] = f"{scenario.drift_percent_per_minute:+g} % of the speed a minute"
+    return facts

@@ -1,0 +1,166 @@
+"""volbench warmup: touch every block of a volume once, into a campaign folder."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from volbench.cli.make.cost_confirmation import YES, confirm_length
+from volbench.cli.make.execution import execute, show_plan
+from volbench.cli.make.wipe_confirmation import confirm_destruction
+from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE
+from volbench.engine.campaign.client_worker import Settings
+from volbench.engine.campaign.prepare import Request, prepare
+from volbench.engine.hosts.connected_host import this_machine
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.errors import InputError
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
+from volbench.model.campaign.planned_run import OnError
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Job, Phase, Profile, Warming
+from volbench.plan.expansion.extents import LADDER, MOST_EXTENTS, warming_problem
+from volbench.store.archive import create_campaign
+from volbench.units import parse_duration, parse_size
+
+_MOST_CLONES = 1024
+_JOB = "fill"
+
+
+@click.command("warmup")
+@click.argument("volume")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Warming]),
+    default=Warming.WRITE_READ.value,
+    show_default=True,
+    help="Write all of it, read all of it (a volume restored from a snapshot), or both.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, _MOST_CLONES),
+    default=32,
+    show_default=True,
+    help="Clones that share each extent; --auto finds its own number.",
+)
+@click.option(
+    "--iodepth",
+    type=click.IntRange(1, 65536),
+    default=32,
+    show_default=True,
+    help="I/Os that each clone keeps under way.",
+)
+@click.option("--bs", default="1m", show_default=True, metavar="SIZE", help="Block size.")
+@click.option(
+    "--extents",
+    type=click.IntRange(0, MOST_EXTENTS),
+    default=0,
+    help="Parts the volume is done in, about. Default: by its size.",
+)
+@click.option(
+    "--auto",
+    is_flag=True,
+    help=f"Raise the number of clones from 1 to {LADDER[-1]} until it gains nothing more.",
+)
+@click.option(
+    "--size",
+    default="",
+    metavar="SIZE",
+    help="Of the volume where nobody tells, or of its first part.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New campaign folder. Default: volbench-results/warmup-TIME.",
+)
+@ALLOW_DESTROY
+@GRACE
+@DRY_RUN
+@YES
+def command(
+    volume: str,
+    mode: str,
+    jobs: int,
+    iodepth: int,
+    bs: str,
+    extents: int,
+    *,
+    auto: bool,
+    size: str,
+    into: Path | None,
+    allow_destroy: tuple[str, ...],
+    grace: str,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    r"""Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it.
+
+    \b
+    volbench warmup /dev/sdb --allow-destroy /dev/sdb
+    volbench warmup /dev/sdb --mode read
+    """
+    options = {"bs": str(parse_size(bs)), "iodepth": str(iodepth), "numjobs": str(jobs)}
+    job = Job(
+        name=_JOB,
+        phase=Phase.WARMUP,
+        options=options | ({"size": str(parse_size(size))} if size else {}),
+        warming=Warming(mode),
+        extents=extents,
+        auto_jobs=auto,
+    )
+    _run(job, volume, into=into, allow_destroy=allow_destroy, grace=grace, dry_run=dry_run, yes=yes)
+
+
+def _run(
+    job: Job,
+    volume: str,
+    *,
+    into: Path | None,
+    allow_destroy: tuple[str, ...],
+    grace: str,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Run a profile of one warm-up job by the usual engine."""
+    executor = LocalExecutor()
+    _check(executor, job, volume)
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    short = {str(into): into.name, f"--into={into}": f"--into={into.name}"} if into else {}
+    request = Request(
+        profiles=(Profile(name="warmup", jobs=(job,)),),
+        targets={job.role: volume},
+        into=into or Path("volbench-results") / f"warmup-{stamp}",
+        on_error=OnError.STOP,
+        allow_destroy=allow_destroy,
+        command=("volbench", *(short.get(argument, argument) for argument in sys.argv[1:])),
+    )
+    grace_s = parse_duration(grace)
+    prepared = prepare([this_machine()], request)
+    if dry_run:
+        show_plan(prepared)
+        return
+    confirm_length(prepared, bill=None, yes=yes)
+    confirm_destruction(prepared)
+    layout = create_campaign(request.into, prepared.archive)
+    how = Settings(grace_s=grace_s)
+    execute(prepared.machines, layout, prepared.campaign, settings=how)
+
+
+def _check(executor: Executor, job: Job, target: str) -> None:
+    """Refuse what is no warm-up, and what volbench would make and then remove."""
+    if problem := warming_problem(job):
+        message, hint = problem
+        raise InputError(message, hint=hint)
+    volume = find_volume(executor, role=job.role, target=target)
+    if volume.kind is VolumeKind.DIRECTORY or (
+        volume.kind is VolumeKind.FILE and executor.stat(volume.target) is None
+    ):
+        raise InputError(
+            f"{target} is no device, file or NBD uri that exists",
+            hint="name a device, or make the file first with truncate -s 10g",
+            context={"path": target},
+        )

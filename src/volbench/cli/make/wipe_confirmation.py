@@ -1,0 +1,46 @@
+"""A person at a terminal types the name of every device that will be overwritten."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from volbench.engine.campaign.prepare import Prepared
+from volbench.engine.guard.run_guard import describe_device
+from volbench.engine.hosts.volume_probe import probe_volume
+from volbench.errors import RefusedError
+from volbench.fio.jobs.output_files import writes
+from volbench.model.campaign.host import LOCAL
+from volbench.model.campaign.target import Volume, VolumeKind
+
+
+def confirm_destruction(prepared: Prepared) -> None:
+    """Ask for each device that a Run may write; scripts have said so with --allow-destroy.
+
+    Raises:
+        RefusedError: something else was typed.
+    """
+    if not sys.stdin.isatty():
+        return
+    executors = {machine.host: machine.executor for machine in prepared.machines}
+    for (host, target), volume in _written_devices(prepared).items():
+        name = target if host == LOCAL else f"{host}:{target}"
+        click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
+        typed = click.prompt(
+            f"All of it will be overwritten. Type {name} to go on", err=True, default=""
+        )
+        if typed.strip() != name:
+            raise RefusedError(
+                f"{name} was not confirmed; nothing was done",
+                hint=f"type exactly {name} when asked",
+            )
+
+
+def _written_devices(prepared: Prepared) -> dict[tuple[str, str], Volume]:
+    """Return the devices that will be written, by host and path."""
+    return {
+        (run.host, run.volume.target): run.volume
+        for run in prepared.campaign.runs
+        if run.volume.kind is VolumeKind.DEVICE and writes(run)
+    }

@@ -1,0 +1,1 @@
+"""Verbs that read campaigns: show, check, compare, plot, report, export, sql, import."""

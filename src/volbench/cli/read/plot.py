@@ -1,0 +1,118 @@
+"""volbench plot: one chart of one or several campaigns, or all that apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from volbench.cli.options import WHERE
+from volbench.cli.read.plot_steps import (
+    Picture,
+    charts_of,
+    columns_of,
+    list_kinds,
+    report_folder,
+    tracked_rounds,
+)
+from volbench.dataset import open_campaigns
+from volbench.model.frames.columns import FRAMES, ON_DEMAND
+from volbench.present.figures import KINDS, mixes_charts, rounds_charts, warmup_chart
+from volbench.present.themes import THEMES
+from volbench.units import parse_price, parse_size
+
+
+@click.command("plot")
+@click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
+@click.argument(
+    "campaigns",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR...",
+)
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=list_kinds,
+    help="List the kinds: what each shows and what it needs.",
+)
+@click.option(
+    "--by",
+    metavar="COLUMN[,COLUMN]",
+    help="Tell apart by a column or label: each value of the first has a colour, and what is equal "
+    "in it is pooled; each value of the second has a panel.",
+)
+@WHERE
+@click.option("--title", help="Title over the chart.")
+@click.option(
+    "--theme",
+    type=click.Choice([*THEMES]),
+    default="light",
+    show_default=True,
+    help="Colours; print is grey, with hatches.",
+)
+@click.option(
+    "--format",
+    "image",
+    type=click.Choice(["svg", "png", "pdf"]),
+    help="Of the picture. Default: as --into ends, else svg.",
+)
+@click.option(
+    "--into",
+    metavar="PATH",
+    help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
+)
+@click.option(
+    "--csv",
+    "numbers",
+    metavar="FILE",
+    help="Where the numbers go that are drawn; - is standard output. Default: beside the picture.",
+)
+@click.option(
+    "--size",
+    default="1t",
+    show_default=True,
+    metavar="SIZE",
+    help="warmup: the volume whose warming is told in hours and money.",
+)
+@click.option(
+    "--hourly-price",
+    "price",
+    metavar="PRICE",
+    help='warmup: of volume and machine while it warms, such as "0.35 USD".',
+)
+def command(
+    kind: str,
+    campaigns: tuple[Path, ...],
+    by: str | None,
+    where: str,
+    title: str | None,
+    theme: str,
+    image: str | None,
+    into: str | None,
+    numbers: str | None,
+    size: str,
+    price: str | None,
+) -> None:
+    r"""Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies.
+
+    \b
+    volbench plot --list
+    volbench plot iops results/quick
+    volbench plot sets results/before results/after --by volume_type
+    volbench plot sweep results --by volume_type,zone --where 'rw==randread' --into sweep.png
+    """
+    amount, currency = parse_price(price)
+    warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
+    dataset = open_campaigns(*campaigns, where=where)
+    names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
+    frames = {name: dataset.frame(name) for name in {"summary", *names}}
+    picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "")
+    folder = Path() if into else report_folder(dataset)
+    rounds = tracked_rounds(dataset)
+    terms = (warmup, *rounds_charts(rounds), *mixes_charts(rounds))
+    for chart in charts_of(kind, frames, terms=terms, picture=picture):
+        picture.write(chart, frames, folder=folder)

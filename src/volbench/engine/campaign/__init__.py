@@ -1,0 +1,1 @@
+"""The campaign engine: order, clients, barrier, run states, resume, cleanup."""

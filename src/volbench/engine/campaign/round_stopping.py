@@ -1,0 +1,134 @@
+"""Rounds of a campaign: raw results in, which Runs are not needed any more out.
+
+The decision comes from the files alone, so that a resume comes to the same one. It is taken before
+the first Run of a round, from the fifth round on, about the rounds before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from volbench.analyse.time.round_convergence import Determination, Part, combined, determine
+from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
+from volbench.errors import OutputError
+from volbench.fio.results.merge_jobs import merge_clones
+from volbench.ingest.run_files import read_run_output
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.profile.profile_model import Phase
+from volbench.model.results.result import Direction, DirectionResult
+from volbench.store.layout import Layout
+
+_NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class News:
+    """What is known before a round.
+
+    Attributes:
+        is_over: whether it is not needed.
+        words: why, or what still keeps the rounds going.
+    """
+
+    is_over: bool
+    words: str
+
+
+class RoundJudge:
+    """Judges the rounds of the profiles in a campaign.
+
+    Args:
+        layout: where results are.
+        campaign: the plan.
+        is_finished: whether a Run is done.
+    """
+
+    def __init__(
+        self, layout: Layout, campaign: Campaign, *, is_finished: Callable[[Run], bool]
+    ) -> None:
+        self._layout = layout
+        self._campaign = campaign
+        self._is_finished = is_finished
+        self._told: set[tuple[str, int]] = set()
+        self._parts: dict[str, tuple[Part, ...]] = {}
+
+    def before(self, run: Run) -> News | None:
+        """Return what is new before a Run: once for each round, None at all other times."""
+        is_repeated = run.phase is not Phase.PRECONDITION and run.repeat > ROUNDS
+        key = run.profile, run.repeat
+        if run.profile not in self._campaign.rounds or not is_repeated or key in self._told:
+            return None
+        self._told.add(key)
+        found = self.so_far(run.profile, last=run.repeat - 1)
+        return News(found.is_steady, found.words if found.is_steady else _standing(found))
+
+    def so_far(self, profile: str, *, last: int | None = None) -> Determination:
+        """Judge the rounds of a profile that are finished, up to the last that counts."""
+        rounds = self._campaign.rounds[profile]
+        tracked = {
+            (run.job, run.repeat): run
+            for run in self._campaign.runs
+            if run.profile == profile and run.phase is Phase.MEASURED and self._is_finished(run)
+        }
+        values = {
+            track: _through_last(
+                {
+                    number: combined(self._measured(run), track.metric)
+                    for (job, number), run in tracked.items()
+                    if job == track.job and number <= (last or rounds.most)
+                }
+            )
+            for track in rounds.track
+        }
+        return determine(values, most=rounds.most)
+
+    def _measured(self, run: Run) -> tuple[Part, ...]:
+        """Return what a finished Run measured; each result is read once."""
+        if run.id not in self._parts:
+            self._parts[run.id] = ()
+            # A damaged result is no value here, as in the frames, whose `damage` names it.
+            with suppress(OutputError):
+                self._parts[run.id] = self._read(run)
+        return self._parts[run.id]
+
+    def _read(self, run: Run) -> tuple[Part, ...]:
+        jobs = merge_clones(read_run_output(run, self._layout.run(run.id)).jobs)
+        return tuple(
+            _part(direction)
+            for job in jobs
+            for direction in job.directions
+            if direction.direction is not Direction.SYNC
+        )
+
+
+def _standing(found: Determination) -> str:
+    """Return where the variables stand that keep the rounds going, for people."""
+    lacking = [
+        f"{one.track.name} ranges over {_percent(one.judged.range_ratio)}"
+        f" (at most {_percent(MOST_RANGE)}) and drifts by {_percent(one.judged.slope_ratio)}"
+        f" (at most {_percent(MOST_SLOPE)})"
+        for one in found.variables
+        if not one.judged.steady
+    ]
+    return f"not steady after round {found.rounds}: {'; '.join(lacking)}"
+
+
+def _percent(ratio: float) -> str:
+    return "an unknown share" if ratio != ratio else f"{ratio:.0%}"  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _through_last(by_round: dict[int, float]) -> list[float]:
+    """Return values from round 1 to the last one told, NaN in between where one is missing."""
+    return [by_round.get(number, _NAN) for number in range(1, max(by_round, default=0) + 1)]
+
+
+def _part(direction: DirectionResult) -> Part:
+    mean_s = None if direction.lat is None else direction.lat.mean_s
+    return Part(
+        iops=_NAN if direction.iops is None else direction.iops,
+        bw_bytes_per_s=_NAN if direction.bw_bytes_per_s is None else direction.bw_bytes_per_s,
+        lat_mean_s=_NAN if mean_s is None else mean_s,
+        total_ios=float(direction.total_ios or 0),
+    )

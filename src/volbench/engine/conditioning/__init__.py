@@ -1,0 +1,1 @@
+"""Conditioning of a volume: warm-up, cold probe, idle time, flush."""

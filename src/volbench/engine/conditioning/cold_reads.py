@@ -1,0 +1,251 @@
+"""The reads of a cold-volume probe: a volume and a seed in, latencies and a share of zeros out.
+
+Each pass is a process of fio with ``--readonly``: jobs that write fail to parse, and the volume is
+opened for reading only. Nothing else is needed on the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from volbench.engine.run.process_watch import Ending, watch
+from volbench.engine.run.stop_request import Stop
+from volbench.errors import ArchiveError, FioError, OutputError, StoppedError
+from volbench.execute.protocol import Executor
+from volbench.fio.jobs.render_job import render
+from volbench.fio.results.json_output import parse_output
+from volbench.fio.results.validation import Expected, problems_of
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.results.result import Direction, RunOutput
+from volbench.plan.expansion.estimate import PROBE_READ_S
+from volbench.store.archive import write_atomic
+from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
+from volbench.store.small_files import read_text
+
+RUNTIME_S = round(PROBE_READ_S)
+"""Longest each pass reads."""
+LATE_S = 600.0
+"""How late one may be before it is ended: as late as a Run."""
+
+MOST_READS = 1024
+"""Reads of a pass: the 99th percentile needs a thousand."""
+READ_BYTES = 4096
+SPREAD_BYTES = 1 << 20
+"""Reads begin at multiples of this, so that each meets a backing chunk of its own."""
+LEAST_PLACES = 64
+"""Places that a small volume is spread over; they are closer together there."""
+MOST_SAMPLES = 4096
+"""Blocks that are looked at for zeros: 256 MiB in blocks of 64 KiB."""
+SAMPLE_BYTES = 64 << 10
+
+_LOG = "reads"
+_LATENCY_LOG = f"{_LOG}_lat.1.log"
+_LATENCY_COLUMN, _OFFSET_COLUMN = 1, 4
+_MISMATCH = 84
+"""EILSEQ: fio's error when a block is not what it was compared with."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads what, and where it is noted.
+
+    Attributes:
+        executor: the machine.
+        volume: a device, a file with content, or an NBD export.
+        size_bytes: of the volume; None where only fio can ask.
+        folder: of the probe; made when missing.
+        fio: path of the binary.
+        seed: of the offsets, above 0.
+        stop: the user's wish.
+    """
+
+    executor: Executor
+    volume: Volume
+    size_bytes: int | None
+    folder: ProbeFolder
+    fio: str
+    seed: int
+    stop: Stop
+
+    def latencies_s(self, name: str) -> dict[int, float]:
+        """Read blocks one after another and return offset to latency.
+
+        Each name is a pass of its own over the same offsets.
+
+        Raises:
+            FioError: fio could not read.
+            OutputError: its output can't be used.
+            ArchiveError: the folder can't be written.
+            StoppedError: the user stopped it.
+        """
+        spread = spread_bytes(self.size_bytes)
+        # Offsets are drawn with replacement: twice as many draws as places hit 86 % of them.
+        places = MOST_READS if self.size_bytes is None else self.size_bytes // spread
+        options = {
+            "ioengine": "psync",
+            "bs": str(READ_BYTES),
+            "number_ios": str(min(MOST_READS, 2 * places)),
+            "write_lat_log": _LOG,
+            "log_avg_msec": "0",
+            "log_offset": "1",
+        }
+        step = self._step(name)
+        self._read(step, name, {**options, "blockalign": str(spread)})
+        return read_offset_log(step.path / _LATENCY_LOG)
+
+    def zero_share(self, *, reach_bytes: int) -> float | None:
+        """Return the share of sampled blocks that hold only zeros; None when none was read.
+
+        fio verifies what it reads against a pattern of zeros and counts what differs.
+
+        Args:
+            reach_bytes: how far the volume reaches at least.
+
+        Raises:
+            FioError: fio could not read.
+            OutputError: its output can't be used.
+            ArchiveError: the folder can't be written.
+            StoppedError: the user stopped it.
+        """
+        spread = spread_bytes(self.size_bytes)
+        options = {
+            "ioengine": "libaio",
+            "iodepth": "16",
+            "bs": str(min(spread, SAMPLE_BYTES)),
+            "blockalign": str(spread),
+            "number_ios": str(min(MOST_SAMPLES, max(1, 2 * (reach_bytes // spread)))),
+            "verify": "pattern",
+            "verify_pattern": "0x00",
+            "verify_fatal": "0",
+            "verify_state_save": "0",
+            "continue_on_error": "verify",
+        }
+        output = self._read(self._step("zeros"), "zeros", options, expected_error=_MISMATCH)
+        job = output.jobs[0]
+        read = job.direction(Direction.READ)
+        return 1 - job.total_errors / read.total_ios if read and read.total_ios else None
+
+    def _step(self, name: str) -> RunFolder:
+        step = self.folder.step(name)
+        make_folder(step.path)
+        return step
+
+    def _read(
+        self, step: RunFolder, name: str, options: Mapping[str, str], *, expected_error: int = 0
+    ) -> RunOutput:
+        """Let one process read to its end and return what it reported."""
+        self._go_on()
+        write_atomic(step.job_file, render(self._plan(name, options)))
+        argv = [self.fio, "--readonly", "--output-format=json", f"--output={FIO_OUTPUT}", JOB_FILE]
+        process = self.executor.start(argv, cwd=str(step.path), stderr=str(step.stderr))
+        watched = watch(
+            process, deadline_s=RUNTIME_S + LATE_S, stop=self.stop, on_output=lambda _text, _s: None
+        )
+        if watched.ending is Ending.STOPPED:
+            self._go_on()
+        status = -9 if watched.exit_status is None else watched.exit_status
+        return self._judged(step, name, status, expected_error)
+
+    def _go_on(self) -> None:
+        if self.stop.requested:
+            raise StoppedError("stopped while the volume was probed", hint="start it again")
+
+    def _plan(self, name: str, options: Mapping[str, str]) -> Run:
+        shared = {
+            "rw": "randread",
+            "runtime": f"{RUNTIME_S}s",
+            # fio heeds randseed only without randrepeat.
+            "randrepeat": "0",
+            "randseed": str(self.seed),
+        }
+        if self.volume.kind is not VolumeKind.NBD:
+            shared |= {"direct": "1"}
+        if self.volume.kind is VolumeKind.FILE:
+            shared |= {"allow_file_create": "0"}
+        return Run(
+            id=name,
+            profile="cold-probe",
+            job=name,
+            volume=self.volume,
+            sections=(Section(name=name, options={**options, **shared}),),
+            sample_s=0,
+            device_sample_s=0,
+        )
+
+    def _judged(
+        self, step: RunFolder, name: str, exit_status: int, expected_error: int
+    ) -> RunOutput:
+        """Return what a process reported, or raise with its own words."""
+        stderr = read_text(step.stderr)
+        expected = (Expected(name=name, entries=1, directions=(Direction.READ,)),)
+        try:
+            output = parse_output(read_text(step.fio_output), path=str(step.fio_output))
+        except OutputError as error:
+            problems = problems_of(None, exit_status=exit_status, stderr=stderr, expected=expected)
+            raise self._unread((*problems, error.message)) from error
+        if expected_error and output.jobs and output.jobs[0].error == expected_error:
+            return output
+        problems = problems_of(output, exit_status=exit_status, stderr=stderr, expected=expected)
+        if problems:
+            raise self._unread(problems)
+        return output
+
+    def _unread(self, problems: tuple[str, ...]) -> FioError:
+        words = " ".join(f"{one.rstrip('.')}." for one in problems)
+        return FioError(
+            f"{self.volume.target} can't be probed: {words}",
+            hint="devices need root; files need a filesystem that takes direct I/O",
+            context={"path": self.volume.target},
+        )
+
+
+def spread_bytes(size_bytes: int | None) -> int:
+    """Return what offsets are multiples of: a power of two, less than usual on a small volume."""
+    spread = SPREAD_BYTES
+    while size_bytes is not None and spread > READ_BYTES and spread * LEAST_PLACES > size_bytes:
+        spread //= 2
+    return spread
+
+
+def read_offset_log(path: Path) -> dict[int, float]:
+    """Return offset to latency in seconds of a log that has a line for each read.
+
+    Of several reads of one place the first counts: it alone can be cold.
+
+    Raises:
+        OutputError: the log is missing, empty, or no such log.
+    """
+    found: dict[int, float] = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) <= _OFFSET_COLUMN or not all(cell.isdecimal() for cell in cells[:5]):
+            raise OutputError(
+                f"{path} line {number} is no line of a latency log with offsets",
+                hint="the disk that holds the logs may be full",
+                context={"path": str(path), "line": number},
+            )
+        # A clock that did not tick between two looks tells 0.
+        latency_ns = max(1, int(cells[_LATENCY_COLUMN]))
+        found.setdefault(int(cells[_OFFSET_COLUMN]), latency_ns / 1e9)
+    if not found:
+        raise OutputError(f"{path} holds no read", hint="look at stderr beside it")
+    return found
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, unless it is there.
+
+    Raises:
+        ArchiveError: the filesystem refused.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArchiveError(
+            f"{path} can't be made: {error.strerror or error}",
+            hint="check permissions and free space",
+            context={"path": str(path)},
+        ) from error

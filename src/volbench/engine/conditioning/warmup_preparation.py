@@ -1,0 +1,134 @@
+"""Getting a volume ready to be warmed: its size, room for it, and how many clones touch it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from volbench.engine.conditioning.warmup_verification import IsDone, Outcomes, is_same_pass
+from volbench.engine.guard.run_guard import check_space
+from volbench.errors import InputError, RefusedError
+from volbench.execute.protocol import Executor
+from volbench.fio.jobs.output_files import planned_files, writes
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Profile
+from volbench.plan.expansion.extents import LADDER, with_clones
+from volbench.units import format_size
+
+GAIN = 0.1
+"""How much faster twice the clones must be to be worth it: less is noise on a cloud volume."""
+
+
+def sizes_of(
+    executor: Executor, profiles: Sequence[Profile], volumes: Mapping[str, Volume]
+) -> dict[str, int]:
+    """Return the sizes of the volumes that jobs warm, by role, where they can be found out.
+
+    Raises:
+        InputError: a size can't be found out, and the job does not name one.
+    """
+    found = {}
+    for job in (job for profile in profiles for job in profile.jobs if job.warming):
+        if job.role not in volumes:
+            continue
+        volume = volumes[job.role]
+        size_bytes = _size_of(executor, volume)
+        if size_bytes:
+            found[job.role] = size_bytes
+        elif not job.options.get("size"):
+            raise InputError(
+                f"job {job.name}: the size of {volume.target} can't be found out",
+                hint="name it: --size 10g, or size: 10g in the job",
+                context={"path": volume.target},
+            )
+    return found
+
+
+def _size_of(executor: Executor, volume: Volume) -> int:
+    """Return the size of a volume; 0 when nobody can tell."""
+    if volume.pin is not None:
+        return volume.pin.size_bytes
+    if volume.kind is VolumeKind.FILE:
+        found = executor.stat(volume.target)
+        return found.size_bytes if found else 0
+    if volume.kind is VolumeKind.NBD and executor.which("nbdinfo"):
+        done = executor.run(["nbdinfo", "--size", volume.target])
+        if done.exit_status == 0 and done.stdout.strip().isdecimal():
+            return int(done.stdout)
+    return 0
+
+
+def make_room(executor: Executor, run: Run) -> None:
+    """Make the file of a warm-up as long as it has to be, which writes nothing.
+
+    fio removes a file that is shorter than its range and makes it anew; then earlier extents would
+    be lost.
+
+    Raises:
+        RefusedError: there is too little room, a file to read is missing or short, or it can't be
+            made longer.
+    """
+    if run.extent is None:
+        return
+    for path in planned_files(run):
+        found = executor.stat(path)
+        size_bytes = run.extent.volume_bytes
+        if found is not None and found.size_bytes >= size_bytes:
+            continue
+        if not writes(run):
+            raise RefusedError(
+                f"{path} is shorter than the {format_size(size_bytes)} to read",
+                hint="write it first (mode write-read), or name a smaller size",
+                context={"path": path},
+            )
+        check_space(executor, path, needed_bytes=size_bytes)
+        done = executor.run(["truncate", "-s", str(size_bytes), "--", path])
+        if done.exit_status:
+            raise RefusedError(
+                f"{path} can't be made {size_bytes} bytes long: {done.stderr.strip()}",
+                hint="check its filesystem and permissions",
+                context={"path": path},
+            )
+
+
+def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_done: IsDone) -> Run:
+    """Return a Run with the number of clones that the extents before it speak for.
+
+    Only Runs that finished decide, in the order of the plan, so that a resumed campaign decides as
+    one that was never interrupted.
+
+    Args:
+        outcomes: what they moved.
+        campaign: the plan.
+        run: about to start.
+        is_done: whether a Run is finished.
+    """
+    if run.extent is None or not run.extent.auto:
+        return run
+    rates = []
+    for other in campaign.runs:
+        if other.id == run.id:
+            break
+        if other.extent and other.extent.auto and is_same_pass(other, run) and is_done(other):
+            rates.append(outcomes.of(other).rate_bytes_per_s)
+    section, most = run.sections[0], int(run.effective(run.sections[0])["numjobs"])
+    clones = min(choose_clones(rates, most=most), most)
+    return run.model_copy(update={"sections": (with_clones(section, run.extent, clones),)})
+
+
+def choose_clones(rates_bytes_per_s: Sequence[float], *, most: int) -> int:
+    """Return how many clones the next extent gets: twice as many, until that gains too little.
+
+    Args:
+        rates_bytes_per_s: of the extents so far, in order.
+        most: that an extent can be divided among.
+    """
+    ladder = [clones for clones in LADDER if clones <= most]
+    best = 0
+    for step in range(1, len(ladder)):
+        if step > len(rates_bytes_per_s) - 1:
+            return ladder[min(step, len(rates_bytes_per_s))]
+        if rates_bytes_per_s[step] < (1 + GAIN) * rates_bytes_per_s[best]:
+            return ladder[best]
+        best = step
+    return ladder[best]

@@ -1,0 +1,1 @@
+"""The guard: what may be overwritten, and checks before anything is started."""

@@ -1,0 +1,71 @@
+"""Where files may be made: a path enters, nothing or a refusal leaves."""
+
+from __future__ import annotations
+
+import difflib
+
+from volbench.engine.hosts.mounts import is_inside, mount_of, unmounted_above
+from volbench.errors import RefusedError
+from volbench.execute.protocol import Executor
+
+_DEVICES = "/dev"
+
+
+def parent_of(path: str) -> str:
+    """Return the folder of a path."""
+    return path.rpartition("/")[0] or "/"
+
+
+def nearest_existing(executor: Executor, path: str) -> str:
+    """Return a path, or the nearest of its parents that exists."""
+    while path != "/" and executor.stat(path) is None:
+        path = parent_of(path)
+    return path
+
+
+def check_not_among_devices(executor: Executor, path: str) -> None:
+    """Check that a path that is no block device is not where devices are.
+
+    fio makes a file at a mistyped device, in memory, and ends with exit code 0. A filesystem that
+    is mounted further down, such as /dev/shm, is a place like any other.
+
+    Raises:
+        RefusedError: it is below /dev.
+    """
+    real = executor.real_path(path)
+    if not is_inside(real, _DEVICES):
+        return
+    mount = mount_of(executor, real)
+    if mount is not None and mount.mount_point.startswith(_DEVICES + "/"):
+        return
+    exists = executor.stat(real) is not None
+    raise RefusedError(
+        f"{path} is no block device, only memory under /dev"
+        if exists
+        else f"{path} does not exist: fio would make a file in memory there",
+        hint=_similar(executor, real) or "lsblk shows the devices there are",
+        context={"path": path},
+    )
+
+
+def _similar(executor: Executor, path: str) -> str:
+    nodes = [
+        "/dev/" + name.replace("!", "/") for name in executor.list_directory("/sys/class/block")
+    ]
+    close = difflib.get_close_matches(path, nodes, n=3)
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def check_mounted(executor: Executor, path: str) -> None:
+    """Check that a path is not at or below a mount point where nothing is mounted.
+
+    Raises:
+        RefusedError: fstab names a mount point there, and its filesystem is missing.
+    """
+    if point := unmounted_above(executor, path):
+        raise RefusedError(
+            f"{point} is a mount point in /etc/fstab, but nothing is mounted there: "
+            f"{path} would fill the disk beneath",
+            hint=f"mount it first: mount {point}",
+            context={"path": path, "mount_point": point},
+        )

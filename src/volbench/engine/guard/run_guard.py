@@ -1,0 +1,144 @@
+"""The guard: a Run enters, nothing leaves, or a refusal with the reason and the way out.
+
+A Run is destructive when it may write or trim a block device or an NBD export, or overwrite a file
+that volbench did not make. That needs the user's leave for exactly this target, and some things are
+refused even then. Nothing here writes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from volbench.engine.guard.device_guard import check_identity, check_unused, is_allowed_device
+from volbench.engine.guard.file_guard import check_file, check_overwrite, check_place
+from volbench.engine.guard.path_checks import nearest_existing
+from volbench.errors import RefusedError
+from volbench.execute.protocol import Executor
+from volbench.fio.dd import dd_argv
+from volbench.model.campaign.host import LOCAL
+from volbench.model.campaign.planned_run import Run
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Tool
+from volbench.model.results.provenance import VolumeFacts
+from volbench.units import format_size
+
+RESERVE_BYTES = 64 * 1024**2
+"""What is left free at least, so that other programs on the filesystem can go on."""
+
+RESERVE_SHARE = 0.05
+"""What is left free beyond that, as a share of what the Run needs: metadata and extents."""
+
+
+def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none may have a default
+    executor: Executor,
+    run: Run,
+    *,
+    writes: bool,
+    files: Sequence[str],
+    allow_destroy: Sequence[str],
+    campaign_dir: str,
+    ours: Callable[[str], bool],
+) -> None:
+    """Check that a Run destroys nothing that the user did not name, and nothing in use.
+
+    Args:
+        executor: the machine it would run on.
+        run: what would be started.
+        writes: whether it may write or trim, laying out files included.
+        files: absolute paths of the files it may create or overwrite.
+        allow_destroy: devices, files and NBD uris that may be overwritten, as the user named them.
+        campaign_dir: absolute path of the campaign folder; it may not exist yet.
+        ours: whether volbench made a file in this campaign.
+
+    Raises:
+        RefusedError: with the reason and the way out.
+        InputError: dd can't do what the Run asks for.
+    """
+    volume = run.volume
+    writes = writes or _dd_writes(run)
+    match volume.kind:
+        case VolumeKind.DEVICE:
+            device = check_identity(executor, volume)
+            if not writes:
+                return
+            check_unused(executor, volume.target, device, campaign_dir=campaign_dir)
+            if not is_allowed_device(executor, volume.target, device, allow_destroy):
+                raise _needs_leave(run)
+        case VolumeKind.NBD:
+            if writes and volume.target not in allow_destroy:
+                raise _needs_leave(run)
+        case VolumeKind.DIRECTORY | VolumeKind.FILE:
+            check_place(executor, volume, writes=writes)
+            for path in files:
+                found = check_file(executor, volume, path)
+                if writes:
+                    check_overwrite(executor, path, found, allow_destroy=allow_destroy, ours=ours)
+
+
+def _dd_writes(run: Run) -> bool:
+    """Tell whether a dd Run writes, from what will be started: dd has no --readonly to hold it."""
+    return run.tool is Tool.DD and "of=/dev/null" not in dd_argv(run)
+
+
+def _needs_leave(run: Run) -> RefusedError:
+    target = run.volume.target
+    if run.host == LOCAL:
+        hint = f"look at it with volbench probe {target}; if all on it may be lost: --allow-destroy"
+        hint = f"{hint} {target}"
+    else:
+        serial = run.volume.pin.serial if run.volume.pin is not None else ""
+        own = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""
+        hint = (
+            f"look at it with volbench probe --inventory FILE; if all on it may be lost: "
+            f"{own}--allow-destroy {run.host}:{target}"
+        )
+    return RefusedError(
+        f"job {run.job} would overwrite {target}"
+        + (f" on {run.host}" if run.host != LOCAL else ""),
+        hint=hint,
+        context={"path": target, "job": run.job},
+    )
+
+
+def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
+    """Check that a filesystem has room for new files, and a reserve beside them.
+
+    The reserve is 64 MiB and 5 % of what is needed.
+
+    Args:
+        executor: the machine.
+        path: a file or folder there; it may not exist yet.
+        needed_bytes: what will be written.
+
+    Raises:
+        RefusedError: there is too little.
+    """
+    free = executor.free_bytes(nearest_existing(executor, path))
+    reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
+    if needed_bytes and free < needed_bytes + reserve:
+        raise RefusedError(
+            f"{path} needs {format_size(needed_bytes)} and a reserve of {format_size(reserve)}, "
+            f"but only {format_size(free)} are free",
+            hint="free some space, or ask for less, such as --set size=64m",
+            context={"path": path, "needed_bytes": needed_bytes, "free_bytes": free},
+        )
+
+
+def describe_device(facts: VolumeFacts) -> str:
+    """Return what a person must see before a device is overwritten, a fact a line."""
+    size = "unknown"
+    if facts.size_bytes is not None:
+        size = f"{format_size(facts.size_bytes)} ({facts.size_bytes} bytes)"
+    lines = {
+        "device": facts.target if facts.target == facts.path else f"{facts.target} -> {facts.path}",
+        "model": facts.model or "unknown",
+        "size": size,
+        "serial": facts.serial or "unknown",
+        "on it": facts.content or "unknown",
+    }
+    return "\n".join(f"{name + ':':8} {_printable(text)}" for name, text in lines.items())
+
+
+def _printable(text: str) -> str:
+    """Return text without control characters: a label may hold any."""
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,0 +1,1 @@
+"""Hosts: facts, survey, fio installation, block devices, locks, orphans."""

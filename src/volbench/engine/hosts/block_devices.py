@@ -1,0 +1,164 @@
+"""Block devices as the kernel describes them: a device number enters, facts and neighbours leave.
+
+Everything is read below ``/sys``, by number and never by name: a device can have many names. See
+Documentation/ABI/stable/sysfs-block of the kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from volbench.engine.hosts.mounts import Number, number_under, read_loop_files
+from volbench.execute.protocol import Executor
+
+_SECTOR_BYTES = 512
+"""Unit of the attribute ``size``, whatever the device's own sector is."""
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """One block device.
+
+    Attributes:
+        number: (major, minor).
+        name: the kernel's, such as ``sdb1``.
+        node: where it stands below /dev.
+        sysfs: its real folder below /sys.
+    """
+
+    number: Number
+    name: str
+    node: str
+    sysfs: str
+
+
+def block_device(executor: Executor, number: Number) -> BlockDevice | None:
+    """Return the device of a number, or None when the kernel has none."""
+    return _at(executor, executor.real_path(f"/sys/dev/block/{number[0]}:{number[1]}"))
+
+
+def attribute(executor: Executor, device: BlockDevice, name: str) -> str:
+    """Return one attribute of a device, stripped; empty when it has none."""
+    return _read(executor, f"{device.sysfs}/{name}")
+
+
+def size_bytes(executor: Executor, device: BlockDevice) -> int:
+    """Return the capacity; 0 when there is no medium."""
+    text = attribute(executor, device, "size")
+    return int(text) * _SECTOR_BYTES if text.isdecimal() else 0
+
+
+def is_read_only(executor: Executor, device: BlockDevice) -> bool:
+    """Tell whether the kernel refuses writes to the device."""
+    return attribute(executor, device, "ro") == "1"
+
+
+def whole_disk(executor: Executor, device: BlockDevice) -> BlockDevice:
+    """Return the disk that a partition is part of; anything else is its own disk."""
+    if attribute(executor, device, "partition"):
+        return _at(executor, device.sysfs.rpartition("/")[0]) or device
+    return device
+
+
+def partitions(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
+    """Return the partitions of a disk."""
+    names = executor.list_directory(device.sysfs)
+    found = (
+        _at(executor, f"{device.sysfs}/{name}")
+        for name in names
+        if _read(executor, f"{device.sysfs}/{name}/partition")
+    )
+    return tuple(part for part in found if part is not None)
+
+
+def holders(executor: Executor, device: BlockDevice) -> tuple[str, ...]:
+    """Return the kernel names of what is built on a device: dm, md, bcache."""
+    return executor.list_directory(f"{device.sysfs}/holders")
+
+
+def slaves(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
+    """Return the devices that a dm or md device is built on."""
+    found = (_named(executor, name) for name in executor.list_directory(f"{device.sysfs}/slaves"))
+    return tuple(part for part in found if part is not None)
+
+
+def beneath(
+    executor: Executor, device: BlockDevice, *, through_files: bool
+) -> tuple[BlockDevice, ...]:
+    """Return every device under a device, nearest first, without itself.
+
+    Args:
+        executor: the machine.
+        device: where to start.
+        through_files: go from a loop device on to the disk that holds its file.
+    """
+    found: dict[Number, BlockDevice] = {}
+    waiting = [device]
+    while waiting:
+        here = waiting.pop(0)
+        disk = whole_disk(executor, here)
+        lower = [*slaves(executor, here), *([] if disk == here else [disk])]
+        if through_files:
+            lower += _under_file(executor, here)
+        fresh = [part for part in lower if part.number not in found and part != device]
+        found.update((part.number, part) for part in fresh)
+        waiting += fresh
+    return tuple(found.values())
+
+
+def under_path(executor: Executor, path: str) -> tuple[BlockDevice, ...]:
+    """Return every device that holds the filesystem of a path, nearest first."""
+    number = number_under(executor, path)
+    device = None if number is None else block_device(executor, number)
+    if device is None:
+        return ()
+    return (device, *beneath(executor, device, through_files=True))
+
+
+def serial_and_model(executor: Executor, device: BlockDevice) -> tuple[str, str]:
+    """Return what tells a device from its siblings, of the whole disk for a partition.
+
+    A loop device has its backing file for a model; dm and md have their uuid for a serial.
+    """
+    disk = whole_disk(executor, device)
+
+    def first(*names: str) -> str:
+        texts = (_printable(attribute(executor, disk, name)) for name in names)
+        return next(filter(None, texts), "")
+
+    serial = first("device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid")
+    backing = first("loop/backing_file")
+    return (
+        serial or first("dm/uuid", "md/uuid"),
+        f"file {backing}" if backing else first("device/model", "dm/name"),
+    )
+
+
+def _under_file(executor: Executor, device: BlockDevice) -> list[BlockDevice]:
+    """Return the device that holds the backing file of a loop device."""
+    backing = read_loop_files(executor).get(device.name)
+    number = None if backing is None else number_under(executor, backing)
+    found = None if number is None else block_device(executor, number)
+    return [] if found is None else [found]
+
+
+def _named(executor: Executor, name: str) -> BlockDevice | None:
+    return _at(executor, executor.real_path(f"/sys/class/block/{name}"))
+
+
+def _at(executor: Executor, sysfs: str) -> BlockDevice | None:
+    """Return the device whose folder this is, or None when it is none."""
+    major, colon, minor = _read(executor, f"{sysfs}/dev").partition(":")
+    if not (colon and major.isdecimal() and minor.isdecimal()):
+        return None
+    name = sysfs.rpartition("/")[2]
+    return BlockDevice((int(major), int(minor)), name, "/dev/" + name.replace("!", "/"), sysfs)
+
+
+def _read(executor: Executor, path: str) -> str:
+    return (executor.read_text(path) or "").strip()
+
+
+def _printable(text: str) -> str:
+    """Return text without control characters: page 0x80 of SCSI begins with a binary header."""
+    return "".join(c for c in text if c.isascii() and c.isprintable()).strip()

@@ -1,0 +1,203 @@
+"""What is there: an executor and the target a user named enter, facts or a pinned Volume leave."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from volbench.engine.guard.path_checks import check_not_among_devices, nearest_existing, parent_of
+from volbench.engine.hosts.block_devices import (
+    BlockDevice,
+    attribute,
+    beneath,
+    block_device,
+    is_read_only,
+    serial_and_model,
+    size_bytes,
+    whole_disk,
+)
+from volbench.engine.hosts.host_facts import probe_host, require_fio
+from volbench.engine.hosts.mounts import (
+    Mount,
+    Number,
+    mount_numbers,
+    mount_of,
+    number_under,
+    read_mounts,
+)
+from volbench.engine.hosts.signatures import read_signature
+from volbench.errors import InputError, RefusedError
+from volbench.execute.protocol import Executor, FileStat
+from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.results.provenance import VolumeFacts
+
+__all__ = ["find_volume", "pin_device", "probe_host", "probe_volume", "require_fio"]
+
+_NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
+_MOUNT_FOLDERS = {"/", "/mnt", "/media"}
+"""Folders whose children are mount points; a new file right there would fill the root disk."""
+
+_CHOSEN = re.compile(r"\[(.+)\]")
+
+
+def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
+    """Find out what a target is, and pin it when it is a block device.
+
+    Args:
+        executor: the machine it is on.
+        role: its name in the profile.
+        target: a path or an NBD uri; a file need not exist, its folder must.
+
+    Raises:
+        InputError: the target is empty or holds control characters.
+        RefusedError: nothing may be measured there: a mistyped device, a character device, a
+            folder that is missing.
+    """
+    if not target or not target.isprintable():
+        raise InputError(
+            f"{target!r} is no target for role {role}",
+            hint="name a device, a file, a directory or an NBD uri",
+            context={"role": role},
+        )
+    if target.startswith(_NBD_SCHEMES):
+        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+    path = str(Path(target).absolute())
+    found = executor.stat(path)
+    if found is not None and found.kind == "block":
+        pin = pin_device(executor, path, found.rdev)
+        return Volume(role=role, kind=VolumeKind.DEVICE, target=path, pin=pin)
+    if found is not None:
+        kind = _kind_of(path, found)
+        check_not_among_devices(executor, path)
+        return Volume(role=role, kind=kind, target=path)
+    check_not_among_devices(executor, path)
+    _check_new_file(executor, path, is_folder=target.endswith("/"))
+    return Volume(role=role, kind=VolumeKind.FILE, target=path)
+
+
+def pin_device(executor: Executor, path: str, number: Number) -> DevicePin:
+    """Return what identifies a block device.
+
+    Raises:
+        RefusedError: the kernel does not know it, or it has no capacity.
+    """
+    device = block_device(executor, number)
+    size = 0 if device is None else size_bytes(executor, device)
+    if device is None or not size:
+        raise RefusedError(
+            f"{path} is a block device without capacity",
+            hint="attach the disk, or name another: lsblk shows what there is",
+            context={"path": path},
+        )
+    serial, model = serial_and_model(executor, device)
+    return DevicePin(
+        path=executor.real_path(path),
+        major=number[0],
+        minor=number[1],
+        size_bytes=size,
+        serial=serial,
+        model=model,
+    )
+
+
+def _kind_of(path: str, found: FileStat) -> VolumeKind:
+    if found.kind not in {"file", "directory"}:
+        what = "a character device" if found.kind == "char" else "neither file nor folder"
+        raise RefusedError(
+            f"{path} is {what}, not a volume",
+            hint="name a block device, a file or a directory",
+            context={"path": path},
+        )
+    return VolumeKind(found.kind)
+
+
+def _check_new_file(executor: Executor, path: str, *, is_folder: bool) -> None:
+    """Check that a path where nothing stands may become a file."""
+    folder = parent_of(executor.real_path(path))
+    above = executor.stat(folder)
+    mount = mount_of(executor, folder)
+    is_root = folder in _MOUNT_FOLDERS and (mount is None or mount.mount_point == "/")
+    if is_folder or is_root:
+        raise RefusedError(
+            f"{path} does not exist: fio would fill the disk under {folder}",
+            hint=f"mount the volume there, or make the folder: mkdir {path}",
+            context={"path": path},
+        )
+    if above is None or above.kind != "directory":
+        raise RefusedError(
+            f"{path} can't be made: there is no folder {folder}; fio would create it and fill the "
+            f"disk under {nearest_existing(executor, folder)}",
+            hint=f"mount the volume, or make the folder: mkdir -p {folder}",
+            context={"path": path},
+        )
+
+
+def probe_volume(executor: Executor, volume: Volume) -> VolumeFacts:
+    """Return what a volume is and what stands under it.
+
+    Raises:
+        RefusedError: the machine does not tell what is mounted.
+    """
+    known: dict[str, object] = {"role": volume.role, "target": volume.target, "kind": volume.kind}
+    if volume.kind is VolumeKind.NBD:
+        return VolumeFacts.model_validate({**known, "path": volume.target})
+    known["path"] = executor.real_path(volume.target)
+    if volume.kind is VolumeKind.DEVICE:
+        found = executor.stat(volume.target)
+        number = None if found is None or found.kind != "block" else found.rdev
+        mount = None if number is None else _mount_with(executor, number)
+        if number is not None:
+            known["content"] = str(read_signature(executor, volume.target))
+    else:
+        place = nearest_existing(executor, volume.target)
+        number, mount = number_under(executor, place), mount_of(executor, place)
+        known["free_bytes"] = executor.free_bytes(place)
+    device = None if number is None else block_device(executor, number)
+    return VolumeFacts.model_validate(
+        {**known, **_mount_facts(mount), **_device_facts(executor, device)}
+    )
+
+
+def _mount_with(executor: Executor, number: Number) -> Mount | None:
+    """Return the newest mount of a device."""
+    mounts = reversed(read_mounts(executor))
+    return next((mount for mount in mounts if number in mount_numbers(executor, mount)), None)
+
+
+def _mount_facts(mount: Mount | None) -> dict[str, object]:
+    if mount is None:
+        return {}
+    return {
+        "filesystem": mount.filesystem,
+        "mount_point": mount.mount_point,
+        "mount_options": mount.options,
+    }
+
+
+def _device_facts(executor: Executor, device: BlockDevice | None) -> dict[str, object]:
+    if device is None:
+        return {}
+    disk = whole_disk(executor, device)
+    serial, model = serial_and_model(executor, device)
+    scheduler = attribute(executor, disk, "queue/scheduler")
+    rotational = attribute(executor, disk, "queue/rotational")
+    below = beneath(executor, device, through_files=True)
+    return {
+        "device": device.name,
+        "major": device.number[0],
+        "minor": device.number[1],
+        "model": model,
+        "serial": serial,
+        "size_bytes": size_bytes(executor, device),
+        "rotational": rotational == "1" if rotational else None,
+        "scheduler": match[1] if (match := _CHOSEN.search(scheduler)) else scheduler,
+        "logical_block_bytes": _whole(attribute(executor, disk, "queue/logical_block_size")),
+        "physical_block_bytes": _whole(attribute(executor, disk, "queue/physical_block_size")),
+        "write_cache": attribute(executor, disk, "queue/write_cache"),
+        "read_only": is_read_only(executor, device),
+        "beneath": tuple(lower.name for lower in below),
+    }
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None

@@ -1,0 +1,1 @@
+"""One run: command, watch, stop, run directory, live latency."""

@@ -1,0 +1,124 @@
+"""One process from start to end: watched, stopped when asked or late, never left behind."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from volbench.engine.run.stop_request import Stop
+from volbench.errors import ArchiveError, TransportError
+from volbench.execute.protocol import Process
+
+POLL_S = 0.1
+PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
+"""How long each signal is given. fio answers SIGINT only when I/O in flight completes."""
+
+URGENT_S = 1.0
+"""The same when the user asked twice."""
+
+
+class Ending(StrEnum):
+    """Why a process ended."""
+
+    ITSELF = "itself"
+    STOPPED = "stopped"
+    DEADLINE = "deadline"
+    STEADY = "steady"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """How a watched process ended.
+
+    Attributes:
+        exit_status: as the system tells it; None when it could not even be killed.
+        ending: by itself, because the user asked, because its deadline passed, or because it had
+            done enough.
+        elapsed_s: from the start of watching.
+    """
+
+    exit_status: int | None
+    ending: Ending
+    elapsed_s: float
+
+
+def watch(
+    process: Process,
+    *,
+    deadline_s: float,
+    stop: Stop,
+    on_output: Callable[[str, float], None],
+    is_enough: Callable[[], bool] = lambda: False,
+) -> Watched:
+    """Watch a process until it ends, telling its output, and end it when asked or late.
+
+    Args:
+        process: a started process.
+        deadline_s: seconds after which it is ended.
+        stop: the user's wish.
+        on_output: called with new standard output (maybe empty) and the seconds elapsed.
+        is_enough: asked after each look; True ends the process orderly, for its work is done.
+
+    Returns:
+        How it ended. Whatever else is raised in between, the process has been ended first.
+
+    Raises:
+        TransportError: its machine can't be reached any more; there it goes on.
+        ArchiveError: there is no room for what it tells; on another machine it goes on.
+    """
+    started = time.monotonic()
+    ending = Ending.ITSELF
+    try:
+        while (status := process.wait(POLL_S)) is None:
+            elapsed_s = time.monotonic() - started
+            on_output(process.read_output(), elapsed_s)
+            if stop.requested:
+                ending = Ending.STOPPED
+                break
+            if is_enough():
+                ending = Ending.STEADY
+                break
+            if elapsed_s > deadline_s:
+                ending = Ending.DEADLINE
+                break
+        else:
+            on_output(process.read_output(), time.monotonic() - started)
+    except BaseException as error:
+        if not goes_on(process.handle, error):
+            end_process(process, stop)
+        raise
+    status = end_process(process, stop)
+    return Watched(status, ending, time.monotonic() - started)
+
+
+def goes_on(handle: str, error: BaseException) -> bool:
+    """Tell whether a process is left alone after an error, to be found again by a resume.
+
+    Args:
+        handle: by which it can be found; empty where it can't.
+        error: its machine is lost for now, or what it tells can't be stored here.
+    """
+    lost = isinstance(error, TransportError) and error.transient
+    return lost or (bool(handle) and isinstance(error, ArchiveError))
+
+
+def end_process(process: Process, stop: Stop) -> int | None:
+    """End a process: SIGINT, then SIGTERM, then SIGKILL, each with patience.
+
+    Returns:
+        The exit status, or None when it sits in the kernel and can't be ended.
+    """
+    for number, patience_s in PATIENCE_S.items():
+        if (status := process.poll()) is not None:
+            return status
+        process.signal(number)
+        until = time.monotonic() + patience_s
+        while time.monotonic() < until:
+            if (status := process.wait(POLL_S)) is not None:
+                return status
+            if stop.urgent and number != signal.SIGKILL:
+                until = min(until, time.monotonic() + URGENT_S)
+    return process.poll()

@@ -1,0 +1,92 @@
+"""``until: steady``: glances at a running process in, the moment at which it may end out.
+
+fio's logs come only when it ends, so its status lines are judged: two a second, to three digits,
+which is far finer than the 10 % that count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from volbench.analyse.time.steady_state import State, Steadiness, judge_steady
+from volbench.model.campaign.event import Progress
+from volbench.model.profile.profile_model import Until
+
+_PAUSE_S = 1.0
+"""Between two judgements."""
+_GAP = 0.9
+"""Share of the window that must be covered: fio is silent while it starts."""
+
+
+@dataclass
+class SteadyWatch:
+    """Judges the IOPS of a running process.
+
+    Args:
+        until: window and blocks.
+    """
+
+    until: Until
+    _times: list[float] = field(default_factory=list)
+    _rates: list[float] = field(default_factory=list)
+    _judged_s: float = 0.0
+    _verdict: Steadiness | None = None
+
+    @property
+    def verdict(self) -> Steadiness | None:
+        """The latest judgement; None before the first whole window."""
+        return self._verdict
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the process may end."""
+        return self._verdict is not None and self._verdict.state is State.STEADY
+
+    @property
+    def words(self) -> str:
+        """Where it stands, for the screen."""
+        if self._verdict is None:
+            return "until steady: watching"
+        if self._verdict.state is State.DRIFTING:
+            return f"until steady: now drifting {100 * self._verdict.drift:+.0f} %"
+        return f"until steady: now {self._verdict.state.value}"
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The latest judgement for status.json."""
+        if self._verdict is None:
+            return {"verdict": State.TOO_SHORT.value}
+        return {
+            "verdict": self._verdict.state.value,
+            "iops": round(self._verdict.median, 1),
+            "drift_percent": round(100 * self._verdict.drift, 2),
+            "drift_bound_percent": round(100 * self._verdict.drift_bound, 2),
+            "from_s": round(self._verdict.from_s, 1),
+            "to_s": round(self._verdict.to_s, 1),
+        }
+
+    def feed(self, glance: Progress) -> None:
+        """Add a fresh glance and judge the last window, once a second."""
+        rates = (glance.read_iops, glance.write_iops, glance.trim_iops)
+        told = [rate for rate in rates if rate is not None]
+        if glance.state != "run" or not told:
+            return
+        self._times.append(glance.elapsed_s)
+        self._rates.append(sum(told))
+        if glance.elapsed_s - self._judged_s >= _PAUSE_S:
+            self._judged_s = glance.elapsed_s
+            self._judge(glance.elapsed_s)
+
+    def _judge(self, now_s: float) -> None:
+        while self._times and self._times[0] < now_s - self.until.window_s:
+            del self._times[0], self._rates[0]
+        covered_s = now_s - self._times[0]
+        if covered_s < _GAP * self.until.window_s:
+            return
+        count = len(self._times)
+        even = now_s - covered_s + covered_s * np.arange(1.0, count + 1) / count
+        self._verdict = judge_steady(
+            even, np.array(self._rates, dtype=float), block_s=self.until.block_s
+        )

@@ -1,0 +1,153 @@
+"""What is started for a Run: the argument list, the files it needs, what it should produce."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from volbench.engine.campaign.start_gate import PRERUN, SCRIPT
+from volbench.fio.dd import dd_argv
+from volbench.fio.jobs.output_files import lays_out, runtime_s, writes
+from volbench.fio.jobs.render_job import render
+from volbench.fio.results.validation import Expected
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.profile.profile_model import Tool
+from volbench.model.results.result import Direction
+from volbench.plan.expansion.estimate import expected_s
+from volbench.store.layout import DD_COMMAND, DD_OUTPUT, FIO_OUTPUT, JOB_FILE, STDERR
+
+_DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
+    "read": (Direction.READ,),
+    "randread": (Direction.READ,),
+    "write": (Direction.WRITE,),
+    "randwrite": (Direction.WRITE,),
+    "trim": (Direction.TRIM,),
+    "randtrim": (Direction.TRIM,),
+    "trimwrite": (Direction.TRIM, Direction.WRITE),
+    "randtrimwrite": (Direction.TRIM, Direction.WRITE),
+    "rw": (Direction.READ, Direction.WRITE),
+    "readwrite": (Direction.READ, Direction.WRITE),
+    "randrw": (Direction.READ, Direction.WRITE),
+}
+
+_BY_CHANCE = 1e-6
+"""How likely a direction of a mix may be missing by chance, and still count as a fault."""
+_IOS_OF_ANY_JOB = 100
+"""I/Os that a job does whose options tell no number: a second on a slow disk."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One process to start.
+
+    Attributes:
+        argv: the argument list.
+        shown: the same without this machine's paths, for status.json.
+        stderr: name of the file for standard error.
+        files: name to text of the files it needs in its folder.
+        expected_s: how long it should take; None when only the data's size bounds it.
+        version: the tool's version as far as it is known before the start.
+    """
+
+    argv: list[str]
+    shown: list[str]
+    stderr: str
+    files: dict[str, str] = field(default_factory=dict)
+    expected_s: float | None = None
+    version: str = ""
+
+
+def command_of(run: Run, *, fio: str, version: str = "", is_gated: bool = False) -> Command:
+    """Return what to start for a Run.
+
+    Args:
+        run: the Run.
+        fio: path of the binary.
+        version: of the tool.
+        is_gated: let it wait for its start when everything else is set up.
+    """
+    if run.tool is Tool.DD:
+        argv = dd_argv(run)
+        files = {DD_COMMAND: shlex.join(argv) + "\n"}
+        gated = ["sh", f"./{SCRIPT}", *argv] if is_gated else argv
+        return Command(gated, argv, DD_OUTPUT, files, None, version or "dd")
+    options = [
+        "--output-format=json+",
+        f"--output={FIO_OUTPUT}",
+        "--eta=always",
+        "--eta-interval=500ms",
+        *([] if writes(run) or lays_out(run) else ["--readonly"]),
+        JOB_FILE,
+    ]
+    return Command(
+        [fio, *options],
+        ["fio", *options],
+        STDERR,
+        {JOB_FILE: render(run, prerun=PRERUN if is_gated else "")},
+        expected_s(run),
+        version,
+    )
+
+
+def expected_of(run: Run) -> tuple[Expected, ...]:
+    """Return what fio must report for a Run to be a success.
+
+    Under group_reporting fio adds a section to the entry before it, up to the next ``new_group``,
+    and keeps that entry's name.
+    """
+    found: list[Expected] = []
+    for section in run.sections:
+        options = run.effective(section)
+        expected = _expected(run, section)
+        joins = found and _flag(options, "group_reporting") and not _flag(options, "new_group")
+        if not joins:
+            found.append(expected)
+        elif found[-1].entries == 1:
+            directions = tuple(dict.fromkeys((*found[-1].directions, *expected.directions)))
+            found[-1] = replace(found[-1], directions=directions)
+    if any(_flag(run.effective(section), "exitall") for section in run.sections):
+        return tuple(replace(expected, runtime_s=None) for expected in found)
+    return tuple(found)
+
+
+def _expected(run: Run, section: Section) -> Expected:
+    options = run.effective(section)
+    # cpuio counts its rounds as reads that take no time.
+    timed = _flag(options, "time_based") and options.get("ioengine") != "cpuio"
+    return Expected(
+        name=section.name,
+        entries=1 if _flag(options, "group_reporting") else int(options.get("numjobs", "1")),
+        directions=_directions(options),
+        runtime_s=runtime_s(run, section) if timed else None,
+    )
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "0") != "0"
+
+
+def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
+    """Return the directions that must show I/O; of a mix, those that can't be missing by chance."""
+    if _flag(options, "create_only") or "read_iolog" in options:
+        return ()
+    directions = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0], ())
+    if directions != (Direction.READ, Direction.WRITE):
+        return directions
+    writes_percent = int(options.get("rwmixwrite", "50"))
+    reads = int(options.get("rwmixread", str(100 - writes_percent))) / 100
+    shares = ((Direction.READ, reads), (Direction.WRITE, 1 - reads))
+    ios = _least_ios(options)
+    return tuple(name for name, share in shares if (1 - share) ** ios < _BY_CHANCE)
+
+
+def _least_ios(options: Mapping[str, str]) -> int:
+    """Return how many I/Os a job does at least, as far as its options tell."""
+    if "number_ios" in options:
+        return int(options["number_ios"])
+    size = options.get("io_size", options.get("size", ""))
+    block = options.get("bs", "4096")
+    sized = size.isdecimal() and block.isdecimal() and not {"bsrange", "bssplit"} & options.keys()
+    if _flag(options, "time_based") or not sized:
+        return _IOS_OF_ANY_JOB
+    return int(size) // int(block)

@@ -1,0 +1,1 @@
+"""Samples beside a run: kernel counters, clock offset, write-back afterwards."""

@@ -1,0 +1,1 @@
+"""Job files: rendering, parsing, and the option table."""

@@ -1,0 +1,156 @@
+"""Values of a job file in, canonical values with fio's own reading of them out.
+
+fio's parser takes the digits a value begins with and looks at the letters right behind them. What
+else stands there it ignores without a word (``parse.c``, the same in 3.33 and 3.42): ``1.5g`` is 1,
+``4KiB`` is 4000, ``1min`` a microsecond, and a blank before the digits hides the suffix. An import
+keeps what fio does, and says where that is hardly what was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from volbench.errors import InputError
+from volbench.model.profile.canonical import TRIPLES, canonical
+from volbench.model.profile.fio_option import Option, OptionKind
+
+_DECIMAL = re.compile(r"\s*[+-]?\d+")
+_HEX = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.IGNORECASE)
+_LEADING = re.compile(r"[+-]?\d*")
+_KEPT = re.compile(r"\d+[%z]")
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_EXACT_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_TRIMMED = frozenset({"filename", "description"})
+
+
+@dataclass(frozen=True)
+class AsRead:
+    """A value as fio reads it.
+
+    Attributes:
+        value: canonical.
+        surprise: what is odd about the reading; empty when it is as it looks.
+    """
+
+    value: str
+    surprise: str = ""
+
+
+def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRead:
+    """Return the canonical value of what stands in a job file.
+
+    Args:
+        option: decides how fio reads it.
+        text: behind the ``=``, leading blanks kept, for they count; None for a bare option.
+        kb_base: 1024, or 1000 as the option of that name says.
+
+    Raises:
+        InputError: fio would refuse it, or its meaning can't be kept.
+    """
+    if text is None:
+        if option.kind is OptionKind.FLAG:
+            return AsRead("1")
+        raise InputError(f"{option.name} has no value", hint="write option=value")
+    if text.strip().startswith("("):
+        raise InputError("arithmetic is not kept: many builds of fio lack it", hint="write the sum")
+    value = _read(option, text, kb_base)
+    return AsRead(value, "" if _is_plain(option, text, value) else _surprise(option, text, value))
+
+
+def _is_plain(option: Option, text: str, value: str) -> bool:
+    """Tell whether a person would read the same value."""
+    if option.kind in {OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FLOATS}:
+        return True
+    try:
+        return canonical(option, text) == value
+    except InputError:
+        return False
+
+
+def _surprise(option: Option, text: str, value: str) -> str:
+    unit = " us" if option.kind is OptionKind.MICROSECONDS else ""
+    return f"fio reads {option.name}={text} as {value}{unit}"
+
+
+def _read(option: Option, text: str, kb_base: int) -> str:
+    match option.kind:
+        case OptionKind.SIZE | OptionKind.INTEGER:
+            parts = text.split(",") if option.name in TRIPLES else [text]
+            value = ",".join(_amount(part, kb_base) if part else "" for part in parts)
+        case OptionKind.SIZE_RANGE:
+            value = ",".join(_range(part, kb_base) for part in text.split(","))
+        case OptionKind.BLOCK_SPLIT:
+            value = ",".join(_split(part, kb_base) for part in text.split(","))
+        case OptionKind.DURATION:
+            value = _duration(_microseconds(text, bare_us=1_000_000))
+        case OptionKind.MICROSECONDS:
+            value = str(_microseconds(text, bare_us=1))
+        case OptionKind.BOOLEAN:
+            value = str(_number(text))
+        case OptionKind.FLAG:
+            value = "1" if _number(text) else "0"
+        case _:
+            value = _word(option, text)
+    return value
+
+
+def _word(option: Option, text: str) -> str:
+    if text != text.lstrip() and option.name not in _TRIMMED:
+        raise InputError("fio takes the blank behind = into the value", hint="take it away")
+    return text.strip()
+
+
+def _number(text: str) -> int:
+    # fio counts to 16 as soon as 0x stands anywhere: 600x is 0x600.
+    is_hex = "0x" in text.lower()
+    match = (_HEX if is_hex else _DECIMAL).match(text)
+    if match is None:
+        raise InputError(f"{text!r} is no number to fio", hint="write digits")
+    return int(match.group(), 16 if is_hex else 10)
+
+
+def _letters(text: str) -> str:
+    """Return what stands behind leading digits, in lower case; a leading blank is no digit."""
+    return _LEADING.sub("", text, count=1).lower()
+
+
+def _bytes(text: str, kb_base: int) -> int:
+    letters = _letters(text)
+    other = 1000 if kb_base == 1024 else 1024
+    base = other if letters[1:3] == "ib" else kb_base
+    return _number(text) * int(base ** _POWERS.get(letters[:1], 0))
+
+
+def _amount(text: str, kb_base: int) -> str:
+    return text if _KEPT.fullmatch(text) else str(_bytes(text, kb_base))
+
+
+def _range(text: str, kb_base: int) -> str:
+    low, sign, high = text.partition("-" if "-" in text else ":")
+    if not sign:
+        raise InputError(f"{text!r} is no range", hint="write it like 4k-64k")
+    return "-".join(str(end) for end in sorted((_bytes(low, kb_base), _bytes(high, kb_base))))
+
+
+def _split(text: str, kb_base: int) -> str:
+    entries = (entry.partition("/") for entry in text.split(":"))
+    return ":".join(f"{_bytes(size, kb_base)}{sign}{share}" for size, sign, share in entries)
+
+
+def _microseconds(text: str, *, bare_us: int) -> int:
+    number, letters = _number(text), _letters(text)
+    if number < 0:
+        raise InputError(f"{text!r} is negative", hint="write a number from 0 on")
+    if "-" in text.strip():
+        raise InputError("a range of times can't be kept", hint="write one time")
+    if not letters[:1].isalpha():
+        return number * bare_us
+    return number * (1000 if letters.startswith("ms") else _EXACT_US.get(letters, 1))
+
+
+def _duration(microseconds: int) -> str:
+    for factor, unit in ((1_000_000, "s"), (1000, "ms")):
+        if microseconds % factor == 0:
+            return f"{microseconds // factor}{unit}"
+    return f"{microseconds}us"

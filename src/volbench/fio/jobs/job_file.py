@@ -1,0 +1,328 @@
+"""A fio job file in, a Profile that means the same to fio out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from volbench.errors import InputError, Problems
+from volbench.fio.jobs.fio_values import read_value
+from volbench.fio.jobs.job_syntax import SectionText, Setting, split_sections
+from volbench.fio.jobs.job_targets import Place, find_place, is_device
+from volbench.model.profile.canonical import check_option, check_text
+from volbench.model.profile.contradictions import contradictions
+from volbench.model.profile.fio_option import OWN, OptionTable
+from volbench.model.profile.profile_model import Job, Options, Profile, Source
+
+_PLACES = frozenset({"filename", "directory", "uri"})
+_KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}
+"""Options of volbench's own that the profile says in another way."""
+_LOGS = frozenset(name for name in OWN if "log" in name) | {"bwavgtime", "iopsavgtime"}
+_EXCLUSIVE = ({"direct", "buffered"}, {"rwmixread", "rwmixwrite"})
+"""Options that fio keeps in one variable: the last one written counts."""
+_ORDERED = (
+    {"gtod_reduce", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement"},
+    {"zero_buffers", "refill_buffers", "scramble_buffers", "buffer_pattern"}
+    | {"buffer_compress_percentage", "dedupe_percentage"},
+    {"verify", "verify_pattern"},
+)
+"""Options of which each may change what the ones before it set, so that their order counts."""
+
+
+@dataclass(frozen=True)
+class ImportedJob:
+    """What an import gives.
+
+    Attributes:
+        profile: means the same to fio.
+        notices: what was left out, or is read by fio in a way that surprises.
+    """
+
+    profile: Profile
+    notices: tuple[str, ...] = ()
+
+
+@dataclass
+class _Section:
+    """One job section with everything that holds in it."""
+
+    name: str
+    line: int
+    options: dict[str, str]
+    lines: dict[str, int]
+    note: str = ""
+    place: Place = field(default_factory=lambda: Place("."))
+
+
+def parse_jobfile(
+    text: str, *, path: str, table: OptionTable, allow_exec: bool = False
+) -> ImportedJob:
+    """Turn a job file into a profile.
+
+    Sections that fio would run together become one job with sections; a stonewall starts a new job,
+    since volbench runs jobs one after another in processes of their own.
+
+    Args:
+        text: the job file.
+        path: for messages, and for the profile's name.
+        table: options of the fio that reads it.
+        allow_exec: keep options that run programs or leave the Run's folder.
+
+    Raises:
+        ProfileError: everything that can't be kept, with its line.
+    """
+    importer = _Importer(Problems(path), table, allow_exec=allow_exec)
+    texts = split_sections(text, importer.problems, importer.notices)
+    sections = importer.sections(texts)
+    importer.problems.raise_if_any()
+    profile = importer.profile(sections, path)
+    importer.problems.raise_if_any()
+    return ImportedJob(profile, tuple(dict.fromkeys(importer.notices)))
+
+
+class _Importer:
+    """Collects problems and notices while the parts of a job file become a profile."""
+
+    def __init__(self, problems: Problems, table: OptionTable, *, allow_exec: bool) -> None:
+        self.problems = problems
+        self.notices: list[str] = []
+        self._table = table
+        self._allow_exec = allow_exec
+
+    def sections(self, texts: list[SectionText]) -> list[_Section]:
+        """Return the job sections, each with the globals that stand above it."""
+        shared: dict[str, tuple[str, int]] = {}
+        found: list[_Section] = []
+        for text in texts:
+            merged = dict(shared)
+            kb_base = _kb_base(text, shared)
+            for name, value, line in self._read(text, kb_base):
+                for other in _rivals(name):
+                    merged.pop(other, None)
+                merged[name] = value, line
+            if text.is_global:
+                shared = merged
+                continue
+            options = {name: value for name, (value, _) in merged.items()}
+            lines = {name: line for name, (_, line) in merged.items()}
+            found.append(_Section(text.name, text.line, options, lines))
+        if not found and not self.problems.found:
+            self.problems.add("there is no job section in it", hint="fio runs nothing either")
+        for section in found:
+            self._settle(section)
+        self._rename(found)
+        return found
+
+    def _read(self, text: SectionText, kb_base: int) -> Iterator[tuple[str, str, int]]:
+        for setting in text.settings:
+            try:
+                yield from self._read_one(setting, kb_base)
+            except InputError as error:
+                self.problems.add(
+                    error.message, line=setting.line, key=setting.name, hint=error.hint
+                )
+
+    def _read_one(self, setting: Setting, kb_base: int) -> Iterator[tuple[str, str, int]]:
+        option = self._table.find(setting.name)
+        if option is None:
+            check_option(self._table, setting.name, "1")
+            return
+        if option.name in _LOGS:
+            self._leave_out_log(option.name, setting)
+            return
+        read = read_value(option, setting.value, kb_base=kb_base)
+        if read.surprise:
+            self._note(setting.line, read.surprise)
+        if option.name in OWN:
+            if option.name not in _KEPT_APART:
+                raise InputError(f"{option.name} can't be kept", hint=OWN[option.name])
+            check_text(read.value)
+        elif option.name not in _PLACES:
+            check_option(self._table, option.name, read.value, allow_exec=self._allow_exec)
+        yield option.name, read.value, setting.line
+
+    def _leave_out_log(self, name: str, setting: Setting) -> None:
+        """Note that logs are volbench's own; a path out of the Run's folder is refused."""
+        if "/" in (setting.value or "") and not self._allow_exec:
+            raise InputError("a log path leaves the Run's folder", hint="leave the option out")
+        self._note(setting.line, f"{name} is left out: {OWN[name]}")
+
+    def _settle(self, section: _Section) -> None:
+        """Find a section's volume and take away what the profile says in other ways."""
+        try:
+            section.place = find_place(section.options)
+        except InputError as error:
+            line = section.lines.get("filename", section.lines.get("directory", section.line))
+            self.problems.add(error.message, line=line, key=section.name, hint=error.hint)
+        on_file = section.place.filename is not None or "uri" not in section.options
+        for name in _PLACES:
+            section.options.pop(name, None)
+        creates = section.options.pop("allow_file_create", "1") == "1"
+        if not creates and on_file and not is_device(section.place.target):
+            self.problems.add(
+                "allow_file_create=0 can't be kept for files",
+                line=section.lines["allow_file_create"],
+                key="allow_file_create",
+                hint="leave it out; volbench sets it for devices",
+            )
+        if section.place.filename is not None:
+            section.options["filename"] = section.place.filename
+        section.note = section.options.pop("description", "")
+        timed = section.options.get("time_based") == "1"
+        if timed and section.options.get("runtime", "0s") == "0s":
+            self._note(section.lines["time_based"], "time_based without runtime does nothing")
+            del section.options["time_based"]
+        for name, message, hint in contradictions(section.options):
+            self.problems.add(message, line=section.lines[name], key=name, hint=hint)
+
+    def _rename(self, sections: list[_Section]) -> None:
+        """Give every section a name that a profile can have, without moving its files."""
+        taken: set[str] = set()
+        known: dict[str, str] = {}
+        for section in sections:
+            self._follow(section, known)
+            name = re.sub(r"[^A-Za-z0-9_-]+", "_", section.name)[:90] or "job"
+            while name in taken:
+                name += "_2"
+            taken.add(name)
+            known[section.name] = name
+            if name == section.name:
+                continue
+            self._note(section.line, f"section {section.name!r} is called {name}")
+            if "filename" not in section.options and "filename_format" not in section.options:
+                if not re.fullmatch(r"[\w .,+-]+", section.name):
+                    self.problems.add(
+                        f"fio would name files after {section.name!r}",
+                        line=section.line,
+                        hint="rename the section, or give it a filename",
+                    )
+                section.options["filename_format"] = f"{section.name}.$jobnum.$filenum"
+            section.name = name
+
+    def _follow(self, section: _Section, known: dict[str, str]) -> None:
+        """Let wait_for name the section as it is called now; it has to stand above."""
+        wanted = section.options.get("wait_for")
+        if wanted is None:
+            return
+        if wanted not in known:
+            self.problems.add(
+                f"no section {wanted!r} stands above this one",
+                line=section.lines["wait_for"],
+                key="wait_for",
+                hint="fio refuses it too",
+            )
+        section.options["wait_for"] = known.get(wanted, wanted)
+
+    def profile(self, sections: list[_Section], path: str) -> Profile:
+        """Return the profile of settled sections."""
+        groups = self._groups(sections)
+        touched = (section.place.target for section in sections if section.place.target)
+        targets = list(dict.fromkeys(touched)) or ["."]
+        roles = {target: "data" if i == 1 else f"data{i}" for i, target in enumerate(targets, 1)}
+        common = {
+            name: value
+            for name, value in sections[0].options.items()
+            if len(sections) > 1
+            and name != "wait_for"
+            and all(section.options.get(name) == value for section in sections)
+            and not any(_order_counts(name, section.options) for section in sections)
+        }
+        jobs = _distinct([self._job(group, common, roles) for group in groups])
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).stem).strip("-") or "imported"
+        return Profile(
+            name=f"job-{stem}" if stem.startswith("global") else stem[:100],
+            description=f"Imported from {PurePosixPath(path).name}.",
+            source=Source(title=f"fio job file {PurePosixPath(path).name}"),
+            defaults=dict(common),
+            jobs=jobs,
+            volumes={role: target for target, role in roles.items()},
+        )
+
+    def _groups(self, sections: list[_Section]) -> list[list[_Section]]:
+        """Return sections that run together; a stonewall waits for everything before it."""
+        groups: list[list[_Section]] = []
+        for section in sections:
+            waits = section.options.pop("stonewall", "0") == "1"
+            if not groups or waits:
+                groups.append([])
+            groups[-1].append(section)
+            if len(groups) > 1:
+                self._check_late(section, groups)
+        return groups
+
+    def _check_late(self, section: _Section, groups: list[list[_Section]]) -> None:
+        """Check what means something else once a section has a process of its own."""
+        if section.options.get("exit_what") == "all":
+            self.problems.add(
+                "exit_what=all ends jobs behind a stonewall too, which can't be kept",
+                line=section.lines["exit_what"],
+                key="exit_what",
+                hint="leave it out",
+            )
+        if section.options.get("startdelay", "0s") != "0s":
+            self.problems.add(
+                "startdelay after a stonewall counts from the start of the whole job file",
+                line=section.lines["startdelay"],
+                key="startdelay",
+                hint="leave it out",
+            )
+        earlier = {other.name for group in groups[:-1] for other in group}
+        if section.options.get("wait_for") in earlier:
+            self._note(section.lines["wait_for"], "wait_for is left out: that job has ended before")
+            del section.options["wait_for"]
+
+    def _job(self, group: list[_Section], common: dict[str, str], roles: dict[str, str]) -> Job:
+        first = group[0]
+        targets = {section.place.target for section in group} - {""}
+        if len(targets) > 1:
+            self.problems.add(
+                f"{' and '.join(section.name for section in group)} run together on several "
+                "volumes; a Run has one",
+                line=group[1].line,
+                hint="let one wait with stonewall, or put their files into one folder",
+            )
+        own = [_without(section.options, common) for section in group]
+        note = "; ".join(section.note for section in group if section.note)
+        role = roles[targets.pop()] if targets else next(iter(roles.values()))
+        if len(group) == 1:
+            return Job(name=first.name, role=role, note=note, options=own[0])
+        named = {section.name: options for section, options in zip(group, own, strict=True)}
+        return Job(name="_".join(named)[:90], role=role, note=note, sections=named)
+
+    def _note(self, line: int, text: str) -> None:
+        self.notices.append(f"{self.problems.path}:{line}: {text}")
+
+
+def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
+    """Return jobs with names that differ: those of several sections are made of theirs."""
+    taken = {job.name for job in jobs if not job.sections}
+    found = []
+    for job in jobs:
+        name = job.name
+        while job.sections and name in taken:
+            name += "_2"
+        taken.add(name)
+        found.append(job.model_copy(update={"name": name}))
+    return tuple(found)
+
+
+def _without(options: dict[str, str], common: dict[str, str]) -> Options:
+    return {name: value for name, value in options.items() if name not in common}
+
+
+def _kb_base(text: SectionText, shared: dict[str, tuple[str, int]]) -> int:
+    """Return what a kilobyte is in a section: fio reads kb_base before anything else."""
+    own = [setting.value for setting in text.settings if setting.name == "kb_base"]
+    value = own[-1] if own else shared.get("kb_base", ("1024", 0))[0]
+    return 1000 if (value or "").strip() == "1000" else 1024
+
+
+def _rivals(name: str) -> frozenset[str]:
+    """Return the options, this one among them, whose earlier values an option makes void."""
+    return frozenset({name}.union(*(family for family in _EXCLUSIVE if name in family)))
+
+
+def _order_counts(name: str, options: dict[str, str]) -> bool:
+    return any(name in family and len(family & options.keys()) > 1 for family in _ORDERED)

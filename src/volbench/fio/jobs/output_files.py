@@ -1,0 +1,105 @@
+"""A Run in; what it will write, where, and for how long out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Tool
+
+_CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
+"""Options with which even a reading section trims, removes, or replays any kind of I/O."""
+_CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
+"""Engines that make, remove, cut or move files whatever ``rw`` says."""
+_MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
+
+
+def access_of(options: dict[str, str]) -> str:
+    """Return fio's access pattern without its parameter, ``read`` being the default."""
+    return options.get("rw", "read").partition(":")[0]
+
+
+def section_writes(options: dict[str, str]) -> bool:
+    """Tell whether a section may change its volume; a mix counts even at 100 % reads."""
+    return (
+        access_of(options) not in {"read", "randread"}
+        or options.get("ioengine") in _CHANGING_ENGINES
+        or any(options.get(name, "0") != "0" for name in _CHANGING)
+    )
+
+
+def writes(run: Run) -> bool:
+    """Tell whether a Run may change its volume; a dd Run does unless it says ``rw: read``."""
+    if run.tool is Tool.DD:
+        return run.effective(run.sections[0]).get("rw", "write") != "read"
+    return any(section_writes(run.effective(section)) for section in run.sections)
+
+
+def lays_out(run: Run) -> bool:
+    """Tell whether fio may write files before it reads them: a read of a missing file does.
+
+    A warm-up that reads is started only when its file is there as long as it has to be.
+    """
+    in_files = run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}
+    return run.tool is Tool.FIO and in_files and not writes(run) and run.extent is None
+
+
+def section_files(run: Run, section: Section) -> tuple[str, ...]:
+    """Return the files one section works on, absolute; empty for devices and exports."""
+    options = run.effective(section)
+    if options.get("ioengine") in _MEMORY_ENGINES:
+        return ()
+    if run.volume.kind is VolumeKind.FILE:
+        return (run.volume.target,)
+    if run.volume.kind is not VolumeKind.DIRECTORY:
+        return ()
+    folder = PurePosixPath(run.volume.target)
+    return tuple(str(folder / name) for name in _names(section, options))
+
+
+def _names(section: Section, options: dict[str, str]) -> Iterator[str]:
+    """Yield names as fio makes them: ``filename``, else ``filename_format`` for each clone."""
+    if "filename" in options:
+        yield from options["filename"].split(":")
+        return
+    form = options.get("filename_format", "$jobname.$jobnum.$filenum")
+    for clone in range(int(options.get("numjobs", "1"))):
+        for number in range(int(options.get("nrfiles", "1"))):
+            name = form.replace("$jobname", section.name).replace("$jobnum", str(clone))
+            yield name.replace("$filenum", str(number))
+
+
+def planned_files(run: Run) -> tuple[str, ...]:
+    """Return every file a Run may create or write, absolute, without repeats, in order."""
+    if run.tool is Tool.DD:
+        sections: tuple[tuple[str, ...], ...] = ((dd_file(run),) if dd_file(run) else (),)
+    else:
+        sections = tuple(section_files(run, section) for section in run.sections)
+    return tuple(dict.fromkeys(path for files in sections for path in files))
+
+
+DD_FILE_NAME = "dd-test-file"
+"""Name of the file a dd job works on inside a directory volume."""
+
+
+def dd_file(run: Run) -> str:
+    """Return the file a dd Run works on; empty for a device."""
+    if run.volume.kind is VolumeKind.DIRECTORY:
+        return str(PurePosixPath(run.volume.target) / DD_FILE_NAME)
+    return run.volume.target if run.volume.kind is VolumeKind.FILE else ""
+
+
+def runtime_s(run: Run, section: Section) -> float | None:
+    """Return the runtime a section asks for; None without one."""
+    return seconds(run.effective(section).get("runtime"))
+
+
+def seconds(canonical: str | None) -> float | None:
+    """Return the seconds of a canonical duration such as ``300s`` or ``500ms``."""
+    if canonical is None:
+        return None
+    digits = canonical.rstrip("msu")
+    factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[canonical[len(digits) :]]
+    return float(digits) * factor

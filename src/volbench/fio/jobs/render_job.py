@@ -1,0 +1,232 @@
+"""A Run in, a job file out that a person can read and rerun with plain fio."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from volbench import __version__
+from volbench.errors import InputError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.fio.jobs.output_files import section_files
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import VolumeKind
+
+LOG_PREFIX = "series"
+"""Prefix of the log files in a Run's folder."""
+
+_LINE_LIMIT = 8191
+_FILENAME_LIMIT = 4096
+_UNSAFE = re.compile(
+    r"[#;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\$\{|\$(?:ncpus|mb_memory|pagesize)"
+)
+_ALLOWED_NAME = re.compile(r"(?!include)[A-Za-z0-9_-]+")
+_ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
+_NO_FILES = frozenset({"null", "cpuio", "net", "netsplice"})
+_SEEDS = ("randrepeat", "allrandrepeat", "randseed")
+
+
+def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
+    """Return the job file of a Run.
+
+    Args:
+        run: options are canonical already.
+        measuring: add what volbench needs to report: logs, percentiles, seeds. Without, the file
+            holds the profile's own options only, and ``thread``.
+        prerun: a command that each job waits for when it is set up; before the profile's own.
+
+    Raises:
+        InputError: a value can't stand in a job file.
+    """
+    lines = [
+        *_head(run),
+        "[global]",
+        "# always threads: workers that are processes outlive a killed fio",
+        "thread=1",
+        *(_line(name, value) for name, value in run.options.items() if _shared(run, name)),
+        *(_held(run, prerun) if prerun else ()),
+        *(_measuring(run) if measuring else ()),
+    ]
+    for section in run.sections:
+        lines += ["", f"[{_header(section.name)}]", *_section(run, section, prerun)]
+    return "\n".join(lines) + "\n"
+
+
+def _shared(run: Run, name: str) -> bool:
+    """Tell whether an option may stand in [global].
+
+    filename there overruns a buffer (#2151); an engine's own option is refused there without it.
+    """
+    engines = _engines(name)
+    return name not in {"filename", "thread"} and (
+        not engines or run.options.get("ioengine") in engines
+    )
+
+
+def _engines(name: str) -> tuple[str, ...]:
+    option = shipped_table().options.get(name)
+    return option.engines if option else ()
+
+
+def _head(run: Run) -> Iterator[str]:
+    """Yield comments that say what this is; text of others is reduced to harmless characters."""
+    yield f"# volbench {__version__}: profile {_plain(run.profile)}, job {_plain(run.job)}"
+    if run.note:
+        yield f"# {_plain(run.note)}"
+    yield "# rerun it with: fio <this file>"
+    yield ""
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\w .,:()/%+-]", " ", " ".join(text.split()))[:200]
+
+
+def _measuring(run: Run) -> Iterator[str]:
+    """Yield what volbench adds for reporting; none of it changes the workload."""
+    yield "# added by volbench for reporting"
+    yield "lat_percentiles=1"
+    yield "clat_percentiles=1"
+    yield "slat_percentiles=1"
+    if run.sample_s:
+        # 0 would log every single I/O, which costs memory and changes what is measured.
+        yield f"log_avg_msec={max(1, round(run.sample_s * 1000))}"
+        yield "log_unix_epoch=1"
+        yield f"write_bw_log={LOG_PREFIX}"
+        yield f"write_iops_log={LOG_PREFIX}"
+        yield f"write_lat_log={LOG_PREFIX}"
+        if run.latency_log:
+            yield f"write_hist_log={LOG_PREFIX}"
+            yield f"log_hist_msec={max(1, round(run.sample_s * 1000))}"
+    used = {name for section in run.sections for name in run.effective(section)}
+    if not used.intersection(_SEEDS):
+        yield "# added by volbench: other random offsets in each repeat, the same in a rerun"
+        yield "randrepeat=0"
+        # fio multiplies with it: 0 would give all clones the same offsets.
+        yield f"randseed={run.seed or 1}"
+
+
+def _held(run: Run, prerun: str) -> Iterator[str]:
+    """Yield the line that lets every job wait for its start."""
+    yield "# added by volbench: all clients start at one instant"
+    own = run.options.get("exec_prerun")
+    # The later of two lines holds.
+    yield _line("exec_prerun", f"{prerun} && {own}" if own else prerun)
+
+
+def _section(run: Run, section: Section, prerun: str) -> Iterator[str]:
+    exported = run.volume.kind is VolumeKind.NBD and not _is_without_files(run, section)
+    for name, value in {**_inherited(run, section), **section.options}.items():
+        if name == "exec_prerun" and prerun:
+            yield _line(name, f"{prerun} && {value}")
+        elif name not in {"filename", "thread"} and not (exported and name == "ioengine"):
+            yield _line(name, value)
+    if "verify" in section.options and run.extent is not None:
+        yield "# a warm-up that is stopped leaves no state behind"
+        yield "verify_state_save=0"
+    yield from _place(run, section)
+
+
+def _inherited(run: Run, section: Section) -> dict[str, str]:
+    """Return options of the section's own engine that can't stand in [global]."""
+    engine = run.effective(section).get("ioengine", "")
+    return {
+        name: value
+        for name, value in run.options.items()
+        if engine in _engines(name) and not _shared(run, name)
+    }
+
+
+def _is_without_files(run: Run, section: Section) -> bool:
+    return run.effective(section).get("ioengine") in _NO_FILES
+
+
+def _place(run: Run, section: Section) -> Iterator[str]:
+    """Yield the lines that tie a section to its volume."""
+    options = run.effective(section)
+    target = run.volume.target
+    match run.volume.kind:
+        case _ if _is_without_files(run, section):
+            return
+        case _ if "read_iolog" in options:
+            yield from _replayed(run, section)
+        case VolumeKind.NBD:
+            yield _line("ioengine", "nbd")
+            yield _line("uri", target)
+        case VolumeKind.DEVICE:
+            yield _line("filename", escape_colons(target))
+            yield "# a mistyped device must not become a file"
+            yield "allow_file_create=0"
+        case VolumeKind.FILE:
+            yield _line("filename", escape_colons(target))
+        case VolumeKind.DIRECTORY if "filename" in options:
+            # Named apart, a missing directory is an error; fio would create a file's parents.
+            yield _line("directory", escape_colons(target))
+            yield _line("filename", _plain_names(options["filename"]))
+        case VolumeKind.UNKNOWN:
+            raise InputError(
+                f"job {run.job}: what it was measured on is not known, so it can't be run again",
+                hint="write a profile, and name the volume with --on",
+            )
+        case VolumeKind.DIRECTORY:
+            yield _line("directory", escape_colons(target))
+            _plain_names(options.get("filename_format", "job"))
+
+
+def _replayed(run: Run, section: Section) -> Iterator[str]:
+    """Yield the lines that send all I/O of a log to the volume, whatever files it names.
+
+    fio 3.33 crashes on a log with ``directory``, so that the file is named in full.
+    """
+    places = section_files(run, section) or (run.volume.target,)
+    if run.volume.kind is VolumeKind.NBD or len(places) > 1:
+        raise InputError(
+            f"job {run.job}: a log is replayed on one device or file",
+            hint="name a block device, or a directory and one filename",
+        )
+    options = run.effective(section)
+    _plain_names(options.get("filename", options.get("filename_format", "job")))
+    yield _line("filename", escape_colons(places[0]))
+    if "replay_redirect" not in options:
+        yield "# a log names files of the machine it was made on"
+        yield _line("replay_redirect", places[0])
+    if run.volume.kind is VolumeKind.DEVICE:
+        yield "allow_file_create=0"
+
+
+def _plain_names(names: str) -> str:
+    """Return file names after a last check that none leaves the volume's directory."""
+    parts = names.split(":")
+    if not all(parts) or {"..", ".", "-"} & {*parts} or "/" in names or "\\" in names:
+        raise InputError(
+            f"{names!r} are no plain names inside the volume",
+            hint="name the place with --on ROLE=PATH and the file by its name alone",
+        )
+    return names
+
+
+def escape_colons(path: str) -> str:
+    r"""Return a path as fio's filename takes it: a colon separates files unless written ``\:``."""
+    return path.replace(":", r"\:")
+
+
+def _header(name: str) -> str:
+    if not _ALLOWED_HEADER.fullmatch(name) or name.startswith("global") or len(name) > 127:
+        raise InputError(
+            f"{name!r} can't be a section of a job file",
+            hint="use up to 127 letters, digits, - and _, not starting with global",
+        )
+    return name
+
+
+def _line(name: str, value: str) -> str:
+    """Return ``name=value`` after a last check that fio will read exactly this."""
+    line = f"{name}={value}"
+    if not _ALLOWED_NAME.fullmatch(name) or _UNSAFE.search(value) or value != value.strip():
+        raise InputError(
+            f"{line!r} can't stand in a job file",
+            hint="leave out # ; ${} $ncpus, control characters and blanks at the ends",
+        )
+    limit = _FILENAME_LIMIT if name == "filename" else _LINE_LIMIT
+    if len(line.encode()) >= limit:
+        raise InputError(f"{name} is longer than the {limit} bytes fio reads", hint="shorten it")
+    return line

@@ -1,0 +1,1 @@
+"""fio's logs: streams of rows, sums by window, points of a series."""

@@ -1,0 +1,165 @@
+"""Averaged logs: tables of one clone's rows go in, sums over clones by window come out.
+
+fio writes an averaged row when a window closes in which something completed. The rows are put on
+the grid of the run; rates of clones are added, and their mean latencies are weighted by their IOPS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from volbench.fio.logs.log_rows import Ints
+from volbench.fio.logs.time_grid import Floats, Windows, fitted, grown
+
+Flags = npt.NDArray[np.bool_]
+
+
+def _nothing() -> Floats:
+    return np.zeros(0)
+
+
+@dataclass
+class Averages:
+    """Averaged rows of one log and one direction, added block by block.
+
+    Attributes:
+        weighted: sums of the values, each times the share of the window that it covers.
+        weights: sums of these shares; 0 in a window without a row.
+        highest: the greatest value in a window, where the log tells.
+    """
+
+    windows: Windows
+    span: int = 1
+    weighted: Floats = field(default_factory=_nothing)
+    weights: Floats = field(default_factory=_nothing)
+    highest: Floats = field(default_factory=_nothing)
+    _at: float = 0.0
+    _slot: int = -1
+
+    def add(self, table: Ints) -> None:
+        """Add rows; those that share a window are averaged by the time they cover."""
+        at = self.windows.at(table[0])
+        steps = np.diff(at, prepend=self._at)
+        slots = self._closing(at, steps / self.span)
+        befores = np.concatenate(([self._slot], slots[:-1]))
+        shares = np.clip(steps, 1e-3, 1.0)
+        count = int(slots.max()) + 1
+        self.weighted = grown(self.weighted, count)
+        self.weights = grown(self.weights, count)
+        for back in range(self.span):
+            # Only windows since the row before are covered, and always the row's own.
+            covers = (slots - back > befores) if back else np.ones(len(slots), dtype=bool)
+            covered, share = slots[covers] - back, shares[covers]
+            np.add.at(self.weighted, covered, table[1][covers] * share)
+            np.add.at(self.weights, covered, share)
+        if len(table) > 4:
+            self.highest = grown(self.highest, count)
+            np.maximum.at(self.highest, slots, table[4])
+        self._at, self._slot = float(at[-1]), int(slots[-1])
+
+    def means(self) -> tuple[Floats, Flags]:
+        """Return the mean of each window and which windows have one."""
+        known = self.weights > 0
+        return self.weighted / np.where(known, self.weights, 1.0), known
+
+    def last(self) -> int:
+        """Return the last window with a row, -1 for none."""
+        return int(np.flatnonzero(self.weights)[-1]) if self.weights.any() else -1
+
+    def _closing(self, at: Floats, steps: Floats) -> Ints:
+        """Return the window that each row closes: rows come late, by much on a loaded host.
+
+        A row about one window after the last closes the next one, unless that strays from the
+        clock. Between rows that break the beat, the lead over the clock stays as it is.
+        """
+        nearest = self.windows.nearest(at)
+        timely = (steps > 0.5) & (steps < 1.5)
+        on_beat = timely & (np.diff(nearest, prepend=-1) == self.span)
+        on_beat[0] = False
+        breaks = np.flatnonzero(~on_beat)
+        leads = np.zeros(len(breaks), dtype=np.int64)
+        lead = 0
+        for number, row in enumerate(breaks.tolist()):
+            before = self._slot if row == 0 else int(nearest[row - 1]) + lead
+            lead = before + self.span - int(nearest[row])
+            if not timely[row] or abs(lead) > 1:
+                lead = 0
+            leads[number] = lead
+        closing: Ints = nearest + np.repeat(leads, np.diff([*breaks.tolist(), len(at)]))
+        return closing
+
+
+@dataclass
+class Totals:
+    """What all clones with averaged logs did in one direction, by window.
+
+    Attributes:
+        iops: None where no log tells.
+        bw_bytes_per_s: None where no log tells.
+        lat_weighted: mean latencies in the unit of the logs, each times its weight.
+        lat_weights: the clone's IOPS behind each mean; 1 where they are unknown.
+        lat_max: in the unit of the logs; 0 where no log tells.
+        reported: for each clone the windows in which it has a rate.
+    """
+
+    iops: Floats | None = None
+    bw_bytes_per_s: Floats | None = None
+    lat_weighted: Floats = field(default_factory=_nothing)
+    lat_weights: Floats = field(default_factory=_nothing)
+    lat_max: Floats = field(default_factory=_nothing)
+    reported: list[Flags] = field(default_factory=list)
+    _last: int = -1
+
+    def add_clone(self, logs: Mapping[str, Averages]) -> None:
+        """Add the logs of one clone: ``iops``, ``bw`` and ``lat``, as far as it has them."""
+        for averages in logs.values():
+            self._last = max(self._last, averages.last())
+        rates = {kind: logs[kind].means() for kind in ("iops", "bw") if kind in logs}
+        if "iops" in rates:
+            self.iops = added(self.iops, rates["iops"][0])
+        if "bw" in rates:
+            # Averaged logs hold KiB/s (logs of single I/Os kB/s, which are not used).
+            self.bw_bytes_per_s = added(self.bw_bytes_per_s, rates["bw"][0] * 1024)
+        if rates:
+            flags = (rates["iops"] if "iops" in rates else rates["bw"])[1]
+            self.reported.append(flags)
+        if "lat" in logs:
+            means, known = logs["lat"].means()
+            if "iops" in rates:
+                weights = fitted(rates["iops"][0], len(means)) * known
+            else:
+                weights = known.astype(np.float64)
+            self.lat_weighted = added(self.lat_weighted, means * weights)
+            self.lat_weights = added(self.lat_weights, weights)
+            highest = logs["lat"].highest
+            self.lat_max = grown(self.lat_max, len(highest))
+            mine = self.lat_max[: len(highest)]
+            np.maximum(mine, highest, out=mine)
+
+    def last(self) -> int:
+        """Return the last window with a row, -1 for none."""
+        return self._last
+
+
+def added(total: Floats | None, part: Floats) -> Floats:
+    """Return a sum by window, wherever either has one."""
+    total = grown(np.zeros(0) if total is None else total, len(part))
+    total[: len(part)] += part
+    return total
+
+
+def by_direction(
+    tables: Iterable[Ints], windows: Windows, *, ways: int, span: int
+) -> dict[int, Averages]:
+    """Return the averages of one log by fio's number of the direction."""
+    found: dict[int, Averages] = {}
+    for table in tables:
+        for way in range(ways):
+            mine = table[:, table[2] == way]
+            if mine.shape[1]:
+                found.setdefault(way, Averages(windows, span)).add(mine)
+    return found

@@ -1,0 +1,195 @@
+"""Lines of fio's logs: blocks of lines go in, tables of whole numbers come out.
+
+The columns are ``time_ms, value, direction, block size`` in every version since 2.x; what follows
+(offset, priority, issue time) is not needed here. ``log_window_value=both`` (3.37) puts the maximum
+of a window after its value. Histograms are ``time_ms, direction, block size, bins``.
+
+A line that is no row is skipped and counted: a killed fio or a full disk leaves such lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import csv
+
+from volbench.errors import OutputError
+from volbench.fio.logs.log_stream import NO_ROW, Block, Log, blocks_of
+
+Ints = npt.NDArray[np.int64]
+
+PLAIN = (0, 1, 2, 3)
+"""Where time, value, direction and block size stand."""
+BOTH = (0, 1, 3, 4, 2)
+"""The same with ``log_window_value=both``, and then where the maximum stands."""
+_WIDEST = 10**15
+"""No latency, size or count is that large; in ns it would be eleven days."""
+_MOST_DIGITS = 18
+_LAST_DIRECTION = 7
+"""fio logs reads, writes and trims as 0 to 2; what it knows of syncs follows (``io_ddir.h``)."""
+_HEAD_BYTES = 64 << 10
+
+
+@dataclass(frozen=True)
+class Form:
+    """What makes a line of one log a row.
+
+    Attributes:
+        columns: where the wanted columns stand; time is the first of them.
+        direction_at: which of the wanted columns is the direction.
+        width: how many columns a line has; None for any number.
+        first_ms: rows before this time are none of this run.
+        end_ms: rows at or after this time are none of this run.
+    """
+
+    columns: tuple[int, ...] = PLAIN
+    direction_at: int = 2
+    width: int | None = None
+    first_ms: float = 0
+    end_ms: float = float(10**18)
+
+
+@dataclass
+class Tally:
+    """How many lines of a log were rows, and where the first stands that was none."""
+
+    name: str
+    rows: int = 0
+    bad_rows: int = 0
+    first_bad_line: int | None = None
+
+    def add(self, good: npt.NDArray[np.bool_], numbers: Ints) -> None:
+        """Add the lines of a block: which of them are rows, and their numbers in the log."""
+        rows = int(np.count_nonzero(good))
+        self.rows += rows
+        self.bad_rows += len(good) - rows
+        if rows < len(good) and self.first_bad_line is None:
+            self.first_bad_line = int(numbers[np.argmin(good)])
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """Lines of one log that were left out.
+
+    Attributes:
+        log: path of the log.
+        bad_rows: how many were no rows, or had a time outside the run.
+        rows: how many were read.
+        first_line: where the first bad one stands.
+    """
+
+    log: str
+    bad_rows: int
+    rows: int
+    first_line: int
+
+
+def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
+    """Yield the rows of a log block by block, one array row for each wanted column.
+
+    Args:
+        log: the log.
+        form: what a row looks like.
+        tally: is told how many lines were rows.
+    """
+    with log.open() as stream:
+        for block in blocks_of(stream):
+            table, numbers = _table(block, form)
+            good = _is_row(table, form)
+            tally.add(good, numbers)
+            yield table if good.all() else table[:, good]
+
+
+def read_head(log: Log) -> list[list[int]]:
+    """Return the first rows of a log, all columns up to the first that is no decimal number.
+
+    Raises:
+        OutputError: it has lines, but none of them is a row.
+    """
+    least = len(PLAIN)
+    found: list[list[int]] = []
+    blank = True
+    with log.open() as stream:
+        for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
+            lines = [line for line in block.lines.split(b"\n") if line.strip()]
+            blank = blank and not lines
+            rows = [_leading_numbers(line) for line in lines]
+            found = [row for row in rows if len(row) >= least]
+            if found:
+                break
+    if not found and not blank:
+        raise OutputError(
+            f"{log.name} holds no line of a {log.kind} log, from line 1 on",
+            hint="fio was killed, the disk that holds its logs was full, or it is no log of fio",
+            context={"path": log.name, "line": 1},
+        )
+    return found
+
+
+def _is_row(table: Ints, form: Form) -> npt.NDArray[np.bool_]:
+    """Tell which rows hold numbers that fio can have written in this run."""
+    times, rest = table[0], table[1:]
+    good: npt.NDArray[np.bool_] = (times >= max(0.0, form.first_ms)) & (times < form.end_ms)
+    good &= table[form.direction_at] <= _LAST_DIRECTION
+    if rest.size and (rest.min() < 0 or rest.max() >= _WIDEST):
+        good &= ((rest >= 0) & (rest < _WIDEST)).all(axis=0)
+    return good
+
+
+def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
+    """Return the wanted columns and the number of each line; one odd line costs speed only."""
+    lines = block.lines
+    width = lines.partition(b"\n")[0].count(b",") + 1
+    odd = NO_ROW in lines or b"\r" in lines or width <= max(form.columns)
+    if odd or form.width not in {None, width}:
+        return _line_by_line(block, form)
+    names = [str(n) for n in range(width)]
+    wanted = [names[n] for n in form.columns]
+    try:
+        found = csv.read_csv(
+            pa.BufferReader(lines),
+            read_options=csv.ReadOptions(column_names=names, use_threads=False),
+            parse_options=csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            convert_options=csv.ConvertOptions(
+                include_columns=wanted,
+                column_types=dict.fromkeys(wanted, pa.int64()),
+                null_values=[],
+            ),
+        )
+    except pa.ArrowInvalid:
+        return _line_by_line(block, form)
+    table: Ints = np.stack([column.to_numpy() for column in found.columns])
+    return table, np.arange(block.first_line, block.first_line + table.shape[1])
+
+
+def _line_by_line(block: Block, form: Form) -> tuple[Ints, Ints]:
+    """Read a block with an odd line in it: what is no row becomes a row of -1, blank lines none."""
+    no_row = [-1] * len(form.columns)
+    rows: list[list[int]] = []
+    numbers: list[int] = []
+    for number, line in enumerate(block.lines.split(b"\n"), start=block.first_line):
+        if not line.strip():
+            continue
+        cells = [] if NO_ROW in line else _leading_numbers(line)
+        fits = len(cells) > max(form.columns)
+        if form.width is not None:
+            fits = len(cells) == form.width == line.count(b",") + 1
+        rows.append([cells[n] for n in form.columns] if fits else no_row)
+        numbers.append(number)
+    table = np.array(rows, dtype=np.int64).reshape(-1, len(form.columns)).T
+    return table, np.array(numbers, dtype=np.int64)
+
+
+def _leading_numbers(line: bytes) -> list[int]:
+    """Return the cells of a line up to the first that is no decimal number."""
+    numbers: list[int] = []
+    for cell in line.split(b","):
+        digits = cell.strip(b" \t\r")
+        if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+            break
+        numbers.append(int(digits))
+    return numbers

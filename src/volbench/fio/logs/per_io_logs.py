@@ -1,0 +1,137 @@
+"""Logs of single I/Os and of histograms: tables of rows go in, sums by window come out.
+
+Counts of all clones are simply added, and so are histograms: no percentile is ever averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from volbench.errors import OutputError
+from volbench.fio.logs.log_percentiles import WIDE, BinStore, bin_of
+from volbench.fio.logs.log_rows import Ints
+from volbench.fio.logs.time_grid import Windows, grown
+from volbench.fio.results.latency_bins import BINS, BINS_FIO2
+from volbench.model.results.result import Direction
+
+WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
+"""By fio's number; syncs, which newer versions log too, are no direction of a series."""
+_EXACT = 2**53
+"""Sums below this are exact in float64, which is how numpy adds weights."""
+_HISTOGRAM_LEAD = 3
+"""Time, direction and block size stand before the bins."""
+
+
+class Counts:
+    """What all clones did, by cell: three cells a window, one for each direction.
+
+    Attributes:
+        ios: how many I/Os ended.
+        moved_bytes: their sizes.
+        value_sum: their latencies, in the unit of the log.
+        value_max: the greatest of these.
+        bins: their latencies by bin.
+    """
+
+    def __init__(self) -> None:
+        self.ios: Ints = np.zeros(0, dtype=np.int64)
+        self.moved_bytes = self.ios.copy()
+        self.value_sum = self.ios.copy()
+        self.value_max = self.ios.copy()
+        self.bins = BinStore()
+
+    def add(self, tables: Iterable[Ints], windows: Windows, *, kind: str) -> None:
+        """Count the rows of a log of single I/Os; only those of lat and clat hold latencies."""
+        for table in tables:
+            mine = table if (table[2] < len(WAYS)).all() else table[:, table[2] < len(WAYS)]
+            if mine.shape[1]:
+                cells = windows.holding(mine[0]) * len(WAYS) + mine[2]
+                self._add_block(mine, cells, with_latency=kind in {"lat", "clat"})
+
+    def _add_block(self, table: Ints, cells: Ints, *, with_latency: bool) -> None:
+        value, size = table[1], table[3]
+        first = int(cells.min())
+        where = cells - first
+        places = int(where.max()) + 1
+        mine = slice(first, first + places)
+        self._make_room(first + places)
+        self.ios[mine] += np.bincount(where, minlength=places)
+        self.moved_bytes[mine] += _sums(where, size, places)
+        if not with_latency:
+            return
+        self.value_sum[mine] += _sums(where, value, places)
+        np.maximum.at(self.value_max[mine], where, value)
+        codes, counts = np.unique(where * WIDE + bin_of(value), return_counts=True)
+        owners, starts = np.unique(codes // WIDE, return_index=True)
+        ends = [*starts.tolist()[1:], len(codes)]
+        for owner, start, end in zip(owners.tolist(), starts.tolist(), ends, strict=True):
+            self.bins.add(first + owner, codes[start:end] % WIDE, counts[start:end])
+
+    def _make_room(self, count: int) -> None:
+        self.ios = grown(self.ios, count)
+        self.moved_bytes = grown(self.moved_bytes, count)
+        self.value_sum = grown(self.value_sum, count)
+        self.value_max = grown(self.value_max, count)
+
+
+def add_histograms(
+    store: BinStore, tables: Iterable[Ints], windows: Windows, *, bins: Ints
+) -> None:
+    """Add the rows of a histogram log, which fio writes when an interval ends.
+
+    Args:
+        store: counts by cell, as those of `Counts`.
+        tables: the rows.
+        windows: the grid.
+        bins: the bin of each column of counts.
+    """
+    for table in tables:
+        cells = windows.nearest(windows.at(table[0])) * len(WAYS) + table[1]
+        for cell, way, counts in zip(
+            cells.tolist(), table[1].tolist(), table[_HISTOGRAM_LEAD:].T, strict=True
+        ):
+            used = np.flatnonzero(counts)
+            if way < len(WAYS) and len(used):
+                store.add(cell, bins[used], counts[used])
+
+
+def histogram_columns(width: int, *, fio2: bool) -> tuple[tuple[int, ...], Ints] | None:
+    """Return the columns of a histogram log and the bin of each of its columns of counts.
+
+    ``log_hist_coarseness`` halves the number of bins each time; the middle one of those that were
+    put together stands for all.
+
+    Args:
+        width: how many columns its lines have.
+        fio2: whether fio 2 wrote it, which has fewer bins.
+
+    Returns:
+        None for a width that no version of fio writes.
+    """
+    whole, count = BINS_FIO2 if fio2 else BINS, width - _HISTOGRAM_LEAD
+    step = whole // count if count > 0 else 0
+    if step == 0 or step * count != whole or step & (step - 1):
+        return None
+    return tuple(range(width)), np.arange(0, whole, step, dtype=np.int64) + step // 2
+
+
+def wrong_histogram(name: str, columns: int) -> OutputError:
+    """Return the error for a histogram log whose lines have an unknown number of columns."""
+    return OutputError(
+        f"{name} has {columns} columns, which no histogram of fio has, from line 1 on",
+        hint="fio was killed, or the disk that holds its logs was full",
+        context={"path": name, "line": 1},
+    )
+
+
+def _sums(where: Ints, values: Ints, places: int) -> Ints:
+    """Return exact sums by place."""
+    totals: Ints
+    if int(values.max()) * len(values) < _EXACT:
+        totals = np.bincount(where, weights=values, minlength=places).astype(np.int64)
+    else:
+        totals = np.zeros(places, dtype=np.int64)
+        np.add.at(totals, where, values)
+    return totals

@@ -1,0 +1,226 @@
+"""The logs of one section while they are read: their first rows go in, sums by window come out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import median_low
+
+from volbench.errors import OutputError
+from volbench.fio.logs.averaged_logs import Averages, Totals, by_direction
+from volbench.fio.logs.log_percentiles import BinStore
+from volbench.fio.logs.log_rows import BOTH, PLAIN, BadRows, Form, Ints, Tally, read_tables
+from volbench.fio.logs.log_stream import Log
+from volbench.fio.logs.per_io_logs import (
+    WAYS,
+    Counts,
+    add_histograms,
+    histogram_columns,
+    wrong_histogram,
+)
+from volbench.fio.logs.series_points import Gathered, Span
+from volbench.fio.logs.time_grid import Recording, Windows
+
+_EPOCH_MS = 10**11
+"""Times beyond this are absolute: as a duration it would be three years."""
+_TOLERANCE = 0.1
+"""fio ends a run some milliseconds early: a last window this much short counts as whole."""
+_SLACK_MS = 2000
+"""How far besides two windows a stamp may stray beyond the run on a loaded host."""
+_MOST_WINDOWS = 2_000_000
+_SINGLE_BY_WORTH = ("lat", "clat", "iops", "bw", "slat")
+"""Each log of single I/Os holds them all, so one is enough: the one with the latencies."""
+_BOTH_SINCE = (3, 37)
+_BOTH_LEAST = 6
+_SYNCS = 3
+
+Head = list[list[int]]
+_Key = tuple[str, int]
+
+
+class LogSection:
+    """The logs of one section and what their first rows tell.
+
+    Args:
+        heads: logs that are not empty, with their first rows.
+        recording: how they came to be.
+
+    Attributes:
+        windows: the grid of the run.
+    """
+
+    def __init__(self, heads: Sequence[tuple[Log, Head]], recording: Recording) -> None:
+        self._recording = recording
+        self._logs: dict[_Key, Log] = {}
+        self._heads: dict[_Key, Head] = {}
+        self._columns: dict[_Key, tuple[int, ...]] = {}
+        self._single: dict[_Key, bool] = {}
+        self._tallies: list[Tally] = []
+        for log, head in heads:
+            key = log.kind, log.clone
+            self._logs[key], self._heads[key] = log, head
+            if log.kind != "clat_hist":
+                self._columns[key] = _columns(head, recording)
+                self._single[key] = _is_single(head, self._columns[key])
+        start_ms, self._epoch_s = self._start()
+        self.windows = Windows(recording.interval_s, start_ms, recording.fio_version)
+
+    def gather(self) -> Gathered:
+        """Read every log that adds something.
+
+        Raises:
+            OutputError: a histogram log has a number of bins that no fio writes.
+        """
+        gathered = Gathered(Counts(), BinStore(), {})
+        for clone in sorted({clone for _, clone in self._logs}):
+            single = [kind for kind in _SINGLE_BY_WORTH if self._single.get((kind, clone))]
+            if single:
+                tables = self._tables((single[0], clone))
+                gathered.counts.add(tables, self.windows, kind=single[0])
+            else:
+                self._add_averaged(gathered, clone)
+            if ("clat_hist", clone) in self._logs:
+                self._add_histogram(gathered, clone)
+        return gathered
+
+    @property
+    def holds_latencies(self) -> bool:
+        """Whether a log holds latencies one by one, or counts of them."""
+        kinds = {kind for kind, _ in self._logs}
+        single = any(self._single.get(key) for key in self._logs if key[0] in {"lat", "clat"})
+        return single or "clat_hist" in kinds
+
+    def span(self, gathered: Gathered) -> Span:
+        """Return which windows the series shows.
+
+        Raises:
+            OutputError: they are too many to be true.
+        """
+        last = gathered.last()
+        count = self._whole_windows()
+        shift = 0
+        if count is None:
+            count = last + 1
+        elif self._epoch_s is not None and self._recording.begun_by_s is not None:
+            interval_s = self._recording.interval_s
+            quiet_s = self.windows.start_ms / 1000 - self._recording.begun_by_s
+            shift = max(0, min(round(quiet_s / interval_s), count - 1 - last))
+        epoch_s = self._epoch_s
+        if epoch_s is not None:
+            epoch_s -= shift * self._recording.interval_s
+        return Span(count, shift, epoch_s)
+
+    def bad_rows(self) -> tuple[BadRows, ...]:
+        """Return what was left out of the logs that were read."""
+        return tuple(
+            BadRows(tally.name, tally.bad_rows, tally.rows, tally.first_bad_line)
+            for tally in self._tallies
+            if tally.first_bad_line is not None
+        )
+
+    def _add_averaged(self, gathered: Gathered, clone: int) -> None:
+        latency = "lat" if ("lat", clone) in self._logs else "clat"
+        found: dict[str, dict[int, Averages]] = {}
+        for kind, role in (("iops", "iops"), ("bw", "bw"), (latency, "lat")):
+            if (kind, clone) not in self._logs:
+                continue
+            span = 1 if role == "lat" else self.windows.rate_span
+            tables = self._tables((kind, clone))
+            found[role] = by_direction(tables, self.windows, ways=len(WAYS), span=span)
+        for way in {way for parts in found.values() for way in parts}:
+            # A log without a row of this direction tells that nothing was done.
+            logs = {role: of.get(way, Averages(self.windows)) for role, of in found.items()}
+            gathered.averaged.setdefault(way, Totals()).add_clone(logs)
+
+    def _add_histogram(self, gathered: Gathered, clone: int) -> None:
+        head = self._heads["clat_hist", clone]
+        fio2 = self._recording.fio_version[0] < 3
+        known = (histogram_columns(len(row), fio2=fio2) for row in head)
+        found = next((form for form in known if form is not None), None)
+        if found is None:
+            raise wrong_histogram(self._logs["clat_hist", clone].name, len(head[0]))
+        columns, bins = found
+        tables = self._tables(("clat_hist", clone), columns)
+        add_histograms(gathered.histograms, tables, self.windows, bins=bins)
+
+    def _tables(self, key: _Key, columns: tuple[int, ...] | None = None) -> Iterator[Ints]:
+        first_ms, end_ms = self._bounds_ms()
+        form = Form(
+            columns=columns or self._columns[key],
+            direction_at=2 if columns is None else 1,
+            width=None if columns is None else len(columns),
+            first_ms=first_ms,
+            end_ms=end_ms,
+        )
+        self._tallies.append(Tally(self._logs[key].name))
+        return read_tables(self._logs[key], form, self._tallies[-1])
+
+    def _bounds_ms(self) -> tuple[float, float]:
+        """Return between which times a row is of this run."""
+        width_ms = self._recording.interval_s * 1000
+        slack_ms = 2 * width_ms + _SLACK_MS
+        count = self._whole_windows()
+        if count is None:
+            return self.windows.start_ms - slack_ms, (
+                self.windows.start_ms + _MOST_WINDOWS * width_ms
+            )
+        end_ms = self.windows.start_ms + count * width_ms
+        return self.windows.start_ms - slack_ms, end_ms + slack_ms
+
+    def _whole_windows(self) -> int | None:
+        """Return how many whole windows the run has, None when its length is unknown."""
+        recording = self._recording
+        if recording.runtime_s is None:
+            return None
+        count = math.floor(recording.runtime_s / recording.interval_s + _TOLERANCE)
+        if count > _MOST_WINDOWS:
+            raise OutputError(
+                f"a run of {recording.runtime_s:g} s has {count} intervals of "
+                f"{recording.interval_s:g} s",
+                hint="the runtime that fio tells is wrong, or the interval is too short",
+            )
+        return count
+
+    def _start(self) -> tuple[float, float | None]:
+        """Return the time in the logs at which I/O began, and the same since the epoch if known.
+
+        With absolute times and no known start, the first row's window tells it.
+        """
+        known_s = self._recording.epoch_start_s
+        times = [row[0] for head in self._heads.values() for row in head]
+        if not times or median_low(times) <= _EPOCH_MS:
+            return 0.0, known_s
+        if known_s is not None:
+            return known_s * 1000, known_s
+        width_ms = self._recording.interval_s * 1000
+        start_ms = min(
+            row[0] if self._single.get(key) else row[0] - width_ms
+            for key, head in self._heads.items()
+            for row in head
+            if row[0] > _EPOCH_MS
+        )
+        return start_ms, start_ms / 1000
+
+
+def _is_single(head: Head, columns: tuple[int, ...]) -> bool:
+    """Tell whether a log holds single I/Os; averaged rows have no block size, a bad one may."""
+    _, _, direction, size, *_ = columns
+    sizes = [row[size] for row in head if len(row) > max(columns) and row[direction] < _SYNCS]
+    return bool(sizes) and median_low(sizes) > 0
+
+
+def _columns(head: Head, recording: Recording) -> tuple[int, ...]:
+    """Return where the columns of a log of values stand.
+
+    With ``log_window_value=both`` a small number, the direction, stands where the block size would;
+    the maximum before it is greater than any direction, or the block size follows.
+    """
+    if recording.window_values is not None:
+        return BOTH if recording.window_values == "both" else PLAIN
+    rows = [row for row in head if len(row) >= _BOTH_LEAST - 1]
+    if recording.fio_version < _BOTH_SINCE or len(rows) < len(head):
+        return PLAIN
+    maxima, directions, sizes = (max(row[n] for row in rows) for n in (2, 3, 4))
+    if directions <= _SYNCS < max(maxima, sizes):
+        return BOTH
+    return PLAIN

@@ -1,0 +1,234 @@
+"""Results of fio as other people keep them: any text goes in, the results in it come out.
+
+A result may stand alone, behind warnings, in a list, inside the report of another tool, or as a
+list of jobs from which everything else was taken away. Of several documents that one process wrote
+(``--status-interval``) the last one is its result.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from volbench.errors import OutputError
+from volbench.fio.results.json_documents import CUT_OFF, DECODER, Broken, pieces_of
+from volbench.fio.results.json_output import read_document
+from volbench.model.results.result import JobResult, RunOutput
+
+_ANYWHERE = re.compile(r'\{\s*"fio version"')
+_SAME_START_S = 2.0
+"""fio tells whole seconds of when it wrote a document and of how long it had run."""
+_NORMAL = re.compile(r"^\S.*: \(g(?:roupid)?=\d+[,)]|^fio-\d+\.\d+\s*$", re.MULTILINE)
+_TERSE = re.compile(r"^\d+;fio-\d+\.\d+[^;]*;", re.MULTILINE)
+_DIRECTIONS = ("read", "write", "trim", "mixed")
+_ENTRY = {"jobname", "groupid"}
+_LATENCIES = ("lat", "clat", "slat")
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What was found in a text.
+
+    Attributes:
+        results: one for each process of fio.
+        diagnostics: the text around them.
+    """
+
+    results: tuple[RunOutput, ...]
+    diagnostics: str = ""
+
+
+def find_results(text: str, *, path: str = "") -> Foreign:
+    """Return the results in a text; none where it is something else altogether.
+
+    Raises:
+        OutputError: it holds a result of fio that can't be used.
+    """
+    found, outside, broken = _documents(text)
+    if not found:
+        _refuse(text, broken, path)
+        return Foreign(())
+    said = [line for line in re.split(r"[\r\n]+", outside) if line.strip()]
+    if broken is not None:
+        said.append(f"{CUT_OFF} {broken.line}")
+    diagnostics = "\n".join(said)
+    for document in found:
+        _require_names(document, path)
+    outputs = [read_document(document, path=path) for document in found]
+    results = tuple(replace(one, diagnostics=diagnostics) for one in _last_of_each(outputs))
+    if not any(result.jobs for result in results):
+        raise OutputError("fio's JSON holds no job", context={"path": path})
+    return Foreign(tuple(result for result in results if result.jobs), diagnostics)
+
+
+def _require_names(document: Mapping[str, object], path: str) -> None:
+    """Refuse entries of several clients that nothing tells apart, as fio up to 3.2 prints them."""
+    entries = document.get("client_stats")
+    if not isinstance(entries, list):
+        return
+    told = [one for one in entries if isinstance(one, dict) and "hostname" not in one]
+    keys = [(one.get("jobname"), one.get("groupid")) for one in told]
+    if len({*map(str, keys)}) < len(keys):
+        raise OutputError(
+            "the clients have no names in it, so they can't be told apart",
+            hint="fio tells them from 3.3 on",
+            context={"path": path},
+        )
+
+
+def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | None]:
+    """Return fio's documents, the text outside, and what is cut off behind the last of them."""
+    start = text.lstrip()[:1]
+    if start == "[":
+        try:
+            return list(_walk(DECODER.decode(text.strip()))), "", None
+        except (ValueError, RecursionError):
+            pass  # a list that is no JSON may still have documents in it
+    found: list[Mapping[str, object]] = []
+    outside: list[str] = []
+    broken: Broken | None = None
+    for piece in pieces_of(text):
+        if isinstance(piece, str):
+            outside.append(piece)
+        elif isinstance(piece, Broken):
+            broken = piece
+        else:
+            found += _walk(piece)
+            broken = None
+    if not found:
+        found = list(_anywhere(text))
+        return found, "", None if found else broken
+    return found, "".join(outside), broken
+
+
+def _anywhere(text: str) -> Iterator[Mapping[str, object]]:
+    """Yield documents that begin in the middle of a line."""
+    position = 0
+    while start := _ANYWHERE.search(text, position):
+        try:
+            document, position = DECODER.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            position = start.end()
+        else:
+            yield from _walk(document)
+
+
+def _walk(value: object, *, is_inside: bool = False) -> Iterator[Mapping[str, object]]:
+    """Yield fio's documents in a JSON value, however deep."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _walk(item, is_inside=True)
+    elif isinstance(value, dict):
+        if _is_result(value):
+            yield _completed(value) if is_inside or "fio version" not in value else value
+        elif _ENTRY & value.keys() and _DIRECTIONS[0] in value:
+            yield _completed({"jobs": [value]})
+        else:
+            for item in value.values():
+                yield from _walk(item, is_inside=True)
+
+
+def _is_result(value: Mapping[str, object]) -> bool:
+    """Tell whether an object is a document of fio's."""
+    for key in ("jobs", "client_stats"):
+        entries = value.get(key)
+        if isinstance(entries, list):
+            if not entries and "fio version" in value:
+                return True
+            if entries and isinstance(entries[0], dict) and "jobname" in entries[0]:
+                return True
+    return False
+
+
+def _completed(document: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a document with the zeros that tools leave out when they write it anew."""
+    whole = dict(document)
+    for key in ("jobs", "client_stats"):
+        entries = whole.get(key)
+        if isinstance(entries, list):
+            whole[key] = [_entry(one) if isinstance(one, dict) else one for one in entries]
+    return whole
+
+
+def _entry(entry: Mapping[str, object]) -> Mapping[str, object]:
+    whole = {"groupid": 0, "error": 0, **entry}
+    for name in _DIRECTIONS:
+        block = whole.get(name)
+        if isinstance(block, dict):
+            filled = {"io_bytes": 0, "total_ios": 0, "runtime": 0, **block}
+            for key, value in block.items():
+                if key.removesuffix("_ns") in _LATENCIES and isinstance(value, dict):
+                    filled[key] = {"min": 0, "max": 0, "mean": 0, "stddev": 0, **value}
+            whole[name] = filled
+    return whole
+
+
+def _last_of_each(outputs: Sequence[RunOutput]) -> list[RunOutput]:
+    """Return the last document of each process, with how many it wrote."""
+    kept: list[RunOutput] = []
+    for output in outputs:
+        if kept and _is_same_process(kept[-1], output):
+            kept[-1] = replace(output, documents=kept[-1].documents + 1)
+        else:
+            kept.append(output)
+    return kept
+
+
+def _is_same_process(earlier: RunOutput, later: RunOutput) -> bool:
+    """Tell whether one process wrote two documents: same jobs, same start, never less done."""
+    if [_key(job) for job in earlier.jobs] != [_key(job) for job in later.jobs]:
+        return False
+    pairs = zip(earlier.jobs, later.jobs, strict=True)
+    if not earlier.jobs or any(_done(one) > _done(two) for one, two in pairs):
+        return False
+    one, two = (started_utc_s(output) or _begun_utc_s(output) for output in (earlier, later))
+    if one is None or two is None:
+        return False
+    return math.isclose(one, two, abs_tol=_SAME_START_S)
+
+
+def _begun_utc_s(output: RunOutput) -> float | None:
+    """Return when the longest I/O of a document began, which clients' documents tell alone."""
+    runtimes = [one.runtime_s for job in output.jobs for one in job.directions]
+    if not output.ended_utc_s or not runtimes:
+        return None
+    return output.ended_utc_s - max(runtimes)
+
+
+def _key(job: JobResult) -> tuple[str, int, str, int | None]:
+    return job.name, job.groupid, job.hostname, job.port
+
+
+def _done(job: JobResult) -> int:
+    return sum(direction.total_ios or 0 for direction in job.directions)
+
+
+def started_utc_s(output: RunOutput) -> float | None:
+    """Return when fio was started, in seconds since the epoch; None where it does not tell.
+
+    It tells when it wrote the document and how long it had been there, in whole seconds.
+    """
+    elapsed = [job.elapsed_s for job in output.jobs if job.elapsed_s is not None]
+    if not output.ended_utc_s or not elapsed:
+        return None
+    return output.ended_utc_s - max(elapsed)
+
+
+def _refuse(text: str, broken: Broken | None, path: str) -> None:
+    """Raise why a text that is fio's own holds no result; return for any other text."""
+    hint = "volbench reads fio's JSON: run fio with --output-format=json+"
+    if broken is not None and ('"fio version"' in text or '"jobname"' in text):
+        raise OutputError(
+            f"fio's JSON can't be read at line {broken.line}, column {broken.column}:"
+            f" {broken.reason}",
+            hint="fio was killed, or the disk that holds its output was full",
+            context={"path": path, "line": broken.line, "column": broken.column},
+        )
+    if '"fio version"' in text:
+        raise OutputError("fio's JSON is damaged", context={"path": path})
+    if _TERSE.search(text):
+        raise OutputError("this is fio's terse output", hint=hint, context={"path": path})
+    if _NORMAL.search(text):
+        raise OutputError("this is fio's normal output", hint=hint, context={"path": path})

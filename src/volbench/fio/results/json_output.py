@@ -1,0 +1,235 @@
+"""fio's result: the text of its JSON output goes in, a RunOutput in base SI units comes out.
+
+No number changes on the way but for its unit: latencies become seconds, KiB become bytes.
+Which unit a version prints shows in its keys: ``clat_ns`` is fio 3, ``io_kbytes`` stands beside an
+``io_bytes`` in bytes (2.21 on), and ``bw_bytes`` beside a ``bw`` in KiB/s (3.2 on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from volbench.fio.results.json_documents import Disputed, read_documents
+from volbench.fio.results.json_fields import Fields
+from volbench.fio.results.latency_block import read_latency
+from volbench.model.results.result import Direction, DirectionResult, DiskUtil, JobResult, RunOutput
+
+_TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
+_SECTOR_BYTES = 512
+_SUM_OF_CLIENTS = "All clients"
+
+
+def parse_output(text: str, *, path: str = "") -> RunOutput:
+    """Return what fio reported: the last complete JSON document of its output.
+
+    Args:
+        text: stdout of fio or the file of ``--output``, invalid UTF-8 already replaced.
+        path: where it was read from, for messages.
+
+    Raises:
+        OutputError: there is no complete document, or it is not what fio prints.
+    """
+    documents = read_documents(text, path=path)
+    output = read_document(documents.last, path=path)
+    if not output.tool_version:
+        root = Fields(documents.last, path=path)
+        raise root.wrong("fio version", "a version: this is not a result of fio")
+    return replace(output, diagnostics=documents.diagnostics, documents=documents.count)
+
+
+def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutput:
+    """Return what one document of fio's reports.
+
+    Args:
+        document: as it was decoded; without a version where others took it away.
+        path: where it was read from, for messages.
+
+    Raises:
+        OutputError: it is not what fio prints.
+    """
+    root = Fields(document, path=path)
+    return RunOutput(
+        tool_version=root.text("fio version") or "",
+        jobs=tuple(_read_jobs(root)),
+        ended_utc_s=_ended(root),
+        global_options=_global_options(root),
+        client_options=_client_options(root),
+        disputed=_disputed(root),
+        disk_util=tuple(_read_disk(disk) for disk in root.children("disk_util")),
+    )
+
+
+def _ended(root: Fields) -> float | None:
+    millis, seconds = root.number("timestamp_ms"), root.number("timestamp")
+    if millis is not None:
+        return millis / 1000
+    return None if seconds is None else float(seconds)
+
+
+def _global_options(root: Fields) -> dict[str, str]:
+    """Return fio's global options.
+
+    With clients fio puts those of all into one object, where what they differ in can't be told
+    apart; from 3.39 on into a list with one for each.
+    """
+    if isinstance(root.raw.get("global options"), list):
+        merged: dict[str, str] = {}
+        for options in _client_options(root).values():
+            merged |= options
+        return merged
+    block = root.child("global options")
+    if block is None:
+        return {}
+    disputed = _disputed(root)
+    return {key: text for key, text in block.texts().items() if key not in disputed}
+
+
+def _disputed(root: Fields) -> frozenset[str]:
+    """Return the global options that clients differ in, where fio put them into one object."""
+    block = root.raw.get("global options")
+    if "client_stats" in root.raw and isinstance(block, Disputed):
+        return block.keys_in_dispute
+    return frozenset()
+
+
+def _client_options(root: Fields) -> dict[tuple[str, int | None], dict[str, str]]:
+    """Return the global options of each client, where fio keeps them apart."""
+    if not isinstance(root.raw.get("global options"), list):
+        return {}
+    found: dict[tuple[str, int | None], dict[str, str]] = {}
+    for host in root.children("global options"):
+        key = host.text("hostname") or "", host.count("port")
+        texts = host.texts()
+        found[key] = {name: texts[name] for name in texts if name not in {"hostname", "port"}}
+    return found
+
+
+def _read_jobs(root: Fields) -> list[JobResult]:
+    if "jobs" in root.raw:
+        return [_read_job(entry) for entry in root.children("jobs")]
+    if "client_stats" not in root.raw:
+        raise root.wrong("jobs", "a list")
+    return [
+        replace(job, name=f"{entry.text('hostname') or ''}:{job.name}")
+        for entry in root.children("client_stats")
+        if (job := _read_job(entry)).name != _SUM_OF_CLIENTS
+    ]
+
+
+def _read_job(entry: Fields) -> JobResult:
+    start_ms = entry.number("job_start")
+    job_runtime_ms = entry.number("job_runtime")
+    options = entry.child("job options")
+    depths = entry.child("iodepth_level")
+    steadystate = entry.child("steadystate")
+    return JobResult(
+        name=entry.text("jobname") or "",
+        groupid=entry.need_count("groupid"),
+        error=entry.need_count("error"),
+        directions=tuple(_read_directions(entry)),
+        total_errors=entry.count("total_err") or 0,
+        options={} if options is None else options.texts(),
+        elapsed_s=entry.number("elapsed"),
+        job_runtime_s=None if job_runtime_ms is None else job_runtime_ms / 1000,
+        cpu_usr=entry.number("usr_cpu"),
+        cpu_sys=entry.number("sys_cpu"),
+        context_switches=entry.count("ctx"),
+        major_faults=entry.count("majf"),
+        minor_faults=entry.count("minf"),
+        iodepth_level={} if depths is None else depths.numbers(),
+        start_utc_s=start_ms / 1000 if start_ms else None,
+        steadystate=None if steadystate is None else dict(steadystate.raw),
+        hostname=entry.text("hostname") or "",
+        port=entry.count("port"),
+    )
+
+
+def _read_directions(entry: Fields) -> list[DirectionResult]:
+    """Return the directions that did something; syncs last."""
+    found: list[DirectionResult] = []
+    for direction in _TRANSFERS:
+        block = entry.child(direction.value)
+        if block is not None and block.need_count("total_ios") != 0:
+            found.append(_read_transfer(direction, block))
+    sync = entry.child("sync")
+    if sync is not None:
+        found += _read_sync(sync, runtime_s=max((d.runtime_s for d in found), default=0.0))
+    return found
+
+
+def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
+    io_bytes = block.need_count("io_bytes")
+    bandwidth = block.number("bw_bytes")
+    return DirectionResult(
+        direction=direction,
+        io_bytes=io_bytes if "io_kbytes" in block.raw else io_bytes * 1024,
+        total_ios=block.need_count("total_ios"),
+        runtime_s=block.need_number("runtime") / 1000,
+        iops=block.number("iops"),
+        bw_bytes_per_s=_from_kib(block, "bw") if bandwidth is None else bandwidth,
+        short_ios=block.count("short_ios"),
+        drop_ios=block.count("drop_ios"),
+        **_windows(block),
+        bw_min_bytes_per_s=_from_kib(block, "bw_min"),
+        bw_max_bytes_per_s=_from_kib(block, "bw_max"),
+        bw_mean_bytes_per_s=_from_kib(block, "bw_mean"),
+        bw_stddev_bytes_per_s=_from_kib(block, "bw_dev"),
+        lat=read_latency(block, "lat"),
+        clat=read_latency(block, "clat"),
+        slat=read_latency(block, "slat"),
+    )
+
+
+def _windows(block: Fields) -> dict[str, float | None]:
+    """Return what fio says of its windows; zeros without any sample say nothing."""
+    names = ("iops_min", "iops_max", "iops_mean", "iops_stddev")
+    if block.count("iops_samples") == 0:
+        return {}
+    return {name: block.number(name) for name in names}
+
+
+def _read_sync(block: Fields, *, runtime_s: float) -> list[DirectionResult]:
+    """Return the syncs, if any; fio tells no runtime of theirs, so they share the transfers'.
+
+    ``sync.total_ios`` leaves out fdatasync, the samples of ``sync.lat_ns`` do not.
+    """
+    lat = read_latency(block, "lat")
+    if lat is None:
+        return []
+    total = lat.count or sum(lat.bins.values()) or block.count("total_ios") or None
+    return [
+        DirectionResult(
+            direction=Direction.SYNC,
+            io_bytes=0,
+            total_ios=total,
+            runtime_s=runtime_s,
+            iops=None,
+            bw_bytes_per_s=None,
+            lat=lat,
+        )
+    ]
+
+
+def _from_kib(block: Fields, key: str) -> float | None:
+    kib = block.number(key)
+    return None if kib is None else kib * 1024
+
+
+def _read_disk(disk: Fields) -> DiskUtil:
+    return DiskUtil(
+        name=disk.text("name") or "",
+        read_ios=disk.need_count("read_ios"),
+        write_ios=disk.need_count("write_ios"),
+        read_ticks_s=disk.need_number("read_ticks") / 1000,
+        write_ticks_s=disk.need_number("write_ticks") / 1000,
+        in_queue_s=disk.need_number("in_queue") / 1000,
+        util_percent=disk.need_number("util"),
+        read_bytes=_sectors(disk, "read_sectors"),
+        write_bytes=_sectors(disk, "write_sectors"),
+    )
+
+
+def _sectors(disk: Fields, key: str) -> int | None:
+    sectors = disk.count(key)
+    return None if sectors is None else sectors * _SECTOR_BYTES

@@ -1,0 +1,175 @@
+"""A draft in; a Run, with its files and how it ended, out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from volbench.fio.results.result_parts import plain_name
+from volbench.fio.results.validation import problems_of
+from volbench.importer.log_matching import interval_s
+from volbench.importer.reported_options import unsaid_by, volume_of
+from volbench.importer.run_drafts import Draft
+from volbench.importer.scan_folders import LogFile
+from volbench.model.campaign.planned_run import (
+    Imported,
+    ImportedJob,
+    Run,
+    RunState,
+    Section,
+    SourceFile,
+)
+from volbench.model.results.result import JobResult, RunOutput
+
+PROFILE = "imported"
+_STOPPED = re.compile(r"terminating on signal \d+")
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A Run with its files and how it ended.
+
+    Attributes:
+        run: the plan.
+        copies: path of each file that was imported, with its name in the Run's folder.
+        state: finished, failed or interrupted.
+        reason: why; empty when finished.
+        started_utc: ISO 8601; None where it is not told.
+        ended_utc: as `started_utc`.
+    """
+
+    run: Run
+    copies: tuple[tuple[Path, str], ...]
+    state: RunState
+    reason: str
+    started_utc: str | None
+    ended_utc: str | None
+
+
+def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Ready:
+    """Return a draft as a Run with its files.
+
+    Args:
+        draft: named, with its logs shared out.
+        number: its place in the campaign, from 1.
+        digests: SHA-256 of each log.
+    """
+    sections = _section_names(draft)
+    by_name = {sections[key]: draft.told[key] for key in sections}
+    first = 1 + draft.part.clones_before
+    last = first + sum(count for _, count in draft.sections)
+    logs = [log for log in draft.claim.logs if first <= (log.clone or 1) < last]
+    name, source = _result_name(draft), draft.file.source
+    copies = [] if draft.read_as else [(source.path, name)]
+    copies += [(_path(log), log.name) for log in logs]
+    result = SourceFile(name=name, source=source.shown, sha256=draft.file.digest)
+    files = [] if draft.read_as else [result]
+    files += [
+        SourceFile(name=log.name, source=log.source.shown, sha256=digests[_path(log)])
+        for log in logs
+    ]
+    imported = Imported(
+        files=tuple(files),
+        document=draft.document,
+        hostname=draft.part.hostname,
+        port=draft.part.port,
+        jobs=tuple(
+            ImportedJob(
+                name=plain_name(job),
+                groupid=job.groupid,
+                section=sections[job.name, job.groupid],
+                clones=count,
+            )
+            for job, count in draft.sections
+        ),
+        first_clone=first,
+        untold=tuple(name for name, told in by_name.items() if not told.is_whole),
+        unsaid=unsaid_by(draft.output),
+        read_as=draft.read_as,
+    )
+    naming = draft.naming
+    run = Run(
+        id=f"{number:04}-{naming.job}-r{naming.repeat}",
+        profile=PROFILE,
+        job=naming.job,
+        volume=volume_of(by_name),
+        repeat=naming.repeat or 1,
+        host=naming.host,
+        sections=tuple(_section(draft, job, count, sections) for job, count in draft.sections),
+        note="; ".join(dict.fromkeys(told.note for told in by_name.values() if told.note)),
+        sample_s=interval_s(draft.claim) if logs else 0.0,
+        device_sample_s=0.0,
+        client=naming.client,
+        step=draft.step,
+        imported=imported,
+    )
+    state, reason = _judged(draft)
+    return Ready(
+        run, tuple(copies), state, reason, _utc(draft.started_utc_s), _utc(draft.output.ended_utc_s)
+    )
+
+
+def _path(log: LogFile) -> Path:
+    return log.source.path
+
+
+def _result_name(draft: Draft) -> str:
+    """Return what a result is called in the folder of its Run: its compression stays visible."""
+    endings = [suffix for suffix in (".gz", ".xz", ".zst", ".bz2") if _ends(draft, suffix)]
+    return f"fio.json{''.join(endings)}"
+
+
+def _ends(draft: Draft, suffix: str) -> bool:
+    return draft.file.source.inside.name.endswith(suffix)
+
+
+def _section_names(draft: Draft) -> dict[tuple[str, int], str]:
+    """Return what each section is called: as its Run where there is one, else as fio's job."""
+    jobs = [job for job, _ in draft.sections]
+    if len(jobs) == 1:
+        return {(jobs[0].name, jobs[0].groupid): draft.naming.job}
+    taken = Counter(plain_name(job) for job in jobs)
+    return {
+        (job.name, job.groupid): plain_name(job)
+        + (f"-g{job.groupid}" if taken[plain_name(job)] > 1 else "")
+        for job in jobs
+    }
+
+
+def _section(
+    draft: Draft, job: JobResult, count: int, names: Mapping[tuple[str, int], str]
+) -> Section:
+    key = job.name, job.groupid
+    options = dict(draft.told[key].options)
+    if count > 1:
+        options.setdefault("numjobs", str(count))
+    return Section(name=names[key], options=options)
+
+
+def _judged(draft: Draft) -> tuple[RunState, str]:
+    """Return how a Run ended, as far as its result tells."""
+    if draft.read_as:
+        # Logs do not tell how fio ended.
+        return RunState.FINISHED, ""
+    said = draft.output.diagnostics
+    if stopped := _STOPPED.search(said):
+        return RunState.INTERRUPTED, f"fio: {stopped.group()}"
+    own = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=said)
+    problems = list(problems_of(own, exit_status=0, stderr="", expected=()))
+    if not any(job.directions for job in draft.part.jobs):
+        problems.append("No I/O was done.")
+    return (RunState.FAILED, " ".join(problems)) if problems else (RunState.FINISHED, "")
+
+
+def _utc(seconds: float | None) -> str | None:
+    if not seconds:
+        return None
+    try:
+        text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return None
+    return text.replace("+00:00", "Z")

@@ -1,0 +1,133 @@
+"""Results in; a draft of a Run for each part of them, with the process that wrote its logs, out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from volbench.fio.results.embedded_results import started_utc_s
+from volbench.fio.results.result_parts import Part, plain_name, sections_of, split_result
+from volbench.importer.log_matching import Claim, prefixes_of
+from volbench.importer.reported_options import Told, told_of
+from volbench.importer.run_names import Naming
+from volbench.importer.scan_folders import ResultFile
+from volbench.model.campaign.host import Host
+from volbench.model.results.result import JobResult, RunOutput
+
+
+@dataclass
+class Draft:
+    """A Run on its way.
+
+    Attributes:
+        file: that holds its result.
+        document: which of the results in it.
+        output: that result.
+        part: which entries of it.
+        told: section to what is known of it; the key is fio's name and group.
+        claim: the process that wrote its logs.
+        labels: of its host.
+        naming: what it may be called.
+        step: it shares with other clients; 0 for none.
+        read_as: version in whose form its logs are read, where it is logs only; empty else.
+    """
+
+    file: ResultFile
+    document: int
+    output: RunOutput
+    part: Part
+    told: Mapping[tuple[str, int], Told]
+    claim: Claim
+    labels: Mapping[str, str] = field(default_factory=dict)
+    naming: Naming = field(
+        default_factory=lambda: Naming("", 0, (), "", among_others=False, settings=None)
+    )
+    step: int = 0
+    read_as: str = ""
+
+    @property
+    def sections(self) -> list[tuple[JobResult, int]]:
+        """Its sections, the first entry of each with how many clones it has."""
+        return sections_of(self.part.jobs)
+
+    @property
+    def started_utc_s(self) -> float | None:
+        """When its I/O began, or else when fio was started; None where that is not told."""
+        starts = [job.start_utc_s for job in self.part.jobs if job.start_utc_s]
+        return min(starts) if starts else started_utc_s(self.output)
+
+
+def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
+    """Return a draft for each part of each result, with the process that may have written logs."""
+    drafts: list[Draft] = []
+    step = 0
+    for file in files:
+        for document, output in enumerate(file.results):
+            parts = split_result(output)
+            clients = {(part.hostname, part.port) for part in parts}
+            claims: dict[tuple[str, int | None], Claim] = {}
+            for part in parts:
+                own = (part.hostname, part.port)
+                told = {(job.name, job.groupid): told_of(output, job) for job in part.jobs}
+                if own not in claims:
+                    claims[own] = _claim(file, output, parts, part, next(iter(told.values())))
+                draft = Draft(file, document, output, part, told, claims[own])
+                if len(clients) > 1:
+                    draft.step = step + 1 + part.place
+                drafts.append(draft)
+            if len(clients) > 1:
+                step += 1 + max(part.place for part in parts)
+    return drafts
+
+
+def _claim(
+    file: ResultFile, output: RunOutput, parts: Sequence[Part], part: Part, told: Told
+) -> Claim:
+    own = [one for one in parts if (one.hostname, one.port) == (part.hostname, part.port)]
+    jobs = [job for one in own for job in one.jobs]
+    prefixes = [
+        prefixes_of({**output.shared_options(job), **job.options}, jobname=plain_name(job))
+        for job in jobs
+    ]
+    return Claim(
+        source=file.source,
+        hostname=part.hostname,
+        prefixes=frozenset().union(*prefixes),
+        ranges=_ranges(own),
+        ended_utc_s=output.ended_utc_s,
+        runtime_s=max((one.runtime_s for job in jobs for one in job.directions), default=0.0),
+        fio_version=output.tool_version,
+        is_told=any(told_of(output, job).is_whole for job in jobs),
+        options=told.options,
+    )
+
+
+def _ranges(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
+    """Return the number of the first log of each section of a process, and how many it has."""
+    ranges, first = [], 1
+    for part in parts:
+        for _, count in sections_of(part.jobs):
+            ranges.append((first, count))
+            first += count
+    return tuple(ranges)
+
+
+def order_runs(drafts: Sequence[Draft]) -> list[Draft]:
+    """Return drafts in the order in which they ran, or by their paths where that is not told."""
+    by_path = sorted(drafts, key=lambda draft: _natural(draft.file.source.shown))
+    starts = [draft.started_utc_s for draft in by_path]
+    if any(start is None for start in starts):
+        return by_path
+    return sorted(by_path, key=lambda draft: (draft.started_utc_s or 0.0, draft.part.place))
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", text)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def hosts_of(drafts: Sequence[Draft]) -> tuple[Host, ...]:
+    """Return the hosts of a campaign with their labels, in the order of its Runs."""
+    found = {draft.naming.host: draft.labels for draft in drafts}
+    return tuple(Host(name=name, labels=dict(labels)) for name, labels in found.items())

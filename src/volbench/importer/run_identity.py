@@ -1,0 +1,106 @@
+"""Drafts in; each with its labels, host, job and repeat out."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from volbench.fio.results.result_parts import plain_name, split_result
+from volbench.importer.folder_labels import HOST, JOB, REPEAT, RESERVED, LabelPattern
+from volbench.importer.run_drafts import Draft
+from volbench.importer.run_names import Naming, choose_hosts, choose_jobs, split_repeat
+
+_LOG_OPTIONS = re.compile(r"write_.*_log|log_.*|per_job_logs")
+
+
+def name_runs(
+    drafts: Sequence[Draft],
+    *,
+    pattern: LabelPattern | None,
+    labels: Mapping[str, str],
+    host: str,
+) -> list[Draft]:
+    """Give each draft its labels, host, job and repeat.
+
+    Args:
+        drafts: all of them.
+        pattern: of labels in paths; None for none.
+        labels: of all hosts.
+        host: name of the host where neither result nor path tells one.
+
+    Returns:
+        The drafts whose path the pattern does not fit.
+    """
+    unfitting, wanted, paths = [], [], []
+    for draft in drafts:
+        source = draft.file.source
+        read = pattern.read(source.inside, stem=source.stem) if pattern else {}
+        if read is None:
+            unfitting.append(draft)
+        path = (source.root, *source.inside.parts[:-1], source.stem)
+        if pattern and read is not None:
+            path = pattern.rest(source.inside, stem=source.stem)
+        read = read or {}
+        draft.labels = {**labels, **{k: v for k, v in read.items() if k not in RESERVED}}
+        wanted.append((draft.part.hostname or read.get(HOST, "") or host, draft.labels))
+        paths.append((path, read))
+    clients = _clients(drafts)
+    for draft, name, (path, read) in zip(drafts, choose_hosts(wanted), paths, strict=True):
+        short, number = split_repeat(path)
+        draft.naming = Naming(
+            host=name,
+            client=clients[id(draft)],
+            path=short,
+            jobname=read.get(JOB) or _jobname(draft),
+            among_others=_has_siblings(draft),
+            settings=_settings(draft),
+            repeat=_number(read.get(REPEAT, "")) if REPEAT in read else number,
+        )
+    choose_jobs([draft.naming for draft in drafts])
+    return unfitting
+
+
+def _clients(drafts: Sequence[Draft]) -> dict[int, int]:
+    """Return the number of each draft's client among those of the same name in its result."""
+    ports: dict[tuple[str, int, str], list[int | None]] = defaultdict(list)
+    for draft in drafts:
+        key = draft.file.source.shown, draft.document, draft.part.hostname
+        if draft.part.port not in ports[key]:
+            ports[key].append(draft.part.port)
+    found = {}
+    for draft in drafts:
+        mine = ports[draft.file.source.shown, draft.document, draft.part.hostname]
+        found[id(draft)] = mine.index(draft.part.port) + 1 if len(mine) > 1 else 0
+    return found
+
+
+def _jobname(draft: Draft) -> str:
+    return "_".join(dict.fromkeys(plain_name(job) for job, _ in draft.sections)) or "job"
+
+
+def _has_siblings(draft: Draft) -> bool:
+    own = (draft.part.hostname, draft.part.port)
+    parts = [part for part in split_result(draft.output) if (part.hostname, part.port) == own]
+    return len(parts) > 1
+
+
+def _number(text: str) -> int | None:
+    digits = re.search(r"\d+", text)
+    return int(digits.group()) if digits else None
+
+
+def _settings(draft: Draft) -> object:
+    """Return what makes results comparable as repeats: jobs, and all options but those of logs."""
+    return [
+        (
+            plain_name(job),
+            tuple(direction.direction for direction in job.directions),
+            {
+                name: value
+                for name, value in draft.told[job.name, job.groupid].options.items()
+                if not _LOG_OPTIONS.fullmatch(name)
+            },
+        )
+        for job, _ in draft.sections
+    ]

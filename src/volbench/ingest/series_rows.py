@@ -1,0 +1,155 @@
+"""The log files of one Run in, rows of the series frame out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from volbench.fio.logs.log_rows import BadRows
+from volbench.fio.logs.log_stream import Log
+from volbench.fio.logs.section_series import parse_log_name, read_series
+from volbench.fio.logs.time_grid import Recording
+from volbench.fio.version import parse_version
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.profile.profile_model import Tool
+from volbench.model.results.result import RunOutput, SeriesPoint
+from volbench.store.layout import RunFolder
+from volbench.store.log_files import open_log, plain_name
+
+
+@dataclass(frozen=True)
+class SectionSeries:
+    """What the logs of one section hold.
+
+    Attributes:
+        section: the section.
+        rows: of the series frame, without the columns that identify the Run.
+        bad_rows: lines of its logs that could not be used.
+    """
+
+    section: Section
+    rows: Sequence[dict[str, object]]
+    bad_rows: Sequence[BadRows]
+
+    @property
+    def bad_row_count(self) -> int:
+        """Return how many lines were left out of the series."""
+        return sum(log.bad_rows for log in self.bad_rows)
+
+
+def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Iterable[SectionSeries]:
+    """Yield the series of each section of a Run, clones summed.
+
+    Raises:
+        OutputError: a log is no log.
+        ArchiveError: a file is damaged.
+    """
+    for section, logs, recording in section_logs(run, folder, output):
+        reading = read_series(logs, recording)
+        yield SectionSeries(section, [_row(point) for point in reading.points], reading.bad_rows)
+
+
+def section_logs(
+    run: Run, folder: RunFolder, output: RunOutput
+) -> Iterable[tuple[Section, list[Log], Recording]]:
+    """Yield each section of a Run with its logs and how they came to be; none for dd.
+
+    fio numbers logs from 1 over all clones of all sections, in the order of the job file.
+    """
+    if run.tool is not Tool.FIO or not run.sample_s:
+        return
+    logs = _logs(folder)
+    first = 1 if run.imported is None else run.imported.first_clone
+    for section in run.sections:
+        options = run.effective(section)
+        clones = _clones(run, section)
+        mine = [log for log in logs if first <= log.clone < first + clones]
+        first += clones
+        runtime_s = _runtime_s(output, section)
+        recording = Recording(
+            interval_s=_interval_s(run),
+            fio_version=parse_version(output.tool_version),
+            runtime_s=runtime_s,
+            epoch_start_s=_told_start_s(run, output, section),
+            begun_by_s=_begun_by_s(output, runtime_s),
+            window_values=options.get("log_window_value", "avg" if run.tells(section) else None),
+        )
+        yield section, mine, recording
+
+
+def _clones(run: Run, section: Section) -> int:
+    """Return how many numbered logs a section has."""
+    for job in run.imported.jobs if run.imported else ():
+        if job.section == section.name:
+            return job.clones
+    return int(run.effective(section).get("numjobs", "1"))
+
+
+def _interval_s(run: Run) -> float:
+    """Return the width of fio's windows, which are whole milliseconds."""
+    return max(1, round(run.sample_s * 1000)) / 1000
+
+
+def _logs(folder: RunFolder) -> list[Log]:
+    """Return a Run's logs; a plain one counts where its compression did not come to an end."""
+    logs: dict[tuple[str, int], Log] = {}
+    for path in sorted(folder.path.iterdir(), key=_plain_last):
+        found = parse_log_name(plain_name(path))
+        if found is not None:
+            logs[found] = Log(*found, name=str(path), open=partial(open_log, path))
+    return list(logs.values())
+
+
+def _plain_last(path: Path) -> tuple[bool, str]:
+    return plain_name(path) == path.name, path.name
+
+
+def _runtime_s(output: RunOutput, section: Section) -> float | None:
+    """Return the longest runtime of a section's directions."""
+    runtimes = [
+        direction.runtime_s
+        for job in output.jobs
+        if job.name == section.name
+        for direction in job.directions
+    ]
+    return max(runtimes, default=None)
+
+
+def _told_start_s(run: Run, output: RunOutput, section: Section) -> float | None:
+    """Return when a section began that others ran, in logs of theirs that tell no time of day."""
+    if run.imported is None:
+        return None
+    jobs = [job for job in output.jobs if job.name == section.name]
+    return min((job.start_utc_s for job in jobs if job.start_utc_s), default=None)
+
+
+def _begun_by_s(output: RunOutput, runtime_s: float | None) -> float | None:
+    """Return an instant at which I/O had begun: fio tells its end when it writes its result."""
+    if output.ended_utc_s is None or runtime_s is None:
+        return None
+    # Old versions tell whole seconds only, cut off.
+    cut_s = 1.0 if output.ended_utc_s.is_integer() else 0.0
+    return output.ended_utc_s + cut_s - runtime_s
+
+
+def _row(point: SeriesPoint) -> dict[str, object]:
+    return {
+        "direction": point.direction.value,
+        "t_s": point.t_s,
+        "utc": None if point.utc_s is None else _utc(point.utc_s),
+        "iops": point.iops,
+        "bw_bytes_per_s": point.bw_bytes_per_s,
+        "lat_mean_s": point.lat_mean_s,
+        "lat_p50_s": point.lat_p50_s,
+        "lat_p99_s": point.lat_p99_s,
+        "lat_p999_s": point.lat_p999_s,
+        "lat_max_s": point.lat_max_s,
+    }
+
+
+def _utc(seconds: float) -> str:
+    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

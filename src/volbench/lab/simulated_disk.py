@@ -1,0 +1,226 @@
+"""The simulated disk: a time and a request enter, the time of its completion leaves.
+
+Nothing here sleeps, reads a clock or touches data, so a test can run hours in milliseconds. Each
+request passes the caps, then either the write-back cache or a slot in which blocks that are touched
+for the first time are prepared and the request is served. All of that is computed at its arrival.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapreplace
+from math import exp
+from random import Random
+from threading import Lock
+
+from volbench.lab.disk_parameters import CacheParameters, DiskParameters, ServiceParameters
+from volbench.lab.pacing import Pacer
+from volbench.lab.speed import Speed
+from volbench.lab.token_buckets import Admission
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A range of bytes, and whether it was ever written."""
+
+    offset: int
+    length: int
+    written: bool
+
+
+class Disk:
+    """A disk as its parameters say; safe to call from many threads.
+
+    Args:
+        parameters: what it is.
+        pacer: takes the server's overhead out; None for a client without any, as in tests.
+    """
+
+    def __init__(self, parameters: DiskParameters, *, pacer: Pacer | None = None) -> None:
+        self._parameters = parameters
+        self._pacer = pacer
+        self._lock = Lock()
+        self._rng = Random(parameters.seed)  # noqa: S311 - a simulation must be repeatable
+        self._timeline = _Timeline(parameters)
+        self._admission = Admission(
+            requests=parameters.request_buckets, volume=parameters.byte_buckets
+        )
+        self._blocks = _Blocks(parameters)
+        self._slots = [float("-inf")] * parameters.slots
+        self._cache = _Cache(parameters.cache) if parameters.cache else None
+
+    def read(self, now: float, offset: int, length: int) -> float:
+        """Return when a read that arrives now completes."""
+        return self._submit(now, offset, length, write=False)
+
+    def write(self, now: float, offset: int, length: int) -> float:
+        """Return when a write that arrives now completes."""
+        return self._submit(now, offset, length, write=True)
+
+    def trim(self, offset: int, length: int) -> None:
+        """Make the blocks that lie wholly in a range as cold and empty as on the first day."""
+        with self._lock:
+            self._blocks.trim(offset, length)
+
+    def extents(self, offset: int, length: int) -> list[Extent]:
+        """Return what was written and what never was, in order and without gaps."""
+        with self._lock:
+            return list(self._blocks.extents(offset, length))
+
+    def _submit(self, now: float, offset: int, length: int, *, write: bool) -> float:
+        with self._lock:
+            arrived = self._pacer.arrival(now) if self._pacer else now
+            begin = self._timeline.work(arrived, write=write)
+            if not write and self._blocks.is_answered_at_once(offset, length):
+                return max(arrived, self._timeline.real(begin))
+            done = self._timeline.real(self._finish(begin, offset, length, write=write))
+            if self._pacer:
+                self._pacer.expect(done)
+            return done
+
+    def _finish(self, at: float, offset: int, length: int, *, write: bool) -> float:
+        """Return when a request is done, in the disk's own time."""
+        at = self._admission.admit(at, length)
+        if write and self._cache:
+            self._blocks.touch(at, offset, length, write=True)
+            return self._cache.take(at, length)
+        if self._slots:
+            at = max(at, self._slots[0])
+        at = self._blocks.touch(at, offset, length, write=write)
+        at += self._service(self._parameters.write if write else self._parameters.read, length)
+        if self._slots:
+            heapreplace(self._slots, at)
+        return at
+
+    def _service(self, service: ServiceParameters, length: int) -> float:
+        mean_s = service.mean_s(length)
+        if not service.sigma:
+            return mean_s
+        # A log-normal with this location has a mean of 1.
+        return mean_s * exp(self._rng.gauss(-(service.sigma**2) / 2, service.sigma))
+
+
+class _Timeline:
+    """Turns the server's clock into the disk's own time and back."""
+
+    def __init__(self, parameters: DiskParameters) -> None:
+        self._speed = Speed(
+            stalls=parameters.stalls, steps=parameters.steps, drift_per_s=parameters.drift_per_s
+        )
+        self._at_write = parameters.clock_starts_at_write
+        self._first: float | None = None
+        self._started = False
+        self._offset = 0.0
+
+    def work(self, now: float, *, write: bool) -> float:
+        """Return the disk's own time; the first request, or the first write, starts its clock."""
+        if self._first is None:
+            self._first = now
+        if not self._started and (write or not self._at_write):
+            self._started, self._offset, self._first = True, now - self._first, now
+        elapsed = now - self._first
+        return self._offset + (self._speed.work(elapsed) if self._started else elapsed)
+
+    def real(self, work: float) -> float:
+        """Return the server's time of a time of the disk."""
+        gone = work - self._offset
+        return (self._first or 0.0) + (self._speed.real(gone) if self._started else gone)
+
+
+class _Blocks:
+    """Which blocks were written, and which are prepared since when."""
+
+    def __init__(self, parameters: DiskParameters) -> None:
+        self._size = parameters.block_bytes
+        self._end = parameters.size_bytes
+        count = -(-parameters.size_bytes // self._size)
+        self._instant = parameters.instant_unwritten
+        self._first_write_s = parameters.first_write_s
+        self._first_read_s = parameters.first_read_s
+        self._written = bytearray(bytes([parameters.restored]) * count)
+        self._warm = bytearray(count)
+        self._ready = array("d", bytes(8 * count))
+        self._latest = float("-inf")
+        self._workers = [float("-inf")] * parameters.first_touches
+
+    def _span(self, offset: int, length: int) -> tuple[int, int]:
+        return offset // self._size, -(-(offset + length) // self._size)
+
+    def is_answered_at_once(self, offset: int, length: int) -> bool:
+        """Tell whether a read finds only blocks that hold nothing, on a disk that knows it."""
+        begin, end = self._span(offset, length)
+        return self._instant and self._written.find(1, begin, end) < 0
+
+    def touch(self, at: float, offset: int, length: int, *, write: bool) -> float:
+        """Return when all blocks of a request are ready, preparing those touched first."""
+        begin, end = self._span(offset, length)
+        penalty_s = self._first_write_s if write else self._first_read_s
+        if (write or penalty_s) and self._warm.find(0, begin, end) >= 0:
+            for block in range(begin, end):
+                if not self._warm[block]:
+                    self._prepare(block, at, penalty_s)
+        if write:
+            self._written[begin:end] = b"\1" * (end - begin)
+        if self._latest <= at:
+            return at
+        return max(at, *self._ready[begin:end])
+
+    def _prepare(self, block: int, at: float, penalty_s: float) -> None:
+        """Make one block warm; a worker of its own does it, or the next that is free."""
+        self._warm[block] = 1
+        if not penalty_s:
+            return
+        if self._workers:
+            at = max(at, self._workers[0])
+            heapreplace(self._workers, at + penalty_s)
+        self._ready[block] = at + penalty_s
+        self._latest = max(self._latest, at + penalty_s)
+
+    def trim(self, offset: int, length: int) -> None:
+        """Forget the blocks that lie wholly in a range; the last one may be a short one."""
+        begin, end = -(-offset // self._size), (offset + length) // self._size
+        if offset + length >= self._end:
+            end = len(self._warm)
+        if end > begin:
+            self._warm[begin:end] = bytes(end - begin)
+            self._written[begin:end] = bytes(end - begin)
+
+    def extents(self, offset: int, length: int) -> Iterator[Extent]:
+        """Yield runs of blocks that are alike."""
+        end = offset + length
+        while offset < end:
+            block = offset // self._size
+            written = self._written[block]
+            change = self._written.find(1 - written, block)
+            stop = end if change < 0 else min(end, change * self._size)
+            yield Extent(offset, stop - offset, written=bool(written))
+            offset = stop
+
+
+class _Cache:
+    """A write-back cache: takes writes until it is full, and drains all the time."""
+
+    def __init__(self, parameters: CacheParameters) -> None:
+        self._parameters = parameters
+        self._level = 0.0
+        self._at = float("-inf")
+
+    def take(self, at: float, length: int) -> float:
+        """Return when a write is done."""
+        parameters = self._parameters
+        at = max(at, self._at)
+        self._drain(at)
+        if self._level + length > parameters.size_bytes:
+            room = parameters.size_bytes - length
+            goal = room if parameters.resume_bytes is None else min(room, parameters.resume_bytes)
+            at += (self._level - goal) / parameters.drain_bytes_per_s
+            self._drain(at)
+        self._level += length
+        return at + parameters.latency_s
+
+    def _drain(self, at: float) -> None:
+        gone = (at - self._at) * self._parameters.drain_bytes_per_s
+        self._level = max(0.0, self._level - gone)
+        self._at = at

@@ -1,0 +1,1 @@
+"""What is planned and what happens: runs, targets, hosts, events."""

@@ -1,0 +1,263 @@
+"""The plan: a Campaign is an ordered list of Runs; a Run is exactly one process of fio or dd."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from pydantic import Field
+
+from volbench.model.base import Frozen
+from volbench.model.campaign.host import Host, Policy
+from volbench.model.campaign.target import Volume
+from volbench.model.profile.profile_model import Limits, Order, Phase, Rounds, Start, Tool, Until
+
+
+class Section(Frozen):
+    """One section of a job file.
+
+    Attributes:
+        name: its header.
+        options: canonical options, over those of its Run.
+    """
+
+    name: str
+    options: dict[str, str] = Field(default_factory=dict)
+
+
+class Extent(Frozen):
+    """What one Run of a warm-up touches.
+
+    Attributes:
+        offset_bytes: where it starts.
+        size_bytes: that it moves.
+        volume_bytes: that the warm-up covers in all.
+        whole_bytes: of the whole volume; 0 when nobody can tell.
+        direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
+        auto: the number of clones is chosen right before it runs, from the extents before it.
+    """
+
+    offset_bytes: int
+    size_bytes: int
+    volume_bytes: int
+    direction: str
+    auto: bool = False
+    whole_bytes: int = 0
+
+
+class ImportedJob(Frozen):
+    """Entries of another program's result that are one section of a Run.
+
+    Attributes:
+        name: fio's jobname.
+        groupid: fio's reporting group.
+        section: of the Run.
+        clones: how many of fio's numbered logs it has.
+    """
+
+    name: str
+    groupid: int
+    section: str
+    clones: int = 1
+
+
+class SourceFile(Frozen):
+    """A file that was imported.
+
+    Attributes:
+        name: in the folder of the Run.
+        source: where it lay, relative to what was imported.
+        sha256: of its content, which is unchanged.
+    """
+
+    name: str
+    source: str
+    sha256: str
+
+
+class Imported(Frozen):
+    """Which part of an imported result a Run is.
+
+    Attributes:
+        files: the result first, then its logs; logs only where `read_as` is told.
+        document: place of the result among those in its file, from 0.
+        hostname: of fio's client; empty where the document tells of none.
+        port: of fio's client.
+        jobs: entries that belong to the Run; all others are of other Runs.
+        first_clone: number of its first log.
+        untold: sections whose options the document does not tell, so that no default holds.
+        unsaid: options that it leaves out although they may have been set.
+        read_as: version of fio in whose form logs without a result are read; empty where there is
+            a result, which tells it.
+    """
+
+    files: tuple[SourceFile, ...]
+    document: int = 0
+    hostname: str = ""
+    port: int | None = None
+    jobs: tuple[ImportedJob, ...]
+    first_clone: int = 1
+    untold: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
+    read_as: str = ""
+
+
+class Run(Frozen):
+    """One Job on one Volume of one Host, one repeat.
+
+    Attributes:
+        id: unique in the campaign and a folder name, such as ``001-test1-r1``.
+        profile: name of the profile it comes from.
+        job: name of the Job.
+        volume: what it works on.
+        phase: precondition, warmup or measured.
+        repeat: 1-based.
+        tool: fio or dd.
+        host: ``local`` for this machine.
+        seed: of fio's random offsets.
+        options: canonical options shared by all sections.
+        sections: at least one.
+        note: the Job's remark.
+        limits: declared limits of the volume.
+        sample_s: seconds between points of the series; 0 for none.
+        device_sample_s: seconds between looks at the device's own counters; 0 for none.
+        latency_log: log how many I/Os took how long, at every point of the series.
+        until: end it when it is steady; None to run its full length.
+        pause_before_s: the volume is left alone so long, from the end of the Run before it.
+        extent: the part of a warm-up that it does; None for usual Runs.
+        client: which of several processes on its host it is, from 1; 0 where there is one only.
+        step: its place in the plan of its host, from 1; Runs of one step belong together.
+        start: when it starts beside the other Runs of its step.
+        start_offset_s: how much later than the first of its step it is to start.
+        imported: where its files come from; None for what volbench runs itself.
+    """
+
+    id: str
+    profile: str
+    job: str
+    volume: Volume
+    phase: Phase = Phase.MEASURED
+    repeat: int = 1
+    tool: Tool = Tool.FIO
+    host: str = "local"
+    seed: int = 0
+    options: dict[str, str] = Field(default_factory=dict)
+    sections: tuple[Section, ...]
+    note: str = ""
+    limits: Limits = Limits()
+    sample_s: float = 1.0
+    device_sample_s: float = 1.0
+    latency_log: bool = False
+    until: Until | None = None
+    pause_before_s: float = 0.0
+    extent: Extent | None = None
+    client: int = 0
+    step: int = 0
+    start: Start = Start.TOGETHER
+    start_offset_s: float = 0.0
+    imported: Imported | None = None
+
+    def tells(self, section: Section) -> bool:
+        """Tell whether the options of a section are known, so that fio's defaults hold."""
+        return self.imported is None or section.name not in self.imported.untold
+
+    def tells_option(self, section: Section, name: str) -> bool:
+        """Tell whether an option has fio's default where a section does not set it."""
+        unsaid = () if self.imported is None else self.imported.unsaid
+        return self.tells(section) and (name not in unsaid or name in self.effective(section))
+
+    def effective(self, section: Section) -> dict[str, str]:
+        """Return the options that hold in one section."""
+        return {**self.options, **section.options}
+
+
+class RunState(StrEnum):
+    """Where a Run stands."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    NOT_NEEDED = "not-needed"
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to do: it is done, or was never needed."""
+        return self in {RunState.FINISHED, RunState.NOT_NEEDED}
+
+
+class OnError(StrEnum):
+    """What a campaign does after a failed Run."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class Absent(Frozen):
+    """A host that was asked to take part and could not, when the campaign was planned.
+
+    Attributes:
+        host: its name.
+        reason: why not, one sentence.
+        clients: how many it would have had.
+    """
+
+    host: str
+    reason: str
+    clients: int = 1
+
+
+class Campaign(Frozen):
+    """An ordered plan with everything that was decided before it started.
+
+    Attributes:
+        name: the campaign's own name, by default profile and time.
+        created_utc: ISO 8601 with ``Z``.
+        runs: in the order they run.
+        seed: of shuffle and offsets, always recorded.
+        order: of the measured Runs.
+        on_error: go on or stop after a failed Run.
+        allow_destroy: devices and files the user allowed to be overwritten, as given.
+        command: the command line, secrets masked.
+        cold_probe_roles: roles whose volumes are probed for coldness before the first Run.
+        hosts: where it runs; empty for the controller's own machine.
+        policy: how many hosts must do a Run for its totals to count.
+        quorum: that number when the policy is ``quorum``.
+        absent: hosts that the policy let it be planned without.
+        rounds: profile to when its rounds end; the repeat of its Runs is the round.
+    """
+
+    name: str
+    created_utc: str
+    runs: tuple[Run, ...]
+    seed: int
+    order: Order = Order.LISTED
+    on_error: OnError = OnError.CONTINUE
+    allow_destroy: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    cold_probe_roles: tuple[str, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    policy: Policy = Policy.ALL
+    quorum: int = 0
+    absent: tuple[Absent, ...] = ()
+    rounds: dict[str, Rounds] = Field(default_factory=dict)
+
+    @property
+    def clients_absent(self) -> int:
+        """How many clients every step lacks from the start."""
+        return sum(one.clients for one in self.absent)
+
+    @property
+    def key(self) -> str:
+        """What tells it from other campaigns wherever it leaves something: a folder name."""
+        return f"{re.sub('[^0-9]', '', self.created_utc)}-{self.seed:08x}"
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its Runs were measured by somebody else, so that it can't be run."""
+        return any(run.imported for run in self.runs)
+
+    def ends_with(self, run: Run) -> bool:
+        """Tell whether a failure of a Run ends everything, as that of a preparation does."""
+        return run.phase is not Phase.MEASURED or self.on_error is OnError.STOP

@@ -1,0 +1,1 @@
+"""The column contract: columns, their aliases, metrics and facts."""

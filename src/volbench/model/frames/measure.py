@@ -1,0 +1,72 @@
+"""Numbers that are compared: what people type enters, the column and which way is better leave."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from volbench.errors import InputError
+from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.columns import PERCENTILES
+
+BIN_ERROR = 1 / 128
+"""How far a percentile of fio may be off: half of its widest bin, 64 to a power of two."""
+
+_MORE_IS_BETTER = (
+    *("iops", "iops_min", "iops_max", "bw_bytes_per_s"),
+    *("steady_iops", "steady_bw_bytes_per_s"),
+)
+_LESS_IS_BETTER = ("iops_stddev", "cpu_usr", "cpu_sys")
+_LATENCIES = ("lat_", "clat_", "slat_")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a Run.
+
+    Attributes:
+        name: as the user typed it.
+        column: of the summary.
+        more_is_better: False for latencies.
+        resolution: how far two values may be apart without being different, relative.
+    """
+
+    name: str
+    column: str
+    more_is_better: bool
+    resolution: float = 0.0
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it is seconds."""
+        return self.column.startswith(_LATENCIES)
+
+
+def find_measure(name: str, columns: Collection[str]) -> Measure:
+    """Return the number that a name means, such as ``p99`` or ``iops``.
+
+    Args:
+        name: a column of the summary, or an alias of one.
+        columns: the columns there are.
+
+    Raises:
+        InputError: there is no such column, or nobody knows which way is better.
+    """
+    column = find_column(name, columns)
+    if column in _MORE_IS_BETTER:
+        return Measure(name, column, more_is_better=True)
+    if column.startswith(_LATENCIES):
+        return Measure(name, column, more_is_better=False, resolution=_resolution(column))
+    if column in _LESS_IS_BETTER:
+        return Measure(name, column, more_is_better=False)
+    raise InputError(
+        f"{name} can't be compared: it is not known whether more of it is better",
+        hint="metrics are iops, steady_iops, bw, lat_mean, p50, p90, p99, p999, max and their kin",
+        context={"column": column},
+    )
+
+
+def _resolution(column: str) -> float:
+    statistic = column.removesuffix("_s").rpartition("_")[2]
+    # Base and candidate may both be off, in opposite directions.
+    return (1 + BIN_ERROR) ** 2 - 1 if statistic in PERCENTILES else 0.0

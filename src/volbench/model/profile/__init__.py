@@ -1,0 +1,1 @@
+"""What is wanted: profiles, jobs, options."""

@@ -1,0 +1,341 @@
+"""Values as people write them in, values as they stand in a job file out.
+
+fio reads values laxly: ``1.5g`` is 1 byte, ``1min`` a microsecond, ``4KiB`` 4000 bytes (fio 3.33,
+and the same code in 3.42). Here they are read as a person means them, and plain integers leave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from volbench.errors import InputError
+from volbench.model.profile.fio_option import (
+    FOREIGN_ENGINES,
+    OWN,
+    RISKY,
+    Option,
+    OptionKind,
+    OptionTable,
+    nearest,
+)
+from volbench.units import parse_duration, parse_size
+
+_FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f\u0085\u2028\u2029]")
+_SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+_FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
+_PERCENT = re.compile(r"\d+%")
+_ZONES = re.compile(r"\d+z")
+
+_SHARES = frozenset({"size", "io_size", "offset", "offset_increment", "zoneskip"})
+"""Options that also take a share of the file (``50%``) or zones (``4z``)."""
+
+TRIPLES = frozenset(
+    {
+        *("bs", "ba", "bsrange", "bssplit", "rate", "rate_min", "rate_iops", "rate_iops_min"),
+        *("percentage_random", "cmdprio", "cmdprio_class", "cmdprio_percentage"),
+    }
+)
+"""Options that take a value each for reads, writes and trims (fio HOWTO, "comma-separated")."""
+
+_MOST_INT = 2**31 - 1
+_MOST_WIDE = 2**63 - 1
+_MOST_DIGITS = 25
+_WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
+"""Integers of 64 bits; fio cuts the others to 32 without a word (nrfiles=4294967297 is 1)."""
+
+
+def check_text(value: str) -> str:
+    """Return a text unchanged if it means to fio what it says.
+
+    Raises:
+        InputError: it holds a comment sign, a control character or something fio replaces.
+    """
+    if found := _FORBIDDEN.search(value):
+        raise InputError(
+            f"{value!r} holds {found.group()!r}, which would cut or end the line in a job file",
+            hint="leave out #, ;, line ends and control characters",
+        )
+    if found := _SUBSTITUTED.search(value):
+        raise InputError(
+            f"{value!r} holds {found.group()}, which fio would replace",
+            hint="write the value itself",
+        )
+    if value != value.strip():
+        raise InputError(f"{value!r} begins or ends with a blank", hint="take the blank away")
+    return value
+
+
+def check_option(
+    table: OptionTable, name: str, raw: object, *, allow_exec: bool = False
+) -> tuple[str, str]:
+    """Return canonical name and value of a fio option as written in a profile.
+
+    Args:
+        table: the options of the fio that will run it.
+        name: as written; may be an alias.
+        raw: text, number or boolean.
+        allow_exec: accept options that run programs or leave the Run's folder.
+
+    Raises:
+        InputError: unknown, not for profiles, dangerous, or a value that can't be.
+    """
+    option = table.find(name)
+    if option is None:
+        near = table.suggest(name)
+        raise InputError(
+            f"fio {table.fio_version} has no option {name!r}",
+            hint=f"did you mean `{near}`?" if near else "see `fio --cmdhelp=all`",
+        )
+    if option.name in OWN:
+        raise InputError(f"{name} is set by volbench", hint=OWN[option.name])
+    if option.name in RISKY and not allow_exec:
+        raise InputError(
+            f"{name} is refused: {RISKY[option.name]}",
+            hint="if you trust this profile, allow it with --allow-exec",
+        )
+    value = canonical(option, raw)
+    _check_special(table, option, value, allow_exec=allow_exec)
+    return option.name, value
+
+
+def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec: bool) -> None:
+    if option.name == "ioengine":
+        _check_engine(table, value, allow_exec=allow_exec)
+    if option.name == "filename":
+        for part in value.split(":"):
+            if part in {"", ".", "..", "-"} or "/" in part or "\\" in part:
+                raise InputError(
+                    f"filename {value!r} is no plain name inside the volume",
+                    hint="name the place with --on ROLE=PATH and the file by its name alone",
+                )
+    if option.name == "filename_format":
+        _check_format(value)
+    if option.name == "read_iolog" and not value.startswith("/"):
+        raise InputError(
+            f"read_iolog {value!r} would be looked for in the Run's folder",
+            hint="write the whole path; it has to be there on every host",
+        )
+    if option.name == "mem" and "/" in value and not allow_exec:
+        raise InputError(
+            f"mem {value!r} is refused: its file lies outside the Run's folder",
+            hint="if you trust this profile, allow it with --allow-exec",
+        )
+    if option.name in {"bs", "ba"} and "0" in value.split(","):
+        raise InputError(f"{option.name} must be at least 1 byte", hint="write it like 4k")
+    if option.name == "numjobs" and value == "0":
+        raise InputError("numjobs must be at least 1", hint="fio fails with 0")
+
+
+def _check_format(value: str) -> None:
+    """Refuse what leaves the volume, and variables whose value is not known before the run."""
+    if "/" in value or ".." in value:
+        raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
+    if "$" in _FORMAT_VARIABLES.sub("", value):
+        raise InputError(
+            f"filename_format {value!r} names files that can't be known before the run",
+            hint="use $jobname, $jobnum and $filenum only",
+        )
+
+
+def _check_engine(table: OptionTable, value: str, *, allow_exec: bool) -> None:
+    external = value.startswith("external:")
+    reason = "it runs foreign code" if external else FOREIGN_ENGINES.get(value)
+    if reason and not allow_exec:
+        raise InputError(
+            f"ioengine {value!r} is refused: {reason}",
+            hint="if you trust this profile, allow it with --allow-exec",
+        )
+    if not external and value not in table.engines:
+        near = nearest(value, list(table.engines))
+        raise InputError(
+            f"this fio has no ioengine {value!r}",
+            hint=f"did you mean `{near}`?" if near else f"it has {', '.join(table.engines)}",
+        )
+
+
+def canonical(option: Option, raw: object) -> str:
+    """Return what stands behind ``option=`` in a job file for a value as a person wrote it.
+
+    Raises:
+        InputError: the value is not of the option's kind, out of range, or unsafe.
+    """
+    if raw is None or isinstance(raw, list | dict | tuple | set):
+        raise InputError(f"{option.name} takes one value", hint="write a number or a text")
+    text = ("1" if raw else "0") if isinstance(raw, bool) else str(raw).strip()
+    if not text:
+        raise InputError(f"{option.name} has no value", hint="write one, or null to take it away")
+    check_text(text)
+    if option.kind is not OptionKind.TEXT and not text.isascii():
+        raise InputError(
+            f"{option.name}: {text!r} holds letters or digits that fio can't read",
+            hint="write it with the digits 0 to 9 and plain letters",
+        )
+    try:
+        return _READERS[option.kind](option, text)
+    except InputError as error:
+        raise InputError(f"{option.name}: {error.message}", hint=error.hint) from error
+
+
+def _text(_option: Option, text: str) -> str:
+    return text
+
+
+def _sizes(option: Option, text: str) -> str:
+    return ",".join(_size(option, part) if part else "" for part in _up_to_three(option, text))
+
+
+def _size(option: Option, text: str) -> str:
+    if text.endswith(("%", "z")) and option.name not in _SHARES:
+        raise InputError(f"{text!r} is no size", hint="write it like 4k or 4096")
+    if text.endswith("%") and not _PERCENT.fullmatch(text):
+        raise InputError(f"{text!r} is no whole percentage", hint="fio would drop the fraction")
+    if _PERCENT.fullmatch(text):
+        return _share(option, text)
+    return text if _ZONES.fullmatch(text) else str(parse_size(text))
+
+
+def _share(option: Option, text: str) -> str:
+    """Check a percentage: fio takes more than 100 for a size near 2**64."""
+    least = 1 if option.name in {"size", "io_size"} else 0
+    if not least <= float(text[:-1]) <= 100:
+        raise InputError(f"{text!r} is out of range", hint=f"it goes from {least}% to 100%")
+    return text
+
+
+def _up_to_three(option: Option, text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 1 and option.name not in TRIPLES:
+        raise InputError(f"{text!r} has {len(parts)} values", hint=f"{option.name} takes one")
+    if len(parts) > 3:
+        raise InputError(
+            f"{text!r} has {len(parts)} values", hint=f"{option.name} takes read,write,trim"
+        )
+    return parts
+
+
+def _size_ranges(option: Option, text: str) -> str:
+    ranges = []
+    for part in _up_to_three(option, text):
+        low, dash, high = part.partition("-")
+        if not dash:
+            raise InputError(f"{part!r} is no range", hint="write it like 4k-64k")
+        ranges.append(f"{parse_size(low)}-{parse_size(high)}")
+    return ",".join(ranges)
+
+
+def _block_split(option: Option, text: str) -> str:
+    return ",".join(_one_split(part) for part in _up_to_three(option, text))
+
+
+def _one_split(text: str) -> str:
+    entries, total, open_shares = [], 0, 0
+    for entry in text.split(":"):
+        size, slash, share = entry.partition("/")
+        if share and not share.isdecimal():
+            raise InputError(f"{entry!r} has no whole percentage", hint="write it like 4k/60")
+        entries.append(f"{parse_size(size)}{slash}{share}")
+        total += int(share or 0)
+        open_shares += not share
+    if total > 100 or (total < 100 and not open_shares):
+        raise InputError(f"{text!r} adds up to {total} %", hint="the shares must add up to 100")
+    return ":".join(entries)
+
+
+def _duration(_option: Option, text: str) -> str:
+    return render_duration(parse_duration(text))
+
+
+def render_duration(seconds: float) -> str:
+    """Return a duration as fio reads it surely: whole seconds, else whole ms or us.
+
+    Raises:
+        InputError: no whole number of microseconds.
+    """
+    microseconds = round(seconds * 1_000_000)
+    # Six digits behind the point of a float are exact enough up to years.
+    if abs(seconds * 1_000_000 - microseconds) > 1e-2:
+        raise InputError(f"{seconds} s is not a whole number of microseconds", hint="round it")
+    for factor, unit in ((1_000_000, "s"), (1_000, "ms")):
+        if microseconds % factor == 0:
+            return f"{microseconds // factor}{unit}"
+    return f"{microseconds}us"
+
+
+def _microseconds(_option: Option, text: str) -> str:
+    if text.isdecimal():
+        return text
+    if text[-1].isdecimal():
+        raise InputError(f"{text!r} is no whole number of microseconds", hint="write it like 100us")
+    value = parse_duration(text) * 1_000_000
+    if abs(value - round(value)) > 1e-3:
+        raise InputError(f"{text!r} is not a whole number of microseconds", hint="round it")
+    return str(round(value))
+
+
+def _integers(option: Option, text: str) -> str:
+    if option.name == "cpus_allowed":
+        return text
+    return ",".join(_integer(option, part) if part else "" for part in _up_to_three(option, text))
+
+
+def _integer(option: Option, text: str) -> str:
+    if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
+        raise InputError(f"{text!r} is no whole number", hint="write digits only, such as 16")
+    high = _MOST_WIDE if option.name in _WIDE else _MOST_INT
+    high = high if option.maximum is None else option.maximum
+    low = -high - 1 if option.minimum is None else option.minimum
+    # Python itself refuses to read thousands of digits.
+    number = high + 1 if len(text) > _MOST_DIGITS else int(text, 16 if "x" in text else 10)
+    if not low <= number <= high:
+        told = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."
+        raise InputError(f"{told} is out of range", hint=f"it goes from {low} to {high}")
+    return str(number)
+
+
+def _boolean(_option: Option, text: str) -> str:
+    if text.lower() in _TRUE:
+        return "1"
+    if text.lower() in _FALSE:
+        return "0"
+    raise InputError(f"{text!r} is neither true nor false", hint="write 1 or 0")
+
+
+def _floats(option: Option, text: str) -> str:
+    parts = text.split(":")
+    for part in parts:
+        if not re.fullmatch(r"\d+(\.\d+)?", part):
+            raise InputError(f"{part!r} is no number", hint="write numbers like 50:99:99.9")
+    if option.name == "percentile_list":
+        if len(parts) > 20:
+            raise InputError(f"{len(parts)} percentiles; fio keeps 20", hint="leave some out")
+        if any(not 0 < float(part) <= 100 for part in parts):
+            raise InputError("percentiles go above 0 and up to 100", hint="a 0 ends fio's list")
+    return text
+
+
+def _choice(option: Option, text: str) -> str:
+    if text.partition(":")[0] in option.choices:
+        return text
+    near = nearest(text.partition(":")[0], list(option.choices))
+    raise InputError(
+        f"{text!r} is none of {', '.join(option.choices)}",
+        hint=f"did you mean `{near}`?" if near else "choose one of them",
+    )
+
+
+_READERS: dict[OptionKind, Callable[[Option, str], str]] = {
+    OptionKind.SIZE: _sizes,
+    OptionKind.SIZE_RANGE: _size_ranges,
+    OptionKind.BLOCK_SPLIT: _block_split,
+    OptionKind.DURATION: _duration,
+    OptionKind.MICROSECONDS: _microseconds,
+    OptionKind.INTEGER: _integers,
+    OptionKind.BOOLEAN: _boolean,
+    OptionKind.FLAG: _boolean,
+    OptionKind.FLOATS: _floats,
+    OptionKind.CHOICE: _choice,
+    OptionKind.TEXT: _text,
+}

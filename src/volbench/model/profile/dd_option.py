@@ -1,0 +1,44 @@
+"""The options of a dd job: few, checked, and never a path."""
+
+from __future__ import annotations
+
+from volbench.errors import InputError
+from volbench.model.profile.canonical import check_text
+from volbench.model.profile.fio_option import nearest
+from volbench.units import parse_size
+
+SOURCES = ("/dev/zero", "/dev/urandom")
+FLAGS = ("direct", "dsync", "sync", "nonblock", "noatime", "fullblock")
+CONVERSIONS = ("fsync", "fdatasync", "notrunc")
+NAMES = ("if", "bs", "size", "oflag", "iflag", "conv", "rw")
+
+
+def check_dd_option(name: str, raw: object) -> tuple[str, str]:
+    """Return name and canonical value of an option of a dd job.
+
+    Raises:
+        InputError: unknown, or a value that dd or volbench can't use.
+    """
+    if name not in NAMES:
+        near = nearest(name, list(NAMES))
+        raise InputError(
+            f"a dd job has no option {name!r}",
+            hint=f"did you mean `{near}`?" if near else f"it has {', '.join(NAMES)}",
+        )
+    if raw is None or isinstance(raw, list | dict | tuple | set | bool):
+        raise InputError(f"{name} takes one value", hint="write a number or a text")
+    text = check_text(str(raw).strip())
+    if name in {"bs", "size"}:
+        size = parse_size(text)
+        if not size:
+            raise InputError(f"{name} must be at least 1 byte", hint="write it like 1m")
+        return name, str(size)
+    choices = {"if": SOURCES, "conv": CONVERSIONS, "rw": ("read", "write")}.get(name, FLAGS)
+    for part in text.split(","):
+        if part not in choices:
+            near = nearest(part, list(choices))
+            raise InputError(
+                f"{name} {part!r} is none of {', '.join(choices)}",
+                hint=f"did you mean `{near}`?" if near else "choose one of them",
+            )
+    return name, text

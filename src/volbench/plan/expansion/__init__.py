@@ -1,0 +1,1 @@
+"""From profiles to an ordered campaign: expansion, extents, estimate."""

@@ -1,0 +1,136 @@
+"""A Run of one of several clients on a volume in, the same Run on its own part of it out.
+
+In a directory each client has files of its own, whose names begin with it. A device is cut into
+equal slices of whole MiB. Nothing else can be shared out so that clients don't meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from volbench.errors import InputError
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Tool
+from volbench.plan.expansion.expand import EXAMPLE_BYTES
+
+ALIGNMENT_BYTES = 1 << 20
+"""Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)."""
+
+_USUAL_FORMAT = "$jobname.$jobnum.$filenum"
+"""How fio calls files that nobody named (fio HOWTO, filename_format)."""
+
+_OWN: dict[str, str] = {
+    "offset": "volbench sets it",
+    "offset_increment": "clones of a client would leave its slice",
+    "fill_device": "it would go on behind the slice",
+    "read_iolog": "a replay goes where its log says",
+}
+"""Options that a job can't have on a shared device, with the reason."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """One client's part of a volume.
+
+    Attributes:
+        volume: that is shared.
+        index: which part, from 0.
+        count: of parts; 1 where the volume is not shared.
+        label: the client, as files are called.
+    """
+
+    volume: Volume
+    index: int
+    count: int
+    label: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of a slice of a device; of an example where nobody looked at the device."""
+        whole_bytes = self.volume.pin.size_bytes if self.volume.pin else EXAMPLE_BYTES
+        return whole_bytes // self.count // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+
+
+def own_part(run: Run, share: Share) -> Run:
+    """Return a Run that stays within its client's part of the volume.
+
+    Raises:
+        InputError: the volume, or an option of the job, does not allow it.
+    """
+    if share.count == 1:
+        return run
+    if run.tool is Tool.DD:
+        raise _refusal(run, share, "dd can't keep to a part of it", "write the job for fio")
+    if share.volume.kind is VolumeKind.DIRECTORY:
+        return _with_own_files(run, share)
+    if share.volume.kind is not VolumeKind.DEVICE:
+        what = "a file" if share.volume.kind is VolumeKind.FILE else "an export"
+        hint = "name a directory, in which each client makes its own file, or a block device"
+        raise _refusal(run, share, f"{what} is not shared out", hint)
+    # The only client that warms a device warms all of it.
+    return run if run.extent is not None else _with_own_slice(run, share)
+
+
+def _refusal(run: Run, share: Share, reason: str, hint: str) -> InputError:
+    return InputError(
+        f"job {run.job}: {share.count} clients on {run.host} can't share {share.volume.target}: "
+        f"{reason}",
+        hint=hint,
+        context={"path": share.volume.target, "job": run.job},
+    )
+
+
+def _with_own_files(run: Run, share: Share) -> Run:
+    """Return a Run whose files in a directory begin with the client's name."""
+    sections = [
+        section.model_copy(
+            update={"options": section.options | _names(run.effective(section), share.label)}
+        )
+        for section in run.sections
+    ]
+    return run.model_copy(update={"sections": tuple(sections)})
+
+
+def _names(options: dict[str, str], label: str) -> dict[str, str]:
+    if "filename" in options:
+        names = options["filename"].split(":")
+        return {"filename": ":".join(f"{label}-{name}" for name in names)}
+    return {"filename_format": f"{label}.{options.get('filename_format', _USUAL_FORMAT)}"}
+
+
+def _with_own_slice(run: Run, share: Share) -> Run:
+    """Return a Run that works on one slice of a device."""
+    if not share.size_bytes:
+        raise _refusal(run, share, "there is less than 1 MiB for each", "take fewer clients")
+    sections = [_sliced(run, section, share) for section in run.sections]
+    return run.model_copy(update={"sections": tuple(sections)})
+
+
+def _sliced(run: Run, section: Section, share: Share) -> Section:
+    options = run.effective(section)
+    for name, reason in _OWN.items():
+        if options.get(name, "0") not in {"0", "0%"}:
+            hint = f"take {name} away, or give each client a volume of its own"
+            raise _refusal(run, share, f"the job sets {name}, and {reason}", hint)
+    own = {
+        "offset": str(share.index * share.size_bytes),
+        "size": str(_size_bytes(run, options, share)),
+    }
+    return section.model_copy(update={"options": section.options | own})
+
+
+def _size_bytes(run: Run, options: dict[str, str], share: Share) -> int:
+    """Return the size a client works on: its own, a percentage of the slice, or all of that."""
+    text = options.get("size", "100%")
+    if text.endswith("%"):
+        size_bytes = share.size_bytes * int(text[:-1]) // 100
+        return max(size_bytes // ALIGNMENT_BYTES, 1) * ALIGNMENT_BYTES
+    if not text.isdecimal() or int(text) > share.size_bytes:
+        raise _refusal(
+            run,
+            share,
+            f"size {text} does not fit a slice of {share.size_bytes} bytes",
+            "lower size, or take fewer clients",
+        )
+    return int(text)

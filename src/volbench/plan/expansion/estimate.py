@@ -1,0 +1,367 @@
+"""Runs in; time, bytes and deadlines out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Start, Tool
+from volbench.plan.profile.rounds_setting import LEAST_ROUNDS
+
+LAYOUT_BYTES_PER_S = 20e6
+"""Bandwidth a file is laid out with at least; a slower volume needs a longer grace."""
+
+TRANSFER_BYTES_PER_S = 1e6
+"""Bandwidth a Run without runtime has at least, if its own rate or think time does not slow it."""
+
+START_S = 0.5
+"""Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)."""
+
+PROBE_READ_S = 30.0
+"""Length of one read of a cold probe, at most."""
+
+PROBE_READS = 3
+"""Of a cold probe: a sample of blocks twice, and a look for zeros."""
+
+LONG_S = 3600.0
+"""A campaign that may take longer asks whether it was meant."""
+
+MUCH = 2.0
+"""Times the capacity of a device; a campaign that may write more asks whether it was meant."""
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+TimeOf = Callable[[Run], float | None]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a campaign will take.
+
+    Attributes:
+        runs: how many.
+        total_s: how long, with the time of Runs that only a size bounds left out; None when
+            nothing bounds any Run.
+        bytes_written: at most as many, by sizes and declared limits; None when unbounded.
+        is_most: whether some Runs may end before, or may turn out not to be needed.
+        least_runs: how many there are if all is steady as soon as it can be.
+        least_s: how long it takes then; the same as `total_s` when nothing may end before.
+        least_bytes: written then, at most.
+        bounded_bytes: written at most by the Runs that a size or a limit bounds.
+        unbounded: Runs that write as much as they can in their time.
+        untimed: Runs whose time is left out of all this.
+        times_capacity: how often the device that is written most is written as a whole, at most;
+            0 where no device is written, or nobody can tell.
+    """
+
+    runs: int
+    total_s: float | None
+    bytes_written: int | None
+    is_most: bool = False
+    least_runs: int = 0
+    least_s: float | None = None
+    least_bytes: int | None = None
+    bounded_bytes: int = 0
+    unbounded: int = 0
+    untimed: int = 0
+    times_capacity: float = 0.0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a person should be asked before it begins."""
+        return (self.total_s or 0.0) > LONG_S or self.times_capacity > MUCH
+
+
+def estimate(campaign: Campaign) -> Estimate:
+    """Return time and bytes of a campaign, as far as the plan tells."""
+    runs = campaign.runs
+    needed = [run for run in runs if _is_needed(run, campaign)]
+    written = _all_written(runs)
+    probe_s = PROBE_READS * PROBE_READ_S * len(campaign.cold_probe_roles)
+    return Estimate(
+        runs=len(runs),
+        total_s=_total_s(runs, _most_s, before_s=probe_s),
+        bytes_written=_total_bytes(runs),
+        is_most=len(needed) < len(runs) or any(_may_end_before(run) for run in runs),
+        least_runs=len(needed),
+        least_s=_total_s(needed, _least_s, before_s=0.0),
+        least_bytes=_total_bytes(needed),
+        bounded_bytes=sum(count or 0 for count in written),
+        unbounded=written.count(None),
+        untimed=sum(_own_s(run) is None for run in runs),
+        times_capacity=_times_capacity(runs),
+    )
+
+
+def _is_needed(run: Run, campaign: Campaign) -> bool:
+    """Tell whether a Run is made even if all is steady as soon as it can be."""
+    return run.profile not in campaign.rounds or run.repeat <= LEAST_ROUNDS
+
+
+def _may_end_before(run: Run) -> bool:
+    """Tell whether a Run may end before its runtime: it is steady, or its size is done."""
+    timed = [run.effective(section) for section in run.sections]
+    sized = any("runtime" in one and one.get("time_based", "0") == "0" for one in timed)
+    return run.until is not None or sized
+
+
+def _total_s(runs: Sequence[Run], time_of: TimeOf, *, before_s: float) -> float | None:
+    times = [_step_s(step, time_of) for step in _steps(runs)]
+    known = [time for time in times if time is not None]
+    return before_s + sum(known) + START_S * len(times) if known else None
+
+
+def _total_bytes(runs: Sequence[Run]) -> int | None:
+    bounded = [count for count in _all_written(runs) if count is not None]
+    return sum(bounded) if len(bounded) == len(runs) else None
+
+
+def _times_capacity(runs: Sequence[Run]) -> float:
+    """Return how often the device that is written most is written as a whole."""
+    written: dict[tuple[str, str], float] = {}
+    for run in runs:
+        if run.volume.pin is not None and run.volume.pin.size_bytes:
+            share = (_moved_bytes(run) or 0) / run.volume.pin.size_bytes
+            place = run.host, run.volume.target
+            written[place] = written.get(place, 0.0) + share
+    return max(written.values(), default=0.0)
+
+
+def _steps(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return the Runs that belong together, step by step; each is alone where there is no step."""
+    found: dict[int | str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.step or run.id, []).append(run)
+    return list(found.values())
+
+
+def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
+    """Return how long a step takes from its first start; None when no Run of it tells."""
+    known = [(run, time) for run in runs if (time := time_of(run)) is not None]
+    if any(run.start is Start.SEQUENTIAL for run in runs):
+        return sum(time for _, time in known) if known else None
+    return max((run.start_offset_s + time for run, time in known), default=None)
+
+
+def _most_s(run: Run) -> float | None:
+    """Return how long a Run takes with its pause; of one that nothing bounds, the pause alone."""
+    own_s = _own_s(run)
+    return (run.pause_before_s or None) if own_s is None else run.pause_before_s + own_s
+
+
+def _own_s(run: Run) -> float | None:
+    """Return how long a Run takes, by declared limits where it has no runtime."""
+    own_s = expected_s(run)
+    return _by_limits_s(run) if own_s is None else own_s
+
+
+def _least_s(run: Run) -> float | None:
+    """Return how long a Run takes if it is steady in the first window there is."""
+    most_s = _most_s(run)
+    if most_s is None or run.until is None:
+        return most_s
+    return min(most_s, run.pause_before_s + run.until.window_s)
+
+
+def _by_limits_s(run: Run) -> float | None:
+    """Return how long the declared limits let a Run take for its size; None when unknown."""
+    moved = [_transfer_bytes(run, section) for section in run.sections]
+    if run.extent is not None:
+        moved = [run.extent.size_bytes]
+    limits = run.limits
+    blocks = [_least_block(run.effective(section)) for section in run.sections]
+    rates = [
+        limits.bandwidth_bytes_per_s,
+        None if limits.iops is None else limits.iops * min(blocks),
+    ]
+    known = [rate for rate in rates if rate]
+    told = [size for size in moved if size is not None]
+    return sum(told) / min(known) if known and len(told) == len(moved) else None
+
+
+def expected_s(run: Run) -> float | None:
+    """Return how long a Run takes by its own runtime, ramp and delay; None without runtime.
+
+    Sections run side by side, but for those that wait for another one (fio HOWTO, wait_for).
+    """
+    ends: dict[str, float | None] = {}
+    for section in run.sections:
+        options = run.effective(section)
+        own_s, before_s = _timed_s(options), ends.get(options.get("wait_for", ""), 0.0)
+        known = own_s is not None and before_s is not None
+        ends[section.name] = (before_s or 0.0) + (own_s or 0.0) if known else None
+    times = [end for end in ends.values() if end is not None]
+    return max(times) if len(times) == len(ends) else None
+
+
+def deadline_s(run: Run, *, grace_s: float) -> float:
+    """Return the seconds after which a Run is ended, from runtime, layout and grace.
+
+    Infinite for a Run that neither a runtime nor a size known beforehand bounds, such as the read
+    of a whole file that is there already.
+    """
+    sized_s = 0.0
+    ends: dict[str, float] = {}
+    for section in run.sections:
+        options = run.effective(section)
+        own_s = _timed_s(options)
+        if own_s is None:
+            sized_s += _sized_s(run, section)
+        ends[section.name] = (own_s or 0.0) + ends.get(options.get("wait_for", ""), 0.0)
+    timed_s = max(ends.values())
+    one_by_one = any("wait_for" in run.effective(section) for section in run.sections)
+    work_s = timed_s + sized_s if one_by_one else max(timed_s, sized_s)
+    return work_s + layout_bytes(run) / LAYOUT_BYTES_PER_S + grace_s
+
+
+def layout_bytes(run: Run) -> int:
+    """Return the bytes of files a Run may have to lay out; 0 for devices and exports."""
+    return sum(_files(run).values())
+
+
+def _files(run: Run) -> dict[str, int]:
+    """Return the files a Run may have to lay out, with their sizes."""
+    if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
+        return {}
+    named: dict[str, int] = {}
+    for section in run.sections:
+        options = run.effective(section)
+        own_files = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
+        clones = int(options.get("numjobs", "1")) if own_files else 1
+        place = section.name if own_files else options.get("filename", "")
+        size = _bytes(options.get("size", "0"), whole=None) or 0
+        named[place] = max(named.get(place, 0), size * clones)
+    return named
+
+
+def _timed_s(options: dict[str, str]) -> float | None:
+    """Return how long a section takes by its runtime; None without one."""
+    runtime_s = _seconds(options.get("runtime"))
+    return runtime_s + _before_s(options) if runtime_s else None
+
+
+def _before_s(options: dict[str, str]) -> float:
+    return sum(_seconds(options.get(name)) or 0.0 for name in ("ramp_time", "startdelay"))
+
+
+def _sized_s(run: Run, section: Section) -> float:
+    """Return how long a section without runtime takes at most; infinite when its size is unknown.
+
+    A rate and a think time hold for each clone (fio HOWTO), so that taking them for all together
+    only makes the deadline later.
+    """
+    options = run.effective(section)
+    moved_bytes = _transfer_bytes(run, section)
+    if moved_bytes is None:
+        return math.inf
+    block_bytes = _least_block(options)
+    rates = [TRANSFER_BYTES_PER_S, *map(float, _numbers(options.get("rate")))]
+    rates += [count * block_bytes for count in _numbers(options.get("rate_iops"))]
+    pauses = moved_bytes / block_bytes / max(1, int(options.get("thinktime_blocks", "1")))
+    thinking_s = pauses * int(options.get("thinktime", "0")) / 1e6
+    return _before_s(options) + moved_bytes / min(rates) + thinking_s
+
+
+def _least_block(options: dict[str, str]) -> int:
+    """Return the smallest block a section may use; 4 KiB is fio's default."""
+    texts = [options[name] for name in ("bs", "bsrange") if name in options]
+    sizes = [size for text in texts for size in _numbers(text)]
+    splits = re.findall(r"(?:^|[:,])(\d+)", options.get("bssplit", ""))
+    return min([size for size in (*sizes, *map(int, splits)) if size] or [4096])
+
+
+def _numbers(text: str | None) -> list[int]:
+    """Return the numbers above 0 of a value such as ``4096,,8192`` or ``4096-65536``."""
+    return [int(part) for part in re.split(r"[,-]", text or "") if part.isdecimal() and int(part)]
+
+
+def _bytes(text: str, *, whole: int | None) -> int | None:
+    """Return the bytes of a size; of a share only when the whole is known."""
+    if text.isdecimal():
+        return int(text)
+    if text.endswith("%") and whole is not None:
+        return whole * int(text[:-1]) // 100
+    return None
+
+
+def _transfer_bytes(run: Run, section: Section) -> int | None:
+    """Return the bytes a section moves when its size bounds it; None when nobody can know."""
+    options = run.effective(section)
+    if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
+        return None
+    whole = run.volume.pin.size_bytes if run.volume.pin else None
+    size = _bytes(options.get("size", "100%"), whole=whole)
+    moved = _bytes(options["io_size"], whole=size) if "io_size" in options else size
+    if moved is None:
+        return None
+    return moved * int(options.get("numjobs", "1")) * int(options.get("loops", "1"))
+
+
+def _lays_out(run: Run) -> bool:
+    return run.tool is not Tool.DD and run.extent is None
+
+
+def _all_written(runs: Sequence[Run]) -> list[int | None]:
+    """Return what each Run writes; a file that an earlier one laid out is there already."""
+    there: dict[tuple[str, str, str], int] = {}
+    found: list[int | None] = []
+    for run in runs:
+        laid_out = 0
+        for name, size in _files(run).items() if _lays_out(run) else ():
+            place = run.host, run.volume.target, name
+            laid_out += size if size > there.get(place, 0) else 0
+            there[place] = max(size, there.get(place, 0))
+        moved = _moved_bytes(run)
+        found.append(None if moved is None else moved + laid_out)
+    return found
+
+
+def _moved_bytes(run: Run) -> int | None:
+    """Return the most bytes a Run writes beside layouts; None when nothing bounds it."""
+    by_dd = run.tool is Tool.DD
+    total = 0
+    for section in run.sections:
+        options = run.effective(section)
+        access = options.get("rw", "write" if by_dd else "read").partition(":")[0]
+        only_reads = access in {"read", "randread"} or (
+            access in _MIXED and options.get("rwmixread") == "100"
+        )
+        if only_reads and "read_iolog" not in options:
+            continue
+        moved = _transfer_bytes(run, section)
+        repeats = options.get("time_based", "0") != "0" and _seconds(options.get("runtime"))
+        if repeats or moved is None:
+            moved = _within_limits_bytes(run, options)
+        if moved is None:
+            return None
+        total += moved
+    return total
+
+
+_MIXED = frozenset({"rw", "readwrite", "randrw"})
+
+
+def _within_limits_bytes(run: Run, options: dict[str, str]) -> int | None:
+    """Return the bytes that declared limits let a section write in its runtime, bursts included."""
+    own_s = _timed_s(options)
+    sizes = [size for name in ("bs", "bsrange") for size in _numbers(options.get(name))]
+    limits, block_bytes = run.limits, max([*sizes, 4096])
+    iops = limits.burst_iops or limits.iops
+    known = [
+        limits.burst_bandwidth_bytes_per_s or limits.bandwidth_bytes_per_s,
+        None if iops is None or "bssplit" in options else iops * block_bytes,
+    ]
+    rates = [rate for rate in known if rate]
+    return None if own_s is None or not rates else math.ceil(own_s * min(rates))
+
+
+def _seconds(canonical: str | None) -> float | None:
+    if canonical is None:
+        return None
+    digits = canonical.rstrip("mus")
+    return float(digits) * _UNITS[canonical[len(digits) :] or "s"]

@@ -1,0 +1,286 @@
+"""Profiles and volumes in, an ordered Campaign out."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from volbench.errors import InputError
+from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Job, Limits, Order, Phase, Profile, Tool
+from volbench.plan.expansion.extents import Touch, touches
+from volbench.plan.profile.burst_runtime import outlasting
+from volbench.plan.profile.volume_type_limits import with_known_limits
+
+_SEED_LIMIT = 2**31
+
+EXAMPLE_BYTES = 1 << 30
+"""Size of a volume to warm in plans that are only checked or shown, where there is no volume."""
+
+MOST_RUNS = 100_000
+"""Runs that fit one campaign; more would outlast any volume, and the memory of their plan."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a campaign is called and how it goes, besides profiles and volumes.
+
+    Attributes:
+        name: of the campaign.
+        created_utc: ISO 8601.
+        seed: None to take the first profile's, or to draw one; recorded either way.
+        repeat: None to take each profile's own.
+        on_error: after a failed Run.
+        allow_destroy: what may be overwritten.
+        command: the command line, for the record.
+        sizes_bytes: of the volumes that jobs warm, by role, where they can be found out.
+    """
+
+    name: str
+    created_utc: str = ""
+    seed: int | None = None
+    repeat: int | None = None
+    on_error: OnError = OnError.CONTINUE
+    allow_destroy: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    sizes_bytes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One Run to be, before it has an id and a volume.
+
+    Attributes:
+        place: which of the jobs in order it is, and which Run of a warm-up; both from 0.
+        profile: it comes from.
+        job: that it does.
+        repeat: 1-based.
+        touch: the part of a warm-up that it does; None for a usual job.
+    """
+
+    place: tuple[int, int]
+    profile: Profile
+    job: Job
+    repeat: int
+    touch: Touch | None
+
+    @property
+    def label(self) -> str:
+        """How it is called in ids, such as ``boot`` or ``fill-write-01of16``."""
+        return self.touch.label if self.touch else self.job.name
+
+
+def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms) -> Campaign:
+    """Return the campaign that runs profiles one after another.
+
+    Of each profile the preconditions run once, then for each repeat the warm-ups and the measured
+    jobs, listed or shuffled within the repeat.
+
+    Args:
+        profiles: overrides applied.
+        volumes: role to volume.
+        terms: everything else.
+
+    Raises:
+        InputError: a job's role has no volume, or there are more Runs than make sense.
+    """
+    check_length(profiles, terms, clients=1)
+    root = root_seed(profiles, terms)
+    planned = steps_of(profiles, volumes, terms, root=root)
+    width = index_width(len(planned))
+    runs = tuple(
+        run_of(
+            step,
+            id_=f"{index:0{width}d}-{step.label}-r{step.repeat}",
+            volume=volumes[step.job.role],
+            seed=derive(root, step.profile.name, step.label, str(step.repeat)),
+        )
+        for index, step in enumerate(planned, start=1)
+    )
+    return campaign_of(profiles, runs, terms, root=root)
+
+
+def root_seed(profiles: Sequence[Profile], terms: Terms) -> int:
+    """Return the seed of everything: the user's, a profile's, or one that is drawn."""
+    own = next((profile.seed for profile in profiles if profile.seed is not None), None)
+    chosen = next((s for s in (terms.seed, own) if s is not None), None)
+    return secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
+
+
+def index_width(count: int) -> int:
+    """Return how many digits the numbers in ids have."""
+    return max(3, len(str(count)))
+
+
+def steps_of(
+    profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms, *, root: int
+) -> list[Step]:
+    """Return what one client does, in order.
+
+    Raises:
+        InputError: a job's role has no volume, or one can't be warmed as asked.
+    """
+    jobs = [
+        (profile, job, number)
+        for profile in profiles
+        for job, number in _ordered(profile, repeats_of(profile, terms), root)
+    ]
+    return [
+        Step((ordinal, part), profile, job, number, touch)
+        for ordinal, (profile, job, number) in enumerate(jobs)
+        for part, touch in enumerate(_touches(profile, job, volumes, terms))
+    ]
+
+
+def campaign_of(
+    profiles: Sequence[Profile], runs: tuple[Run, ...], terms: Terms, *, root: int
+) -> Campaign:
+    """Return the campaign of Runs that are in order already."""
+    return Campaign(
+        name=terms.name,
+        created_utc=terms.created_utc,
+        runs=runs,
+        seed=root,
+        order=profiles[0].order,
+        on_error=terms.on_error,
+        allow_destroy=terms.allow_destroy,
+        command=terms.command,
+        cold_probe_roles=tuple(
+            dict.fromkeys(job.role for p in profiles if p.cold_probe for job in p.jobs)
+        ),
+        rounds={one.name: one.rounds for one in profiles if one.rounds is not None},
+    )
+
+
+def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> None:
+    """Refuse plans that would outlast any volume.
+
+    Raises:
+        InputError: there are more than `MOST_RUNS`.
+    """
+    each = sum(repeats_of(profile, terms) * len(profile.jobs) for profile in profiles)
+    total = clients * each
+    if total > MOST_RUNS:
+        raise InputError(
+            f"{total} Runs are planned; at most {MOST_RUNS} make sense",
+            hint="lower repeat, or leave out jobs",
+            context={"runs": total},
+        )
+
+
+def repeats_of(profile: Profile, terms: Terms) -> int:
+    """Return how often the measured jobs run, or are to run at most.
+
+    Raises:
+        InputError: a number of repeats is asked for where rounds decide.
+    """
+    if profile.rounds is None:
+        return terms.repeat or profile.repeat
+    if terms.repeat is not None:
+        raise InputError(
+            f"profile {profile.name} repeats its jobs in rounds until they are steady",
+            hint=f"leave out --repeat, or write --set rounds.most={max(5, terms.repeat)}",
+        )
+    return profile.rounds.most
+
+
+def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
+    """Yield each job with the number of its repeat, in the order they run."""
+    by_phase = {phase: [job for job in profile.jobs if job.phase is phase] for phase in Phase}
+    yield from ((job, 1) for job in by_phase[Phase.PRECONDITION])
+    for number in range(1, repeats + 1):
+        measured = list(by_phase[Phase.MEASURED])
+        if profile.order is Order.SHUFFLED:
+            random.Random(f"{root}/{profile.name}/{number}").shuffle(measured)  # noqa: S311 - an order, no secret
+        yield from ((job, number) for job in [*by_phase[Phase.WARMUP], *measured])
+
+
+def _touches(
+    profile: Profile, job: Job, volumes: Mapping[str, Volume], terms: Terms
+) -> Sequence[Touch | None]:
+    """Return the Runs of a warm-up; a usual job is one Run, with none of it."""
+    volume = _volume(profile, job, volumes)
+    if job.warming is None:
+        return (None,)
+    whole_bytes = terms.sizes_bytes.get(job.role, 0)
+    size_bytes = int(job.options.get("size") or whole_bytes or EXAMPLE_BYTES)
+    if size_bytes > whole_bytes > 0 and volume.kind is not VolumeKind.FILE:
+        raise InputError(
+            f"job {job.name}: {size_bytes} bytes are to be warmed, but {volume.target} has only "
+            f"{whole_bytes}",
+            hint="leave out the size",
+            context={"path": volume.target},
+        )
+    return tuple(
+        replace(touch, extent=touch.extent.model_copy(update={"whole_bytes": whole_bytes}))
+        for touch in touches(job, profile.defaults, size_bytes=size_bytes, kind=volume.kind)
+    )
+
+
+def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume:
+    if job.role not in volumes:
+        raise InputError(
+            f"job {job.name} of profile {profile.name} works on the role {job.role!r}, "
+            "which has no volume",
+            hint=f"add --on {job.role}=PATH (a device, file or directory)",
+            context={"role": job.role},
+        )
+    return volumes[job.role]
+
+
+def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
+    """Return what all sections share, and the sections with their own options."""
+    if job.tool is Tool.DD:
+        return {}, (Section(name=job.name, options=_given(job.options)),)
+    if not job.sections:
+        inherited = {k: v for k, v in profile.defaults.items() if k not in job.options}
+        return _given(inherited), (Section(name=job.name, options=_given(job.options)),)
+    shared = _given({**profile.defaults, **job.options})
+    # What one section takes away can't reach the others through [global].
+    gone = {name for own in job.sections.values() for name, value in own.items() if value is None}
+    moved: dict[str, str | None] = {name: shared.pop(name) for name in gone & shared.keys()}
+    return shared, tuple(
+        Section(name=name, options=_given({**moved, **own})) for name, own in job.sections.items()
+    )
+
+
+def _given(options: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | None = None) -> Run:
+    """Return the Run of a step for the only client there is; its host's limits count before all."""
+    profile, job, touch = step.profile, step.job, step.touch
+    own = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
+    shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
+    run = Run(
+        id=id_,
+        profile=profile.name,
+        job=touch.job if touch else job.name,
+        volume=volume,
+        phase=job.phase,
+        repeat=step.repeat,
+        tool=job.tool,
+        seed=seed,
+        options=shared,
+        sections=sections,
+        note=job.note,
+        limits=limits or own,
+        sample_s=profile.sample_s,
+        device_sample_s=profile.device_sample_s,
+        latency_log=profile.latency_log,
+        until=job.until,
+        pause_before_s=job.pause_before_s,
+        extent=touch.extent if touch else None,
+    )
+    return outlasting(with_known_limits(run), job.outlast)
+
+
+def derive(root: int, *names: str) -> int:
+    """Return a seed that differs from Run to Run and is the same for the same plan."""
+    digest = hashlib.sha256("/".join([str(root), *names]).encode()).digest()
+    return int.from_bytes(digest[:4], "big") % _SEED_LIMIT

@@ -1,0 +1,279 @@
+"""A volume's size in; extents that cover it exactly once out, and the Runs that touch them.
+
+fio drops a part of a block at the end of its range, and clones that share a range do all of it
+each. So an extent is cut into whole blocks for each clone, and what is left over becomes extents of
+its own: first the odd blocks, then the rest that is shorter than a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from volbench.errors import InputError
+from volbench.model.campaign.planned_run import Extent, Section
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Job, Options, Phase, Tool, Warming
+
+EXTENT_BYTES = 16 << 30
+"""What an interruption may cost at most: an extent is done again from its start."""
+LEAST_EXTENT_BYTES = 64 << 20
+MOST_EXTENTS = 1000
+LADDER = (1, 2, 4, 8, 16, 32, 64)
+"""Clones that are tried one after another when volbench finds the parallelism itself."""
+PAGE_BYTES = 4096
+"""Direct I/O to files has to be aligned to a filesystem block, 4 KiB at most (open(2))."""
+SECTOR_BYTES = 512
+SAMPLED_BLOCKS = 64
+
+DEFAULTS = {
+    "ioengine": "libaio",
+    "direct": "1",
+    "bs": "1048576",
+    "iodepth": "32",
+    "numjobs": "32",
+    "refill_buffers": "1",
+}
+"""As "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019) warms a disk."""
+
+_OWN: tuple[str, ...] = (
+    "rw",
+    "offset",
+    "offset_increment",
+    "runtime",
+    "time_based",
+    "io_size",
+    "loops",
+    "verify",
+    "number_ios",
+    "fill_device",
+    "nrfiles",
+    "bssplit",
+    "bsrange",
+    "steadystate",
+    "thinktime",
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A range of a volume that one process touches.
+
+    Attributes:
+        offset_bytes: where it starts.
+        size_bytes: a multiple of block times clones.
+        block_bytes: of its I/O.
+        clones: that share it, each a range of its own.
+    """
+
+    offset_bytes: int
+    size_bytes: int
+    block_bytes: int
+    clones: int
+
+
+def cut(size_bytes: int, *, block_bytes: int, clones: int, count: int = 0) -> tuple[Piece, ...]:
+    """Return pieces in order that cover every byte of a volume exactly once.
+
+    Args:
+        size_bytes: of the volume.
+        block_bytes: of usual I/O.
+        clones: at most so many share a piece.
+        count: of pieces, odd ends apart; 0 for one in 16 GiB, or in 64 MiB on small volumes.
+    """
+    blocks = size_bytes // block_bytes
+    rows, odd = divmod(blocks, clones)
+    wanted = max(1, min(count or usual_count(size_bytes), MOST_EXTENTS, rows))
+    found, at = [], 0
+    for index in range(wanted if rows else 0):
+        own_rows = rows // wanted + (index < rows % wanted)
+        found.append(Piece(at, own_rows * clones * block_bytes, block_bytes, clones))
+        at += found[-1].size_bytes
+    if odd:
+        found.append(Piece(at, odd * block_bytes, block_bytes, odd))
+        at += found[-1].size_bytes
+    whole_pages = (size_bytes - at) // PAGE_BYTES * PAGE_BYTES
+    for rest in (whole_pages, size_bytes - at - whole_pages):
+        if rest:
+            found.append(Piece(at, rest, rest, 1))
+            at += rest
+    return tuple(found)
+
+
+def usual_count(size_bytes: int) -> int:
+    """Return how many extents a volume of a size is done in when nobody says."""
+    return max(min(16, size_bytes // LEAST_EXTENT_BYTES), size_bytes // EXTENT_BYTES, 1)
+
+
+def auto_clones(size_bytes: int, *, block_bytes: int) -> int:
+    """Return the most clones that leave extents enough to climb the ladder; a power of two."""
+    blocks = size_bytes // block_bytes
+    fitting = [clones for clones in LADDER if blocks // clones >= 2 * len(LADDER)]
+    return max(fitting, default=1)
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One Run of a warm-up.
+
+    Attributes:
+        label: for its id, such as ``write-01of16``.
+        job: its name in frames.
+        extent: what it touches.
+        options: all of it.
+    """
+
+    label: str
+    job: str
+    extent: Extent
+    section: Section
+
+
+def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -> Iterator[Touch]:
+    """Yield the Runs of a warm-up: each pass extent after extent, then a sample read back.
+
+    Args:
+        job: with `warming`.
+        defaults: of its profile; only engine and direct count.
+        size_bytes: of the volume.
+        kind: of the volume.
+
+    Raises:
+        InputError: the volume is empty, or the options are not those of a warm-up.
+    """
+    options = _options(job, defaults)
+    block = int(options["bs"])
+    if size_bytes <= 0:
+        raise InputError(
+            f"job {job.name}: there is nothing to warm", hint="name its size with size: 10g"
+        )
+    clones = auto_clones(size_bytes, block_bytes=block) if job.auto_jobs else _clones(options)
+    least = 2 * len(LADDER) if job.auto_jobs else 1
+    count = job.extents or max(least, usual_count(size_bytes))
+    pieces = cut(size_bytes, block_bytes=block, clones=clones, count=count)
+    passes = {
+        Warming.WRITE: ("write",),
+        Warming.READ: ("read",),
+        Warming.WRITE_READ: ("write", "read"),
+    }[job.warming or Warming.READ]
+    width = len(str(len(pieces)))
+    for rw in passes:
+        for number, piece in enumerate(pieces, start=1):
+            label = f"{job.name}-{rw}-{number:0{width}d}of{len(pieces)}"
+            own = {**options, **_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
+            if kind is VolumeKind.DIRECTORY:
+                own.setdefault("filename", f"{job.name}.warm")
+            if rw == "write" and piece.block_bytes % SECTOR_BYTES == 0:
+                own |= {"verify": "crc32c", "do_verify": "0"}
+            extent = Extent(
+                offset_bytes=piece.offset_bytes,
+                size_bytes=piece.size_bytes,
+                volume_bytes=size_bytes,
+                direction=rw,
+                auto=job.auto_jobs and piece.clones == clones and piece.block_bytes == block,
+            )
+            yield Touch(label, job.name, extent, Section(name=job.name, options=own))
+    if "write" in passes and pieces[0].block_bytes % SECTOR_BYTES == 0:
+        yield _sample(job, options, pieces, size_bytes=size_bytes, kind=kind)
+
+
+def _sample(
+    job: Job,
+    options: dict[str, str],
+    pieces: tuple[Piece, ...],
+    *,
+    size_bytes: int,
+    kind: VolumeKind,
+) -> Touch:
+    """Return the Run that reads random blocks and checks what the writes put into them."""
+    block = pieces[0].block_bytes
+    covered = sum(piece.size_bytes for piece in pieces if piece.block_bytes == block)
+    read = min(SAMPLED_BLOCKS, covered // block) * block
+    own = {
+        **options,
+        **_unaligned(pieces[0], kind, "read"),
+        "rw": "randread",
+        "bs": str(block),
+        "size": str(covered),
+        "io_size": str(read),
+        "offset": "0",
+        "numjobs": "1",
+        "verify": "crc32c",
+        "verify_fatal": "1",
+    }
+    if kind is VolumeKind.DIRECTORY:
+        own.setdefault("filename", f"{job.name}.warm")
+    name = f"{job.name}-sample"
+    extent = Extent(offset_bytes=0, size_bytes=read, volume_bytes=size_bytes, direction="sample")
+    return Touch(name, name, extent, Section(name=name, options=own))
+
+
+def _range(piece: Piece) -> dict[str, str]:
+    each = piece.size_bytes // piece.clones
+    return {
+        "bs": str(piece.block_bytes),
+        "numjobs": str(piece.clones),
+        "size": str(each),
+        "offset": str(piece.offset_bytes),
+        "offset_increment": str(each),
+    }
+
+
+def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
+    """Return what the last bytes of a file need that end within a page."""
+    in_file = kind in {VolumeKind.FILE, VolumeKind.DIRECTORY}
+    if not in_file or piece.block_bytes % PAGE_BYTES == 0:
+        return {}
+    return {"direct": "0"} | ({"end_fsync": "1"} if rw == "write" else {})
+
+
+def with_clones(section: Section, extent: Extent, clones: int) -> Section:
+    """Return a section that does the same extent with another number of clones.
+
+    Args:
+        section: as planned.
+        extent: divisible by block times clones.
+        clones: to use.
+    """
+    each = extent.size_bytes // clones
+    changed = {"numjobs": str(clones), "size": str(each), "offset_increment": str(each)}
+    return section.model_copy(update={"options": {**section.options, **changed}})
+
+
+def _clones(options: dict[str, str]) -> int:
+    return max(1, int(options["numjobs"]))
+
+
+def _options(job: Job, defaults: Options) -> dict[str, str]:
+    """Return the options of a warm-up with the job's own over them."""
+    shared: Options = {name: defaults[name] for name in ("ioengine", "direct") if name in defaults}
+    merged: Options = {**DEFAULTS, **shared, **job.options}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def warming_problem(job: Job) -> tuple[str, str] | None:
+    """Return message and hint when a job can't warm a volume; None when it can."""
+    if job.warming is None:
+        return None
+    if job.tool is not Tool.FIO or job.sections:
+        return "only an fio job without sections can warm a volume", "take warming away"
+    if job.phase is Phase.MEASURED:
+        return (
+            "warming is preparation, not measurement",
+            "move the job to phases: precondition: or warmup:",
+        )
+    for name in _OWN:
+        if job.options.get(name) is not None:
+            return f"a warm-up sets {name} itself", f"take {name} away"
+    return _value_problem(job.options)
+
+
+def _value_problem(options: Options) -> tuple[str, str] | None:
+    for name in ("bs", "numjobs", "size"):
+        value = options.get(name)
+        if value is not None and not value.isdecimal():
+            return f"{name} of a warm-up is one plain number", f"write it like {name}: 1m"
+    block = options.get("bs")
+    if block is not None and (int(block) <= 0 or int(block) % SECTOR_BYTES):
+        return f"bs of a warm-up is a multiple of {SECTOR_BYTES} bytes", "write it like bs: 1m"
+    return None

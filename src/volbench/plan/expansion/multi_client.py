@@ -1,0 +1,246 @@
+"""Profiles and clients in, one Campaign out in which all of them do every step side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from volbench.errors import InputError
+from volbench.model.campaign.host import LOCAL, Host, Policy
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Phase, Profile, Start
+from volbench.plan.expansion.client_slices import Share, own_part
+from volbench.plan.expansion.expand import (
+    Step,
+    Terms,
+    campaign_of,
+    check_length,
+    derive,
+    expand,
+    index_width,
+    root_seed,
+    run_of,
+    steps_of,
+)
+from volbench.plan.profile.volume_type_limits import check_known_limits
+
+
+@dataclass(frozen=True)
+class Client:
+    """One of the processes that do the same at a time.
+
+    Attributes:
+        host: it runs on.
+        number: which of several on its host, from 1; 0 where there is one only.
+        volumes: role to volume, on its host.
+        sizes_bytes: of the volumes that jobs warm, by role; empty to take those of the Terms.
+    """
+
+    host: Host
+    number: int
+    volumes: Mapping[str, Volume]
+    sizes_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    def own_terms(self, terms: Terms) -> Terms:
+        """Return the terms with the sizes of its own host's volumes."""
+        return replace(terms, sizes_bytes=self.sizes_bytes or terms.sizes_bytes)
+
+
+def clients_of(hosts: Sequence[Client], count: int) -> list[Client]:
+    """Return clients spread evenly over hosts, host after host.
+
+    Args:
+        hosts: a client of each, as if it were alone there.
+        count: as the profile says, in all.
+    """
+    numbers = client_numbers(len(hosts), count)
+    return [
+        replace(host, number=number)
+        for host, own in zip(hosts, numbers, strict=True)
+        for number in own
+    ]
+
+
+def client_numbers(hosts: int, count: int) -> list[tuple[int, ...]]:
+    """Return the numbers of each host's clients, so that `count` are spread evenly over them.
+
+    Every host has one at least, which is called 0 where it is alone there.
+    """
+    each, more = divmod(count, hosts)
+    totals = [each + (place < more) for place in range(hosts)]
+    return [tuple(range(1, total + 1)) if total > 1 else (0,) for total in totals]
+
+
+def expand_clients(
+    profiles: Sequence[Profile],
+    clients: Sequence[Client],
+    terms: Terms,
+    *,
+    policy: Policy = Policy.ALL,
+    quorum: int = 0,
+) -> Campaign:
+    """Return the campaign in which every client runs the profiles, step by step.
+
+    The order of the steps is the same for all. A client that has less to warm than others is not
+    in the last of their steps. Runs are ordered by step, then as the clients are.
+
+    Args:
+        profiles: overrides applied.
+        clients: in the order of their starts; one that is alone on this machine gives the plan of
+            `expand`.
+        terms: everything else.
+        policy: how many hosts must do a Run for its totals to count.
+        quorum: that number when the policy is ``quorum``.
+
+    Raises:
+        InputError: a job's role has no volume, a volume can't be shared out among the clients of
+            its host, or there are more Runs than make sense.
+    """
+    if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
+        campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
+        check_known_limits(campaign.runs)
+        return campaign
+    _check(clients, {job.role for profile in profiles for job in profile.jobs})
+    _check_rounds(profiles, clients)
+    check_length(profiles, terms, clients=len(clients))
+    root = root_seed(profiles, terms)
+    fleet = _Fleet(clients)
+    planned = [
+        (step, number)
+        for number, client in enumerate(clients)
+        for step in steps_of(profiles, client.volumes, client.own_terms(terms), root=root)
+        if fleet.takes_part(number, step)
+    ]
+    places = sorted({step.place for step, _ in planned})
+    index = {place: at for at, place in enumerate(places, start=1)}
+    planned.sort(key=lambda one: (one[0].place, one[1]))
+    runs = tuple(
+        fleet.run(step, number, index=index[step.place], count=len(places), root=root)
+        for step, number in planned
+    )
+    check_known_limits(runs)
+    hosts = tuple({client.host.name: client.host for client in clients}.values())
+    return campaign_of(profiles, runs, terms, root=root).model_copy(
+        update={
+            "hosts": () if hosts == (Host(name=LOCAL),) else hosts,
+            "policy": policy,
+            "quorum": quorum,
+        }
+    )
+
+
+class _Fleet:
+    """The clients side by side: who shares a volume with whom, and what each is called."""
+
+    def __init__(self, clients: Sequence[Client]) -> None:
+        self._clients = clients
+        self._hosts = len({client.host.name for client in clients})
+        most = max(client.number for client in clients)
+        self._width = max(2, len(str(most)))
+        self._shares: dict[str, list[Share]] = {}
+
+    def name(self, number: int) -> str:
+        """Return how a client is called: ``vm01``, ``c03`` or ``vm01-c03``."""
+        client = self._clients[number]
+        own = f"c{client.number:0{self._width}d}" if client.number else ""
+        if own and self._hosts == 1 and client.host.is_local:
+            return own
+        return f"{client.host.name}-{own}" if own else client.host.name
+
+    def takes_part(self, number: int, step: Step) -> bool:
+        """Tell whether a client does a step: a shared device is warmed by the first one alone."""
+        share = self._share(number, step)
+        own_files = share.volume.kind is VolumeKind.DIRECTORY
+        return step.touch is None or own_files or share.index == 0
+
+    def run(self, step: Step, number: int, *, index: int, count: int, root: int) -> Run:
+        """Return the Run of one client in one step."""
+        client, name = self._clients[number], self.name(number)
+        width = index_width(count)
+        measured = step.job.phase is Phase.MEASURED
+        start = step.profile.start if measured else Start.TOGETHER
+        limits = client.host.limits.get(step.job.role) or client.host.limits.get("*")
+        usual = run_of(
+            step,
+            id_=f"{index:0{width}d}-{step.label}-r{step.repeat}-{name}",
+            volume=client.volumes[step.job.role],
+            seed=derive(root, step.profile.name, step.label, str(step.repeat), name),
+            limits=limits,
+        )
+        mine = usual.model_copy(
+            update={
+                "host": client.host.name,
+                "client": client.number,
+                "step": index,
+                "start": start,
+                "start_offset_s": number * step.profile.stagger_s
+                if start is Start.STAGGERED
+                else 0.0,
+            }
+        )
+        return own_part(mine, self._share(number, step))
+
+    def _share(self, number: int, step: Step) -> Share:
+        """Return which part of its volume a client has beside others of its host."""
+        role = step.job.role
+        if role not in self._shares:
+            self._shares[role] = self._shared_out(role)
+        return self._shares[role][number]
+
+    def _shared_out(self, role: str) -> list[Share]:
+        volumes = [client.volumes[role] for client in self._clients]
+        places = [
+            (client.host.name, volume.target)
+            for client, volume in zip(self._clients, volumes, strict=True)
+        ]
+        totals, before = Counter(places), Counter[tuple[str, str]]()
+        shares = []
+        for client, volume, place in zip(self._clients, volumes, places, strict=True):
+            label = f"c{client.number:0{self._width}d}"
+            shares.append(Share(volume, before[place], totals[place], label))
+            before[place] += 1
+        return shares
+
+
+def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
+    """Refuse rounds on several clients: they are not steady at the same time.
+
+    Raises:
+        InputError: that is so.
+    """
+    named = next((profile.name for profile in profiles if profile.rounds), None)
+    if named is not None and len(clients) > 1:
+        raise InputError(
+            f"profile {named} goes on in rounds until its volume is steady, and {len(clients)} "
+            "clients are not steady at the same time",
+            hint="run it on one host after another (--limit HOST), each into a folder of its own; "
+            "or write --set rounds= --set repeat=5 for a fixed number of rounds",
+            context={"profile": named},
+        )
+
+
+def _check(clients: Sequence[Client], roles: set[str]) -> None:
+    """Refuse clients that could not be told apart, or that lack a volume.
+
+    Raises:
+        InputError: that is so.
+    """
+    if not clients:
+        raise InputError("there is no client to run anything", hint="name at least one host")
+    names = Counter((client.host.name, client.number) for client in clients)
+    host, number = max(names, key=lambda name: names[name])
+    if names[host, number] > 1:
+        raise InputError(
+            f"host {host} has two clients with the number {number}",
+            hint="name each host once",
+            context={"host": host},
+        )
+    for client in clients:
+        if missing := sorted(roles - client.volumes.keys()):
+            raise InputError(
+                f"host {client.host.name} has no volume for the role {missing[0]!r}",
+                hint=f"add --on {missing[0]}=PATH, or the volume to the host in the inventory",
+                context={"host": client.host.name, "role": missing[0]},
+            )

@@ -1,0 +1,1 @@
+"""Profiles: loading, dumping, overriding, their schema."""

@@ -1,0 +1,37 @@
+"""Settings for several profiles enter; those that hold for each of them leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from volbench.model.profile.profile_model import Profile
+
+
+def aimed(profiles: Sequence[Profile], settings: Sequence[str]) -> list[list[str]]:
+    """Return for each profile the settings that are meant for it.
+
+    One that names a job, a pattern of jobs or the number of rounds is meant for the profiles that
+    have them. Where none has, it is left with all of them, to be told as the mistake that it is.
+
+    Args:
+        profiles: that are run together.
+        settings: ``KEY=VALUE`` each.
+    """
+    meant: list[list[str]] = [[] for _ in profiles]
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        having = [_has(profile, key.strip(), value.strip()) for profile in profiles]
+        for own, is_meant in zip(meant, having, strict=True):
+            if is_meant or not any(having):
+                own.append(setting)
+    return meant
+
+
+def _has(profile: Profile, key: str, value: str) -> bool:
+    """Tell whether a profile has the part of a profile that a key names."""
+    if key == "rounds.most":
+        return profile.rounds is not None
+    if any(key.startswith(f"{job.name}.") for job in profile.jobs):
+        return True
+    return not value and any(fnmatchcase(job.name, key) for job in profile.jobs)

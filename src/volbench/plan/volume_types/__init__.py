@@ -1,0 +1,180 @@
+"""Volume types by name: bundled and the user's own files enter, types and their Limits leave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from volbench.errors import InputError
+from volbench.model.catalogue.volume_type import VolumeType, Wanted
+from volbench.model.profile.fio_option import nearest
+from volbench.model.profile.profile_model import Limits
+from volbench.plan.profile.bundled import bundled_folder
+from volbench.plan.volume_types.evaluate import evaluate
+from volbench.plan.volume_types.read_types import parse_types
+
+__all__ = [
+    "also_types",
+    "bundled_types",
+    "catalogue",
+    "evaluate",
+    "find_type",
+    "limits_of",
+    "own_folders",
+    "read_types",
+]
+
+FOLDER = "volume-types"
+"""Name of the folders that hold such files."""
+
+_SIZE_LIMIT = 1 << 20
+_SUFFIXES = (".yaml", ".yml")
+_Folder = TypeVar("_Folder", Path, Traversable)
+_NONE: Mapping[str, VolumeType] = MappingProxyType({})
+_ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
+
+
+def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
+    """Return every volume type there is, by name.
+
+    Bundled types come first, then those of `own_folders`, of `also_types` and of `files`; a later
+    one takes the place of an earlier one of the same name.
+
+    Raises:
+        InputError: a file can't be read, or what is wrong in it.
+    """
+    found = dict(bundled_types())
+    own = (path for folder in own_folders() for path in _yaml_files(folder))
+    for path in own:
+        found |= read_types(path)
+    found |= _ALSO.get()
+    for path in files:
+        found |= read_types(path)
+    return found
+
+
+@contextmanager
+def also_types(files: Sequence[Path]) -> Iterator[None]:
+    """Add the types of some files to every `catalogue` inside the block.
+
+    Profiles, inventories and overrides name types wherever limits may stand, so that the files
+    hold for all of them.
+
+    Raises:
+        InputError: a file can't be read, or what is wrong in it.
+    """
+    added = dict(_ALSO.get())
+    for path in files:
+        added |= read_types(path)
+    token = _ALSO.set(added)
+    try:
+        yield
+    finally:
+        _ALSO.reset(token)
+
+
+def own_folders() -> tuple[Path, ...]:
+    """Return where users keep files of volume types: their configuration, then this folder."""
+    configured = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return (Path(configured).expanduser() / "volbench" / FOLDER, Path(FOLDER))
+
+
+def read_types(path: Path) -> dict[str, VolumeType]:
+    """Return the types of one file.
+
+    Raises:
+        InputError: it can't be read, or everything that is wrong in it.
+    """
+    return parse_types(read_text(path, what="a file of volume types"), path=str(path))
+
+
+def read_text(path: Path, *, what: str) -> str:
+    """Return the text of a file that a person wrote.
+
+    Raises:
+        InputError: it can't be read, is no text, or is too long to be one of these.
+    """
+    try:
+        if path.stat().st_size > _SIZE_LIMIT:
+            raise InputError(f"{path} is larger than 1 MiB", hint=f"{what} is a short text")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(
+            f"{path} can't be read: {reason}",
+            hint=f"{what} is YAML in UTF-8",
+            context={"path": str(path)},
+        ) from error
+
+
+def find_type(name: str, types: Mapping[str, VolumeType]) -> VolumeType:
+    """Return a type by name.
+
+    Raises:
+        InputError: there is none; the hint tells the nearest one.
+    """
+    if name in types:
+        return types[name]
+    by_case = {known.lower(): known for known in types}
+    near = by_case.get(name.lower()) or nearest(name, list(types))
+    raise InputError(
+        f"there is no volume type {name!r}",
+        hint=f"did you mean `{near}`?" if near else "see: volbench volume-types list",
+        context={"type": name},
+    )
+
+
+def limits_of(
+    name: str,
+    *,
+    size_bytes: int | None = None,
+    iops: float | None = None,
+    bandwidth_bytes_per_s: float | None = None,
+    writes: bool | None = None,
+    types: Mapping[str, VolumeType] | None = None,
+) -> Limits:
+    """Return what a volume of a type is allowed.
+
+    Args:
+        name: such as ``azure/P15``.
+        size_bytes: of the volume; may be left out where nothing depends on it.
+        iops: that are bought; None for what is included.
+        bandwidth_bytes_per_s: that is bought; None for what is included.
+        writes: only writes (True), only reads (False), or both (None: the lower of the two).
+        types: to look it up in; None for `catalogue`.
+
+    Raises:
+        InputError: there is no such type, or no such volume of it.
+    """
+    kind = find_type(name, catalogue() if types is None else types)
+    wanted = Wanted(
+        type=kind,
+        size_bytes=size_bytes,
+        iops=iops,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+    )
+    return evaluate(wanted, writes=writes)
+
+
+@cache
+def bundled_types() -> Mapping[str, VolumeType]:
+    """Return the types that come with volbench, by name."""
+    found: dict[str, VolumeType] = {}
+    for entry in _yaml_files(bundled_folder(FOLDER)):
+        found |= parse_types(entry.read_text(encoding="utf-8"), path=entry.name)
+    return found
+
+
+def _yaml_files(folder: _Folder) -> Iterator[_Folder]:
+    """Yield the YAML files of a folder by name; none when it is missing."""
+    entries: Iterable[_Folder] = folder.iterdir() if folder.is_dir() else ()
+    for entry in sorted(entries, key=lambda one: one.name):
+        if entry.name.endswith(_SUFFIXES) and entry.is_file():
+            yield entry

@@ -1,0 +1,174 @@
+"""A volume type, a size and what is bought in, Limits out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from volbench.errors import InputError
+from volbench.model.catalogue.volume_type import Provision, Rule, Rules, VolumeType, Wanted
+from volbench.model.profile.profile_model import Limits
+from volbench.units import format_rate, format_size
+
+GIB = 1 << 30
+_MIB = 1 << 20
+
+
+def evaluate(wanted: Wanted, *, writes: bool | None = None) -> Limits:
+    """Return what a volume of a type is allowed.
+
+    Args:
+        wanted: type, size and what is bought of it.
+        writes: whether all that is done to it writes (True) or reads (False); None when both, or
+            when nobody knows: then the lower limit of the two holds.
+
+    Raises:
+        InputError: it needs a size, and none is told; or there are no such volumes.
+    """
+    kind = _tier(wanted)
+    size_bytes = wanted.size_bytes or kind.size_bytes
+    _check_size(kind, size_bytes, wanted.type)
+    given = _Given(kind, size_bytes)
+    given.iops = _bought(given, "iops", wanted.iops)
+    given.bandwidth = _bought(given, "bandwidth", wanted.bandwidth_bytes_per_s)
+    iops, bandwidth = (
+        _sustained(given, name, own=own, writes=writes)
+        for name, own in (("iops", given.iops), ("bandwidth", given.bandwidth))
+    )
+    return Limits(
+        name=wanted.type.name,
+        iops=iops,
+        bandwidth_bytes_per_s=bandwidth,
+        **_burst(given, "iops", "ios", base=iops),
+        **_burst(given, "bandwidth_bytes_per_s", "bytes", base=bandwidth),
+    )
+
+
+@dataclass
+class _Given:
+    """What the rules of a type are worked out from."""
+
+    kind: VolumeType
+    size_bytes: int
+    iops: float | None = None
+    bandwidth: float | None = None
+
+    def lowest(self, rules: Rules) -> float | None:
+        """Return the lowest of some rules; None when none of them holds."""
+        found = [value for rule in rules if (value := self._at(rule)) is not None]
+        return min(found, default=None)
+
+    def _at(self, rule: Rule) -> float | None:
+        if rule.above_bytes and self.size_bytes <= rule.above_bytes:
+            return None
+        if rule.below_bytes and self.size_bytes >= rule.below_bytes:
+            return None
+        value = rule.base + rule.per_gib * self.size_bytes / GIB
+        value += rule.per_iops * (self.iops or 0.0)
+        value += rule.per_mib_s * (self.bandwidth or 0.0) / _MIB
+        value = value if rule.least is None else max(value, rule.least)
+        return value if rule.most is None else min(value, rule.most)
+
+
+def _tier(wanted: Wanted) -> VolumeType:
+    """Return the type itself, or the smallest tier that holds the size."""
+    kind = wanted.type
+    if not kind.tiers:
+        return kind
+    if wanted.size_bytes is None:
+        raise _no_size(kind)
+    for tier in kind.tiers:
+        if wanted.size_bytes <= tier.size_bytes:
+            return tier
+    return kind.tiers[-1]
+
+
+def _check_size(kind: VolumeType, size_bytes: int, named: VolumeType) -> None:
+    if not size_bytes:
+        if kind.needs_size:
+            raise _no_size(kind)
+        return
+    if not kind.least_bytes <= size_bytes <= kind.most_bytes:
+        low, high = format_size(kind.least_bytes), format_size(kind.most_bytes)
+        bounds = f"of at most {high}" if kind.size_bytes else f"from {low} to {high}"
+        raise InputError(
+            f"there is no {named.name} volume of {format_size(size_bytes)}: they are {bounds}",
+            hint="see: volbench volume-types list",
+            context={"type": named.name, "size_bytes": size_bytes},
+        )
+
+
+def _no_size(kind: VolumeType) -> InputError:
+    return InputError(
+        f"the limits of {kind.name} depend on the size, and nothing tells it",
+        hint=f'write it: "{kind.name} size=100g"',
+        context={"type": kind.name},
+    )
+
+
+def _bought(given: _Given, name: str, asked: float | None) -> float | None:
+    """Return what is provisioned; None where it can't be."""
+    how: Provision | None = getattr(given.kind, f"buys_{name}")
+    words, written = _WORDS[name]
+    if how is None:
+        if asked is None:
+            return None
+        raise InputError(
+            f"{given.kind.name} has no provisioned {words}",
+            hint=f"leave {name} out: it follows from the type",
+            context={"type": given.kind.name},
+        )
+    least, most = given.lowest(how.least), given.lowest(how.most)
+    if asked is None:
+        if how.included is None:
+            raise InputError(
+                f"{given.kind.name} has as many {words} as are bought"
+                if name == "iops"
+                else f"{given.kind.name} has as much {words} as is bought",
+                hint=f'write it: "{given.kind.name} {_EXAMPLES[name]}"',
+                context={"type": given.kind.name},
+            )
+        return how.included if most is None else min(how.included, most)
+    if (least is not None and asked < least) or (most is not None and asked > most):
+        size = f" of {format_size(given.size_bytes)}" if given.size_bytes else ""
+        low = "" if least is None else f"from {written(least)} "
+        high = "" if most is None else f"to {written(most)}"
+        raise InputError(
+            f"{given.kind.name}{size} can have {low}{high}, not {written(asked)}".replace(
+                "  ", " "
+            ),
+            hint=f"see: volbench volume-types show {given.kind.name}",
+            context={"type": given.kind.name},
+        )
+    return asked
+
+
+_WORDS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "iops": ("IOPS", lambda value: f"{value:,.10g} IOPS"),
+    "bandwidth": ("bandwidth", format_rate),
+}
+_EXAMPLES = {"iops": "size=500g iops=6000", "bandwidth": "size=2t bandwidth=100MiB/s"}
+
+
+def _sustained(given: _Given, name: str, *, own: float | None, writes: bool | None) -> float | None:
+    reads = own if own is not None else given.lowest(getattr(given.kind, name))
+    written = given.lowest(getattr(given.kind, f"write_{name}"))
+    if written is None or writes is False:
+        return reads
+    if writes or reads is None:
+        return written
+    return min(reads, written)
+
+
+def _burst(given: _Given, rate: str, credits_: str, *, base: float | None) -> dict[str, float]:
+    """Return rate and credits of a burst, where it is above the sustained rate."""
+    kind = given.kind
+    burst = given.lowest(getattr(kind, f"burst_{rate.removesuffix('_bytes_per_s')}"))
+    if burst is None or base is None or burst <= base:
+        return {}
+    found = {f"burst_{rate}": burst}
+    full = given.lowest(getattr(kind, f"burst_{credits_}"))
+    if full is None and kind.burst_s is not None:
+        # Credits come back while they are spent, so that only the difference empties the bucket.
+        full = (burst - base) * kind.burst_s
+    return found if full is None else found | {f"burst_{credits_}": full}

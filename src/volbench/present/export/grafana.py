@@ -1,0 +1,273 @@
+"""A Grafana dashboard for exported metrics: frames enter, its JSON leaves.
+
+The panels are those one watches while a disk is tested: what the device did, what the host waited
+for and kept in memory, and beside them fio's own view. All read the names of `openmetrics`, which
+are the node exporter's, so the dashboard also shows hosts that are scraped. JSON: the dashboard
+model of Grafana's documentation, schema version 39.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.analyse.device.counter_series import epoch_s
+from volbench.errors import InputError
+from volbench.present.export.openmetrics import TIMED
+
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+WINDOW = "$window"
+"""Variable: the time over which counters become rates."""
+
+_HOSTS = 'campaign=~"$campaign",instance=~"$instance"'
+_DISKS = f'{_HOSTS},device=~"$device"'
+_WIDTH, _HEIGHT = 12, 8
+_MARGIN_S = 5.0
+_WINDOWS = {"5s": 5, "10s": 10, "30s": 30, "1m": 60, "5m": 300}
+_SAMPLES = 4
+"""A rate over four samples has two to reckon from even when one is late."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel.
+
+    Attributes:
+        title: over it.
+        unit: as Grafana names it.
+        queries: PromQL and the legend of each line; `$window` is the time of a rate.
+        about: what it shows.
+    """
+
+    title: str
+    unit: str
+    queries: tuple[tuple[str, str], ...]
+    about: str
+
+
+def _rate(counter: str, labels: str = _DISKS) -> str:
+    return f"rate({counter}{{{labels}}}[{WINDOW}])"
+
+
+def _both(reads: str, writes: str) -> tuple[tuple[str, str], ...]:
+    legend = "{{instance}} {{device}}"
+    return ((reads, f"{legend} read"), (writes, f"{legend} write"))
+
+
+def _each(total: str, count: str) -> str:
+    """Return a mean: 0 / 0 is NaN, which is drawn as a gap."""
+    return f"{_rate(total)} / {_rate(count)}"
+
+
+_WAITING = _rate("node_cpu_seconds_total", f'{_HOSTS},mode="iowait"')
+_IOWAIT = f"avg by (campaign, instance) ({_WAITING})"
+_FIO_LEGEND = "{{instance}} {{fio_job}} {{direction}}"
+
+PANELS: tuple[Panel, ...] = (
+    Panel(
+        "Bandwidth of the device",
+        "Bps",
+        _both(_rate("node_disk_read_bytes_total"), _rate("node_disk_written_bytes_total")),
+        "Bytes that the device read and wrote a second.",
+    ),
+    Panel(
+        "IOPS of the device",
+        "iops",
+        _both(_rate("node_disk_reads_completed_total"), _rate("node_disk_writes_completed_total")),
+        "Requests that the device completed a second.",
+    ),
+    Panel(
+        "Active time",
+        "percentunit",
+        ((_rate("node_disk_io_time_seconds_total"), "{{instance}} {{device}}"),),
+        "Share of the time with a request in flight. At 100 % a disk with several queues may still "
+        "have room.",
+    ),
+    Panel(
+        "CPU waiting for I/O",
+        "percentunit",
+        ((_IOWAIT, "{{instance}} iowait"),),
+        "Share of all CPUs that was idle while I/O was pending.",
+    ),
+    Panel(
+        "Latency of the device",
+        "s",
+        _both(
+            _each("node_disk_read_time_seconds_total", "node_disk_reads_completed_total"),
+            _each("node_disk_write_time_seconds_total", "node_disk_writes_completed_total"),
+        ),
+        "Mean time of a request in queue and device.",
+    ),
+    Panel(
+        "Size of requests",
+        "bytes",
+        _both(
+            _each("node_disk_read_bytes_total", "node_disk_reads_completed_total"),
+            _each("node_disk_written_bytes_total", "node_disk_writes_completed_total"),
+        ),
+        "Mean size of a request, after the kernel merged and split them.",
+    ),
+    Panel(
+        "Not yet written",
+        "bytes",
+        (
+            (f"node_memory_Dirty_bytes{{{_HOSTS}}}", "{{instance}} dirty"),
+            (f"node_memory_Writeback_bytes{{{_HOSTS}}}", "{{instance}} writeback"),
+        ),
+        "Pages in the host's memory that wait to be written or are being written.",
+    ),
+    Panel(
+        "Pressure of I/O",
+        "percentunit",
+        (
+            (_rate("node_pressure_io_waiting_seconds_total", _HOSTS), "{{instance}} some"),
+            (_rate("node_pressure_io_stalled_seconds_total", _HOSTS), "{{instance}} all"),
+        ),
+        "Share of the time in which some task, or every task, waited for I/O.",
+    ),
+    Panel(
+        "IOPS as fio saw them",
+        "iops",
+        ((f"volbench_iops{{{_HOSTS}}}", _FIO_LEGEND),),
+        "Where it differs from the device's, a cache or the kernel stands between.",
+    ),
+    Panel(
+        "Bandwidth as fio saw it",
+        "Bps",
+        ((f"volbench_bandwidth_bytes_per_second{{{_HOSTS}}}", _FIO_LEGEND),),
+        "Where it differs from the device's, a cache or the kernel stands between.",
+    ),
+    Panel(
+        "Latency as fio saw it",
+        "s",
+        ((f"volbench_latency_seconds{{{_HOSTS}}}", _FIO_LEGEND + " {{statistic}}"),),
+        "Mean, and percentiles where fio logged single I/Os.",
+    ),
+)
+
+
+def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
+    """Return a dashboard that opens on the time of the campaigns.
+
+    Args:
+        frames: ``device`` and ``series``, or one of them; they tell the time, the campaigns and
+            whether a rate needs a wider window.
+
+    Raises:
+        InputError: no row has a time.
+    """
+    timed = [frames[name] for name in TIMED if name in frames]
+    moments = pd.concat([epoch_s(frame["utc"]) for frame in timed]).dropna()
+    if moments.empty:
+        raise InputError(
+            "nothing here is told with a time of day",
+            hint="a dashboard shows the frames device and series of finished Runs; imported logs"
+            " tell the time of day only with fio's log_unix_epoch",
+        )
+    begin, end = moments.min() - _MARGIN_S, moments.max() + _MARGIN_S
+    campaigns = list(dict.fromkeys(str(one) for frame in timed for one in frame["campaign"]))
+    dashboard = {
+        "title": "volbench: " + ", ".join(campaigns[:3]) + (" ..." if len(campaigns) > 3 else ""),
+        "description": "Storage benchmarks: the device, the host, and fio's own view.",
+        "tags": ["volbench", "storage"],
+        "timezone": "utc",
+        "editable": True,
+        "graphTooltip": 1,
+        "schemaVersion": 39,
+        "time": {"from": _iso(begin), "to": _iso(end)},
+        "refresh": "",
+        "annotations": {"list": []},
+        "templating": {"list": _variables(campaigns, window=_window(frames))},
+        "panels": [_panel(panel, place) for place, panel in enumerate(PANELS)],
+    }
+    return json.dumps(dashboard, indent=2, ensure_ascii=False) + "\n"
+
+
+def _iso(moment_s: float) -> str:
+    return pd.Timestamp(moment_s, unit="s", tz="UTC").strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def _window(frames: Mapping[str, pd.DataFrame]) -> str:
+    """Return the shortest window that holds enough samples."""
+    every_s = frames["device"]["interval_s"].median() if "device" in frames else 1.0
+    fit = [name for name, length_s in _WINDOWS.items() if length_s >= _SAMPLES * every_s]
+    return (fit or [*_WINDOWS][-1:])[0] if pd.notna(every_s) else "5s"
+
+
+def _variables(campaigns: Sequence[str], *, window: str) -> list[dict[str, object]]:
+    """Return what can be chosen above the panels."""
+    return [
+        {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"},
+        _choice("campaign", "volbench_run_info", chosen=campaigns),
+        _choice("instance", 'node_cpu_seconds_total{campaign=~"$campaign"}'),
+        _choice("device", f"node_disk_io_time_seconds_total{{{_HOSTS}}}"),
+        {
+            "name": "window",
+            "label": "Rate over",
+            "type": "custom",
+            "query": ",".join(_WINDOWS),
+            "current": {"text": window, "value": window, "selected": True},
+            "options": [{"text": one, "value": one, "selected": one == window} for one in _WINDOWS],
+        },
+    ]
+
+
+def _choice(label: str, series: str, *, chosen: Sequence[str] = ()) -> dict[str, object]:
+    """Return a variable that holds the values a label has; all of them unless told."""
+    value = list(chosen) or ["$__all"]
+    return {
+        "name": label,
+        "label": label.capitalize(),
+        "type": "query",
+        "datasource": SOURCE,
+        "query": f"label_values({series}, {label})",
+        "refresh": 2,
+        "sort": 1,
+        "multi": True,
+        "includeAll": True,
+        "allValue": ".*",
+        "current": {"text": value if chosen else ["All"], "value": value, "selected": True},
+    }
+
+
+def _panel(panel: Panel, place: int) -> dict[str, object]:
+    """Return a panel, two in a row."""
+    return {
+        "id": place + 1,
+        "type": "timeseries",
+        "title": panel.title,
+        "description": panel.about,
+        "datasource": SOURCE,
+        "gridPos": {
+            "h": _HEIGHT,
+            "w": _WIDTH,
+            "x": place % 2 * _WIDTH,
+            "y": place // 2 * _HEIGHT,
+        },
+        "targets": [
+            {
+                "refId": chr(ord("A") + number),
+                "datasource": SOURCE,
+                "expr": query,
+                "legendFormat": legend,
+                "range": True,
+                "editorMode": "code",
+            }
+            for number, (query, legend) in enumerate(panel.queries)
+        ],
+        "fieldConfig": {
+            "defaults": {
+                "unit": panel.unit,
+                "min": 0,
+                "custom": {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 10},
+            },
+            "overrides": [],
+        },
+        "options": {
+            "legend": {"displayMode": "table", "placement": "bottom", "calcs": ["mean", "max"]},
+            "tooltip": {"mode": "multi", "sort": "desc"},
+        },
+    }

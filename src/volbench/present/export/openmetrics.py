@@ -1,0 +1,248 @@
+"""Time series for Prometheus: frames enter, text in the OpenMetrics format leaves.
+
+What the node exporter also tells has its name here (``node_disk_written_bytes_total``), so that
+dashboards and rules made for it work on benchmarks; fio's own view is called ``volbench_*``.
+Every sample has its UTC stamp. Format: OpenMetrics 1.0 (openmetrics.io); rules of the
+backfill: Prometheus, storage documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import pandas as pd
+
+from volbench.analyse.device.counter_series import epoch_s, once_each, running_sum
+from volbench.errors import InputError
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.present.export.node_metrics import MEMORY, ON_DEVICE, ON_HOST, Counter, Family
+from volbench.present.formatting import records
+
+JOB = "volbench"
+"""The label ``job``: where a scrape would have the name of its configuration."""
+
+TIMED = ("device", "series")
+"""The frames that are told over time."""
+
+_HOST = ["campaign", "host"]
+_DEVICE = [*_HOST, "device"]
+_STREAM = ["run", "group", "direction"]
+_AFTER_S = 0.001
+_INFO_S = 60.0
+"""How often a Run's facts are repeated: Prometheus forgets a sample after five minutes."""
+
+_IOPS = Family("volbench_iops", "gauge", "", "I/Os completed a second, as fio saw it.")
+_BANDWIDTH = Family(
+    "volbench_bandwidth_bytes_per_second",
+    "gauge",
+    "bytes_per_second",
+    "Bytes a second, as fio saw it.",
+)
+_LATENCY = Family(
+    "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as fio saw it."
+)
+_STATISTICS = ("mean", "p50", "p99", "p999", "max")
+_RUN = Family("volbench_run", "info", "", "What a Run was, from its start to its end.")
+_RUN_FACTS = (
+    "run",
+    "profile",
+    "role",
+    "volume",
+    "repeat",
+    "phase",
+    "tool",
+    "rw",
+    "direct",
+    "block_bytes",
+    "iodepth",
+    "numjobs",
+    "ioengine",
+    "fio_version",
+)
+
+
+def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
+    """Return frames as OpenMetrics text, ordered as Prometheus's backfill wants it.
+
+    Args:
+        frames: any of ``device``, ``series`` and ``summary``; others can't be told over time.
+
+    Returns:
+        Families one after another, the samples of a series in the order of time, and ``# EOF``.
+
+    Raises:
+        InputError: no row has a time.
+    """
+    blocks = []
+    if "device" in frames:
+        blocks += [*_device_blocks(frames["device"])]
+    if "series" in frames:
+        blocks += [*_series_blocks(frames["series"])]
+    if not any(blocks):
+        raise InputError(
+            "nothing here is told with a time of day",
+            hint="OpenMetrics holds the frames device and series of finished Runs; imported logs"
+            " tell the time of day only with fio's log_unix_epoch",
+        )
+    if "summary" in frames:
+        blocks.append(_run_block(frames))
+    return "".join(line for block in blocks for line in block) + "# EOF\n"
+
+
+def _device_blocks(device: pd.DataFrame) -> Iterator[list[str]]:
+    """Yield the families that the node exporter also has."""
+    told = once_each(device.dropna(subset=["device"]), by=_DEVICE)
+    for counter in ON_DEVICE:
+        yield _counter_block([counter], told, by=_DEVICE)
+    on_host = once_each(device, by=_HOST)
+    names = dict.fromkeys(counter.family for counter in ON_HOST)
+    for family in names:
+        counters = [counter for counter in ON_HOST if counter.family == family]
+        yield _counter_block(counters, on_host, by=_HOST)
+    for column, family in MEMORY:
+        yield _block(family, _gauge_lines(family.name, on_host, column, labels=_host_labels))
+
+
+def _counter_block(counters: Sequence[Counter], rows: pd.DataFrame, *, by: list[str]) -> list[str]:
+    """Return a family of counters, with a sample before each stretch of looks."""
+    lines = []
+    for counter in counters:
+        amounts = counter.amount(rows)
+        known = amounts.notna()
+        told = rows[known].reset_index(drop=True)
+        added = amounts[known].reset_index(drop=True)
+        told = told.assign(sum=running_sum(told, added, by=by), added=added)
+        for key, own in told.groupby(by, sort=False, dropna=False):
+            labels = {
+                **_host_labels(dict(zip(by, key, strict=True))),
+                **({"device": str(key[-1])} if by == _DEVICE else {}),
+                **counter.more,
+            }
+            name = f"{counter.family.name}_total{_braces(labels)}"
+            first = own["opens"] | (own.index == own.index[0])
+            before = (own["sum"] - own["added"]).round(6).clip(lower=0)
+            for opens, begin, end, start, total in zip(
+                first, own["begin_s"], own["end_s"], before, own["sum"], strict=True
+            ):
+                if opens:
+                    lines.append(f"{name} {start!r} {begin:.3f}\n")
+                lines.append(f"{name} {total!r} {end:.3f}\n")
+    return _block(counters[0].family, lines)
+
+
+def _series_blocks(series: pd.DataFrame) -> Iterator[list[str]]:
+    """Yield fio's own view."""
+    rows = series.assign(end_s=epoch_s(series["utc"])).dropna(subset=["end_s"])
+    rows = rows.sort_values(
+        [*_STREAM, "end_s"],
+        ignore_index=True,
+        kind="stable",
+        key=lambda column: pd.factorize(column)[0] if column.name in _STREAM else column,
+    ).drop_duplicates([*_STREAM, "end_s"])
+    yield _block(_IOPS, _ended(rows, "iops", _IOPS.name, end="0.0"))
+    yield _block(_BANDWIDTH, _ended(rows, "bw_bytes_per_s", _BANDWIDTH.name, end="0.0"))
+    latencies = [
+        _ended(rows, f"lat_{statistic}_s", _LATENCY.name, end="NaN", statistic=statistic)
+        for statistic in _STATISTICS
+    ]
+    yield _block(_LATENCY, [line for lines in latencies for line in lines])
+
+
+def _ended(rows: pd.DataFrame, column: str, name: str, *, end: str, **more: str) -> list[str]:
+    """Return the lines of each Run, and one right behind its last: it does no I/O any more.
+
+    Prometheus would go on with the last value for five minutes.
+    """
+    lines = []
+    for _, own in rows.dropna(subset=[column]).groupby(_STREAM, sort=False, dropna=False):
+        lines += _gauge_lines(name, own, column, labels=partial(_series_labels, more=more))
+        last = records(own.tail(1))[0]
+        after_s = float(str(last["end_s"])) + _AFTER_S
+        lines.append(f"{name}{_braces(_series_labels(last, more=more))} {end} {after_s:.3f}\n")
+    return lines
+
+
+def _gauge_lines(
+    name: str,
+    rows: pd.DataFrame,
+    column: str,
+    *,
+    labels: Callable[[Mapping[str, object]], dict[str, str]],
+) -> list[str]:
+    """Return a line for each value that was told."""
+    told = rows.dropna(subset=[column])
+    return [
+        f"{name}{_braces(labels(row))} {float(str(row[column]))!r} {row['end_s']:.3f}\n"
+        for row in records(told)
+    ]
+
+
+def _run_block(frames: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return the facts of each Run, repeated from its start to its last sample."""
+    ends = pd.concat(
+        [frames[name][["run", "utc"]] for name in ("device", "series") if name in frames]
+    )
+    last = ends.assign(end_s=epoch_s(ends["utc"])).groupby("run")["end_s"].max()
+    runs = frames["summary"].drop_duplicates("run")
+    runs = runs.assign(start_s=epoch_s(runs["started_utc"]), end_s=runs["run"].map(last))
+    lines = []
+    for row in records(runs.dropna(subset=["start_s", "end_s"])):
+        text = f"{_RUN.name}_info{_braces(_run_labels(row))} 1"
+        moment, end = float(str(row["start_s"])), float(str(row["end_s"]))
+        while moment < end:
+            lines.append(f"{text} {moment:.3f}\n")
+            moment += _INFO_S
+        lines.append(f"{text} {end:.3f}\n")
+    return _block(_RUN, lines)
+
+
+def _host_labels(row: Mapping[str, object]) -> dict[str, str]:
+    return {"job": JOB, "instance": str(row["host"]), "campaign": str(row["campaign"])}
+
+
+def _series_labels(row: Mapping[str, object], *, more: Mapping[str, str]) -> dict[str, str]:
+    return {
+        **_host_labels(row),
+        "run": str(row["run"]),
+        "fio_job": str(row["job"]),
+        "group": str(row["group"]),
+        "role": str(row["role"]),
+        "volume": str(row["volume"]),
+        "direction": str(row["direction"]),
+        **more,
+    }
+
+
+def _run_labels(row: Mapping[str, object]) -> dict[str, str]:
+    """Return a Run's facts; names of hosts' labels are made fit for Prometheus, and kept apart."""
+    labels = {**_host_labels(row), "fio_job": str(row["job"])}
+    facts = {name: row[name] for name in _RUN_FACTS}
+    facts |= {name: value for name, value in row.items() if name.startswith(LABEL_PREFIX)}
+    for name, value in facts.items():
+        fit = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        while fit in labels:
+            fit += "_"
+        if value is not None:
+            labels[fit] = str(value).lower() if isinstance(value, bool) else str(value)
+    return labels
+
+
+def _braces(labels: Mapping[str, str]) -> str:
+    """Return labels as they stand behind a name, escaped as the format asks."""
+    parts = []
+    for name, value in labels.items():
+        escaped = value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        parts.append(f'{name}="{escaped}"')
+    return "{" + ",".join(parts) + "}"
+
+
+def _block(family: Family, lines: list[str]) -> list[str]:
+    """Return the lines of a family below its description; nothing without samples."""
+    if not lines:
+        return []
+    head = [f"# TYPE {family.name} {family.kind}\n"]
+    if family.unit:
+        head.append(f"# UNIT {family.name} {family.unit}\n")
+    return [*head, f"# HELP {family.name} {family.meaning}\n", *lines]

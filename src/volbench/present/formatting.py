@@ -1,0 +1,128 @@
+"""What one cell shows: rows of a frame enter, text for people leaves.
+
+pandas is not imported here, so that a screen can be drawn without it: a frame brings its own
+methods.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from volbench.units import format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = "n/a"
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A latency with the kind it is of.
+
+    Attributes:
+        seconds: NaN when the tool told nothing.
+        column: the column it was taken from, such as ``clat_p99_s``; empty for none.
+    """
+
+    seconds: float
+    column: str
+
+    @property
+    def is_completion(self) -> bool:
+        """Tell whether completion latency stands in for total latency."""
+        return self.column.startswith("clat_")
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the rows of a frame as plain Python values, None where nothing was told."""
+    from volbench.analyse.frames.job_frames import plain_rows  # noqa: PLC0415 - brings pandas, as frames do
+
+    return plain_rows(frame)
+
+
+def number(row: Row, column: str) -> float:
+    """Return a number of a row, NaN when it is missing or no number."""
+    value = row.get(column)
+    return float(value) if isinstance(value, numbers.Real) else math.nan
+
+
+def text(row: Row, column: str, *, missing: str = "") -> str:
+    """Return a text of a row that is safe to print, or `missing`."""
+    value = row.get(column)
+    return missing if value is None or value == "" else printable(str(value))
+
+
+def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
+    """Return a number of a row in words for people, ``n/a`` when it is missing."""
+    value = number(row, column)
+    return MISSING if math.isnan(value) else format_value(value)
+
+
+def whole(row: Row, column: str) -> str:
+    """Return a whole number of a row, ``n/a`` when it is missing."""
+    return shown(row, column, lambda value: f"{value:.0f}")
+
+
+def size(row: Row, column: str) -> str:
+    """Return a size of a row such as ``4k``, ``n/a`` when it is missing or varies."""
+    return shown(row, column, format_size)
+
+
+def flag(row: Row, column: str) -> str:
+    """Return ``yes``, ``no`` or ``n/a``."""
+    value = row.get(column)
+    return MISSING if value is None else ("yes" if value else "no")
+
+
+def latency(row: Row, statistic: str) -> Statistic:
+    """Return total latency, or completion latency where the tool told only that.
+
+    fio before `lat_percentiles` gives percentiles of completion latency alone.
+
+    Args:
+        row: of the summary frame.
+        statistic: such as ``mean`` or ``p99``.
+    """
+    for column in (f"lat_{statistic}_s", f"clat_{statistic}_s"):
+        value = number(row, column)
+        if not math.isnan(value):
+            return Statistic(value, column)
+    return Statistic(math.nan, "")
+
+
+def pattern(row: Row) -> str:
+    """Return the access pattern, with the direction where the pattern leaves it open."""
+    rw, direction = text(row, "rw"), text(row, "direction")
+    if not rw:
+        return direction or MISSING
+    return rw if not direction or rw.endswith(direction) else f"{rw}, {direction}"
+
+
+def job_label(row: Row) -> str:
+    """Return the job's name, with fio's section where it has several."""
+    job, group = text(row, "job", missing=MISSING), text(row, "group")
+    return job if group in ("", job) else f"{job}/{group}"
+
+
+def printable(value: str) -> str:
+    """Return a text whose control characters can do no harm on a terminal.
+
+    Line ends and tabs stay; other control characters, such as the escape that begins a terminal
+    command, are spelled out.
+    """
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in value.replace("\r\n", "\n")
+    )
+
+
+def instant(utc: str) -> str:
+    """Return an ISO 8601 instant for people: ``2026-01-31 13:05:09 UTC``."""
+    return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"

@@ -1,0 +1,147 @@
+"""Volume types for people and programs: types enter, a table or records leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.table import Table
+
+from volbench.model.catalogue.volume_type import Provision, Rule, Rules, VolumeType
+from volbench.model.profile.profile_model import Limits
+from volbench.present.formatting import MISSING
+from volbench.present.tables.result_tables import text_table
+from volbench.units import format_count, format_duration, format_rate, format_size
+
+HEADINGS = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
+_MIB = 1 << 20
+Words = Callable[[float], str]
+
+
+def types_table(types: Mapping[str, VolumeType]) -> Table:
+    """Return a row for each type: its limits as rules of its size."""
+    rows = [type_cells(kind) for kind in types.values()]
+    return text_table(HEADINGS, rows, words=set(HEADINGS))
+
+
+def type_cells(kind: VolumeType) -> list[str]:
+    """Return the cells of a type under `HEADINGS`."""
+    sizes = f"{format_size(kind.least_bytes)} to {format_size(kind.most_bytes)}"
+    if kind.size_bytes:
+        sizes = format_size(kind.size_bytes)
+    if kind.tiers:
+        names = [tier.name.partition("/")[2] for tier in kind.tiers]
+        told = f"of its tier, {names[0]} to {names[-1]}"
+        sizes = f"up to {format_size(kind.tiers[-1].size_bytes)}"
+        return [kind.name, kind.title, sizes, told, "", "", ""]
+    iops = _limit(kind.buys_iops, kind.iops, format_count)
+    bandwidth = _limit(kind.buys_bandwidth, kind.bandwidth, rate_text)
+    writes = (("IOPS", kind.write_iops), ("bandwidth", kind.write_bandwidth))
+    for name, rules in writes:
+        if rules and name == "IOPS":
+            iops += f"; writes {rules_text(rules, format_count)}"
+        elif rules:
+            bandwidth += f"; writes {rules_text(rules, rate_text)}"
+    return [
+        kind.name,
+        kind.title,
+        sizes,
+        iops,
+        bandwidth,
+        _burst(kind, kind.burst_iops, kind.burst_ios, format_count),
+        _burst(kind, kind.burst_bandwidth, kind.burst_bytes, rate_text, credits_=format_size),
+    ]
+
+
+def _limit(bought: Provision | None, rules: Rules, words: Words) -> str:
+    if bought is None:
+        return rules_text(rules, words) if rules else MISSING
+    least = _bracketed(rules_text(bought.least, words)) if bought.least else "0"
+    told = f"{least} to {_bracketed(rules_text(bought.most, words))}"
+    return told if bought.included is None else f"{words(bought.included)}; bought: {told}"
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if "," in text else text
+
+
+def _burst(
+    kind: VolumeType, rate: Rules, full: Rules, words: Words, *, credits_: Words = format_count
+) -> str:
+    if not rate:
+        return ""
+    told = rules_text(rate, words)
+    if full:
+        return f"{told}; credits {rules_text(full, credits_)}"
+    return told if kind.burst_s is None else f"{told} for {kind.burst_s / 60:g} min"
+
+
+def rules_text(rules: Rules, words: Words) -> str:
+    """Return rules in words, such as ``3 per GiB, at least 100, at most 16k``."""
+    return " or, if lower, ".join(_rule(rule, words) for rule in rules)
+
+
+def _rule(rule: Rule, words: Words) -> str:
+    by_size = (rule.per_gib, "GiB")
+    if words is rate_text and not words(rule.per_gib).endswith("MiB/s"):
+        by_size = (rule.per_gib * 1024, "TiB")
+    added = [by_size, (rule.per_iops, "IOPS"), (rule.per_mib_s, "MiB/s")]
+    parts = [words(rule.base)] if rule.base else []
+    parts += [f"{words(amount)} per {unit}" for amount, unit in added if amount]
+    told = [" + ".join(parts)]
+    told += [f"at least {words(rule.least)}"] if rule.least is not None else []
+    told += [f"at most {words(rule.most)}"] if rule.most is not None else []
+    if rule.above_bytes:
+        told.append(f"above {format_size(rule.above_bytes)}")
+    if rule.below_bytes:
+        told.append(f"below {format_size(rule.below_bytes)}")
+    return ", ".join(told)
+
+
+def rate_text(bytes_per_s: float) -> str:
+    """Return a rate in the unit in which it is a round number: ``125 MB/s`` or ``125 MiB/s``."""
+    mib = bytes_per_s / _MIB
+    if mib >= 0.001 and abs(mib * 1000 - round(mib * 1000)) < 1e-6 * mib:
+        return f"{mib:.6g} MiB/s"
+    return format_rate(bytes_per_s)
+
+
+def limits_rows(kind: VolumeType, limits: Limits) -> Sequence[tuple[str, str]]:
+    """Return what a volume of a type is allowed, a pair of name and value each."""
+    told: list[tuple[str, str]] = [("type", kind.name), ("title", kind.title)]
+    for name, value, words in (
+        ("IOPS", limits.iops, format_count),
+        ("bandwidth", limits.bandwidth_bytes_per_s, rate_text),
+        ("burst IOPS", limits.burst_iops, format_count),
+        ("burst credits, I/Os", limits.burst_ios, format_count),
+        ("burst bandwidth", limits.burst_bandwidth_bytes_per_s, rate_text),
+        ("burst credits, bytes", limits.burst_bytes, format_size),
+    ):
+        if value is not None:
+            told.append((name, words(value)))
+    for name, lasts in lasting(limits).items():
+        told.append((name, format_duration(lasts)))
+    return told
+
+
+def lasting(limits: Limits) -> dict[str, float]:
+    """Return how long full buckets last at the burst rate, and how long they take to fill."""
+    found = {}
+    for what, rate, base, full in (
+        ("IOPS", limits.burst_iops, limits.iops, limits.burst_ios),
+        (
+            "bandwidth",
+            limits.burst_bandwidth_bytes_per_s,
+            limits.bandwidth_bytes_per_s,
+            limits.burst_bytes,
+        ),
+    ):
+        if rate and base and full:
+            found[f"burst of {what} lasts"] = full / (rate - base)
+            found[f"burst of {what} is back after"] = full / base
+    return found
+
+
+def about_rows(kind: VolumeType) -> Sequence[tuple[str, str]]:
+    """Return where the limits of a type are from."""
+    told = [("note", kind.note), ("source", kind.source.title), ("url", kind.source.url)]
+    return [(name, text) for name, text in (*told, ("checked", kind.checked)) if text]

@@ -1,0 +1,142 @@
+"""What the events of a campaign amount to: events enter, counts and the time left leave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from volbench.model.campaign.event import (
+    CampaignStarted,
+    Event,
+    Progress,
+    RunEnded,
+    RunProgress,
+    RunsNotNeeded,
+    RunStarted,
+)
+from volbench.model.campaign.planned_run import Extent, Run, RunState
+from volbench.model.profile.profile_model import Start
+from volbench.present.terminal.eta import Pace
+
+Clock = Callable[[], float]
+
+
+@dataclass
+class Active:
+    """A Run under way, as seen last."""
+
+    run: Run
+    started_s: float
+    expected_s: float | None
+    progress: Progress = field(default_factory=lambda: Progress(elapsed_s=0.0))
+    heard_s: float | None = None
+
+
+@dataclass
+class Tally:
+    """What the events so far amount to.
+
+    Attributes:
+        clock: seconds that only go up.
+        total: Runs to do.
+        ended: Runs that ended, in whatever state.
+        failed: those of them that did not finish.
+        is_most: whether some may turn out not to be needed.
+        steps: id of each Run, in the order of the plan, to its step; its own id where it is alone.
+    """
+
+    clock: Clock = time.monotonic
+    total: int = 0
+    ended: int = 0
+    failed: int = 0
+    is_most: bool = False
+    steps: dict[str, int | str] = field(default_factory=dict)
+    active: dict[str, Active] = field(default_factory=dict)
+    extents: dict[str, Extent] = field(default_factory=dict)
+    waiting_s: dict[str, float | None] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
+
+    def note(self, event: Event) -> None:
+        """Take an event into account."""
+        if isinstance(event, CampaignStarted):
+            self.total = len(event.pending)
+            self.is_most = bool(event.campaign.rounds)
+            self.steps = {run.id: _step(run) for run in event.pending}
+            self.waiting_s = {run.id: event.expected_s.get(run.id) for run in event.pending}
+            self.extents = {run.id: run.extent for run in event.pending if run.extent}
+        elif isinstance(event, RunStarted):
+            expected_s = event.expected_s or self.waiting_s.get(event.run.id)
+            self.waiting_s.pop(event.run.id, None)
+            self.active[event.run.id] = Active(event.run, self.clock(), expected_s)
+        elif isinstance(event, RunProgress) and event.run.id in self.active:
+            seen = self.active[event.run.id]
+            seen.progress, seen.heard_s = event.progress, self.clock()
+        elif isinstance(event, RunsNotNeeded):
+            self.total -= len(event.runs)
+            for run in event.runs:
+                self.waiting_s.pop(run.id, None)
+        elif isinstance(event, RunEnded):
+            seen_last = self.active.pop(event.run.id, None)
+            if seen_last and event.run.extent and event.state is RunState.FINISHED:
+                self.pace.note(event.run.extent, self.clock() - seen_last.started_s)
+            self.waiting_s.pop(event.run.id, None)
+            self.ended += 1
+            self.failed += event.state is not RunState.FINISHED
+
+    def place(self, run: Run) -> int:
+        """Return the place of a Run among those to do, counted from 1."""
+        return self.ended + list(self.active).index(run.id) + 1
+
+    def elapsed_s(self, run_id: str) -> float:
+        """Return how long a Run has been going on, by the own clock between reports."""
+        seen = self.active[run_id]
+        if seen.heard_s is not None:
+            return seen.progress.elapsed_s + self.clock() - seen.heard_s
+        return self.clock() - seen.started_s
+
+    def total_s(self, run_id: str) -> float | None:
+        """Return how long a Run should take; None when only its data bounds it."""
+        seen = self.active[run_id]
+        return seen.progress.total_s or seen.expected_s or self._by_pace(run_id)
+
+    def left_s(self) -> float | None:
+        """Return the time left; None when the length of a Run is not known.
+
+        Runs of one step go on side by side, so a step takes as long as its longest.
+        """
+        left_s = {run_id: own or self._by_pace(run_id) for run_id, own in self.waiting_s.items()}
+        for run_id in self.active:
+            total_s = self.total_s(run_id)
+            left_s[run_id] = None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id))
+        longest: dict[int | str, float] = {}
+        for run_id, seconds in left_s.items():
+            if seconds is None:
+                return None
+            step = self.steps.get(run_id, run_id)
+            longest[step] = max(longest.get(step, 0.0), seconds)
+        return sum(longest.values())
+
+    def in_order(self) -> list[str]:
+        """Return the Runs under way in the order of the plan."""
+        places = {run_id: place for place, run_id in enumerate(self.steps)}
+        return sorted(self.active, key=lambda run_id: places.get(run_id, len(places)))
+
+    def _by_pace(self, run_id: str) -> float | None:
+        """Return how long a part of a warm-up should take, from those before it."""
+        extent = self.extents.get(run_id)
+        return None if extent is None else self.pace.expected_s(extent)
+
+    def done(self) -> float:
+        """Return Runs done, those under way by their share."""
+        shares = (
+            min(1.0, self.elapsed_s(run_id) / total_s)
+            for run_id in self.active
+            if (total_s := self.total_s(run_id))
+        )
+        return self.ended + sum(shares)
+
+
+def _step(run: Run) -> int | str:
+    """Return what Runs that go on side by side have in common."""
+    return run.id if run.start is Start.SEQUENTIAL else run.step or run.id

@@ -1,0 +1,129 @@
+"""A folder of Parquet files, on this machine or in object storage: its place enters, files leave.
+
+The layout is that of ``volbench export --format dataset``: ``DATASET/<frame>/<campaign>.parquet``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from volbench.errors import InputError, TransportError
+from volbench.model.frames.columns import FRAMES
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+_PROTOCOL = "volbench"
+"""Stands before paths in object storage, so that DuckDB asks us and not its own extension."""
+
+_HINT = "write one with: volbench export DIR... --format dataset --into DATASET"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of a dataset.
+
+    Attributes:
+        files: frame name to paths as DuckDB reads them.
+        filesystem: that reads them; None for files on this machine.
+    """
+
+    files: Mapping[str, list[str]]
+    filesystem: AbstractFileSystem | None = None
+
+
+def local_parts(folder: Path) -> Parts:
+    """Return the files of a dataset on this machine; none where it is no dataset."""
+    paths = (
+        path for name in FRAMES for path in sorted((folder.absolute() / name).glob("*.parquet"))
+    )
+    return Parts(_by_frame(map(str, paths)))
+
+
+def remote_parts(address: str, *, endpoint: str = "") -> Parts:
+    """Return the files of a dataset in object storage.
+
+    Args:
+        address: such as ``s3://bucket/prefix`` or ``gs://bucket/prefix``. Credentials come from
+            the environment or the cloud's own configuration, as its tools find them.
+        endpoint: of a storage that speaks S3, such as ``https://minio.example:9000``.
+
+    Raises:
+        InputError: the address can't be read, fsspec is missing, or there is no dataset.
+        TransportError: the storage does not answer, or refuses.
+    """
+    try:
+        from fsspec.implementations.arrow import ArrowFSWrapper  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise InputError(
+            "reading object storage needs fsspec, which is not installed",
+            hint="pip install 'volbench[sql]'",
+        ) from error
+    try:
+        storage, prefix = _connect(address, endpoint=endpoint)
+        found = storage.get_file_info(fs.FileSelector(prefix, recursive=True))
+    except FileNotFoundError as error:
+        raise InputError(f"there is nothing at {address}", hint=_HINT) from error
+    except (OSError, pa.ArrowException) as error:
+        raise TransportError(
+            f"{address} can't be read: {error}",
+            hint="check the address, the credentials and --endpoint",
+        ) from error
+    paths = sorted(one.path for one in found if one.path.endswith(".parquet"))
+    files = _by_frame(f"{_PROTOCOL}://{path}" for path in paths)
+    if not files:
+        raise InputError(f"there is no dataset at {address}", hint=_HINT)
+    bucket = type(
+        "Bucket",
+        (ArrowFSWrapper,),
+        {"protocol": _PROTOCOL, "_strip_protocol": staticmethod(_path_of), "root_marker": ""},
+    )
+    return Parts(files, bucket(storage))
+
+
+def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
+    """Return the storage and the path in it."""
+    told = urlsplit(address)
+    if endpoint:
+        at = urlsplit(endpoint)
+        if told.scheme != "s3" or not at.netloc or at.scheme not in {"http", "https"}:
+            raise InputError(
+                f"--endpoint {endpoint!r} can't be used for {address}",
+                hint="write it like https://minio.example:9000; it is for s3:// addresses",
+            )
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        storage = fs.S3FileSystem(
+            endpoint_override=at.netloc, scheme=at.scheme, region=region or "us-east-1"
+        )
+        return storage, f"{told.netloc}{told.path}".rstrip("/")
+    try:
+        storage, path = fs.FileSystem.from_uri(address)
+    except (ValueError, pa.ArrowException) as error:
+        raise InputError(
+            f"{address} is no address of object storage: {error}",
+            hint="write it like s3://bucket/prefix or gs://bucket/prefix",
+        ) from error
+    return storage, str(path).rstrip("/")
+
+
+def _path_of(address: str) -> str:
+    """Return the path with its bucket; fsspec would take that for a host's name."""
+    return address.removeprefix(f"{_PROTOCOL}://").rstrip("/")
+
+
+def _by_frame(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return paths by the frame whose folder they are in."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        name = PurePosixPath(path).parent.name
+        if name in FRAMES:
+            found.setdefault(name, []).append(path)
+    return found

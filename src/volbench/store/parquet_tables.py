@@ -1,0 +1,96 @@
+"""Rows in, Parquet files out, and back as pandas frames with the column contract's types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from volbench.errors import ArchiveError
+from volbench.model.frames.columns import FRAMES, ON_DEMAND, Column, label_column
+
+Rows = Sequence[Mapping[str, object]]
+
+_ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+_PANDAS = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+
+
+def schema_of(columns: Sequence[Column]) -> pa.Schema:
+    """Return the Arrow schema of a frame, with unit and meaning as metadata of each field."""
+    return pa.schema(
+        [
+            pa.field(
+                column.name,
+                _ARROW[column.dtype],
+                metadata={"unit": column.unit, "meaning": column.meaning},
+            )
+            for column in columns
+        ]
+    )
+
+
+def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.Table:
+    """Return rows as an Arrow table in the order and types of the contract.
+
+    Args:
+        frame_name: such as ``summary``.
+        rows: column to value; a column that is left out is missing.
+        labels: names of labels, whose columns follow those of the contract.
+
+    Raises:
+        ArchiveError: a row has a column the contract does not know.
+    """
+    columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
+    known = {column.name for column in columns}
+    unknown = {name for row in rows for name in row} - known
+    if unknown:
+        raise ArchiveError(f"{frame_name} has no columns {', '.join(sorted(unknown))}")
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema_of(columns))
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Return an Arrow table as pandas: nullable integers and booleans, NaN for unknown floats."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=_PANDAS.get)
+    return frame
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a Parquet file whole or not at all.
+
+    Raises:
+        ArchiveError: the filesystem refused.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(table, aside, compression="zstd")
+        with aside.open("rb") as file:
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise ArchiveError(
+            f"{path} can't be written: {error.strerror or error}",
+            hint="check permissions and free space",
+            context={"path": str(path)},
+        ) from error
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a Parquet file.
+
+    Raises:
+        ArchiveError: it is missing or damaged.
+    """
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ArchiveError(
+            f"{path} can't be read: {error}",
+            hint="delete the tables folder; it is rebuilt from the raw files",
+            context={"path": str(path)},
+        ) from error

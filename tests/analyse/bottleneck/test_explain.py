@@ -1,0 +1,311 @@
+"""What holds a Run where it is, and what changed it: Runs made by hand whose reason is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    Limits,
+    a_run,
+    a_view,
+    device_samples,
+    percentile_rows,
+    series_rows,
+    told,
+)
+from tests.analyse.noise import noisy
+from volbench.analyse.bottleneck.explain import Cause, explain
+from volbench.analyse.bottleneck.run_verdicts import verdict_rows
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+
+P15 = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
+MIB = 2**20
+
+
+def ran(
+    rates: Sequence[float],
+    options: dict[str, str | None] | None = None,
+    *,
+    limits: Limits | None = None,
+    block_bytes: int = BLOCK,
+    lat_s: tuple[float, float, float] = (0.0145, 0.0140, 0.0025),
+    device: Sequence[dict[str, object]] = (),
+) -> RunView:
+    """Return a Run with a row a second; `lat_s`: mean, percentile 1 and least latency."""
+    changes = {"bs": str(block_bytes), **(options or {})}
+    run = a_run(changes, name=f"at-{rates[0]:.0f}", limits=limits or Limits())
+    size = {"total_ios": int(sum(rates)), "io_bytes": int(sum(rates)) * block_bytes}
+    row = told(
+        run,
+        **size,
+        runtime_s=float(len(rates)),
+        iops=float(np.mean(rates)),
+        bw_bytes_per_s=float(np.mean(rates)) * block_bytes,
+        lat_mean_s=lat_s[0],
+        lat_min_s=lat_s[2],
+    )
+    series = [
+        {**one, "bw_bytes_per_s": rate * block_bytes}
+        for one, rate in zip(series_rows(run, rates), rates, strict=True)
+    ]
+    kinds = {"lat": lat_s[1], "clat": lat_s[1], "slat": 2e-6}
+    lows = [
+        {**percentile_rows(run)[0], "percentile": 1.0, "latency": kind, "value_s": value}
+        for kind, value in kinds.items()
+    ]
+    return a_view(run, summary=[row], series=series, percentiles=lows, device=list(device))
+
+
+def level(iops: float, seconds: int = 60, *, cv: float = 0.005, seed: int = 1) -> list[float]:
+    """Return a level with little noise."""
+    return [float(rate) for rate in iops / 1000 * noisy(seconds, cv=cv, seed=seed)]
+
+
+def test_one_at_a_time_is_bound_by_latency() -> None:
+    """The third test of the AKS story: 400 IOPS at 2.5 ms, far below the caps."""
+    view = ran(level(400), {"iodepth": "1"}, limits=P15, lat_s=(0.0025, 0.0023, 0.0022))
+    (first, *_) = explain(view, "write")
+    assert first.cause is Cause.LATENCY
+    assert "1 in flight at 2.5 ms each make 400 IOPS" in first.text
+
+
+def test_sixteen_at_a_time_meet_the_iops_cap() -> None:
+    """The fourth test: 1,100 IOPS, and every I/O waits."""
+    (first, *_) = explain(ran(level(1100), limits=P15), "write")
+    assert first.cause is Cause.IOPS_CAP
+    assert abs(first.level / 1100 - 1) < 0.01
+    assert any("I/Os wait" in told for told in first.speaks_for)
+
+
+def test_large_ones_one_at_a_time_are_bound_by_latency() -> None:
+    """The fifth test: 200 IOPS of 128 KiB at 5 ms are no cap, neither in IOPS nor in bytes."""
+    view = ran(
+        level(200),
+        {"iodepth": "1"},
+        limits=P15,
+        block_bytes=128 * 1024,
+        lat_s=(0.005, 0.0046, 0.0045),
+    )
+    assert explain(view, "write")[0].cause is Cause.LATENCY
+
+
+def test_a_buffered_run_is_judged_by_its_device() -> None:
+    """The tool wrote into memory at 800 MB/s; the device took 125 MB/s, its declared bandwidth."""
+    options: dict[str, str | None] = {"direct": None, "iodepth": "1"}
+    view = ran(level(3050), options, limits=P15, block_bytes=256 * 1024)
+    device = device_samples(view.run, write_iops=250.0, write_bw_bytes_per_s=125e6)
+    seen = ran(level(3050), options, limits=P15, block_bytes=256 * 1024, device=device)
+    (first, *_) = explain(seen, "write")
+    assert first.cause is Cause.BANDWIDTH_CAP
+    assert first.level == 125e6
+
+
+@pytest.mark.parametrize(
+    ("after_bytes_per_s", "cause"),
+    [(125e6, Cause.BANDWIDTH_CAP), (60e6, Cause.UNKNOWN)],
+    ids=["larger", "slower"],
+)
+def test_larger_requests_are_no_fall(after_bytes_per_s: float, cause: Cause) -> None:
+    """The kernel made requests larger in the middle: only if bandwidth falls too did the volume."""
+    view = ran(level(3050), {"direct": None, "iodepth": "1"}, limits=P15, block_bytes=256 * 1024)
+    device = device_samples(view.run, write_iops=250.0, write_bw_bytes_per_s=125e6)
+    for row in device[len(device) // 2 :]:
+        row.update(write_iops=120.0, write_bw_bytes_per_s=after_bytes_per_s)
+    seen = ran(
+        level(3050),
+        {"direct": None, "iodepth": "1"},
+        limits=P15,
+        block_bytes=256 * 1024,
+        device=device,
+    )
+    assert explain(seen, "write")[0].cause is cause
+
+
+@pytest.mark.parametrize(
+    ("active_percent", "cause"),
+    [(40.0, Cause.BANDWIDTH_CAP), (100.0, Cause.UNKNOWN)],
+    ids=["idle", "slow"],
+)
+def test_an_idle_device_is_no_slow_one(active_percent: float, cause: Cause) -> None:
+    """The kernel had few pages to write for a while; a device that was busy all along is slow."""
+    options: dict[str, str | None] = {"direct": None, "iodepth": "1"}
+    view = ran(level(3050), options, limits=P15, block_bytes=256 * 1024)
+    device = device_samples(
+        view.run, write_iops=250.0, write_bw_bytes_per_s=125e6, active_percent=100.0
+    )
+    for row in device[5 * len(device) // 9 :]:
+        row.update(write_iops=100.0, write_bw_bytes_per_s=50e6, active_percent=active_percent)
+    seen = ran(level(3050), options, limits=P15, block_bytes=256 * 1024, device=device)
+    assert explain(seen, "write")[0].cause is cause
+
+
+def test_a_cap_nobody_declared_shows_in_waiting() -> None:
+    """Flat, and 99 % of the I/Os wait six times as long as the fastest: capped, and by size."""
+    small = explain(ran(level(1100)), "write")[0]
+    large = explain(ran(level(1000), block_bytes=MIB), "write")[0]
+    assert (small.cause, large.cause) == (Cause.IOPS_CAP, Cause.BANDWIDTH_CAP)
+    assert "no limit was declared" in small.speaks_against
+
+
+def test_large_ones_that_all_wait_alike_are_capped() -> None:
+    """256 KiB at depth 8: 16.7 ms are only 1.8 times the fastest, but 99 % took 16.6 ms."""
+    view = ran(
+        level(476), {"iodepth": "8"}, block_bytes=256 * 1024, lat_s=(0.01675, 0.01658, 0.00945)
+    )
+    assert explain(view, "write")[0].cause is Cause.BANDWIDTH_CAP
+
+
+def test_latency_that_scatters_a_little_is_no_cap() -> None:
+    """4 ms that scatter by 10 % have a fastest of 2.6 ms without any queue."""
+    view = ran(level(2000), {"iodepth": "8"}, lat_s=(0.004, 0.00317, 0.0026))
+    (first, *_) = explain(view, "write")
+    assert first.cause is Cause.LATENCY
+    assert "a cap can't be ruled out without a second depth" in first.speaks_against
+
+
+def test_a_second_depth_shows_a_cap() -> None:
+    """Restless latency proves nothing, but twice the depth that gains nothing does."""
+    one = ran(level(1100, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
+    two = ran(level(1105, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
+    assert explain(one, "write")[0].cause is Cause.UNKNOWN
+    assert explain(one, "write", others=[one, two])[0].cause is Cause.IOPS_CAP
+
+
+def test_a_second_size_shows_which_cap() -> None:
+    """The same bytes a second in blocks of 16 and of 32 KiB: bandwidth, though both are small."""
+    one = ran(level(2000), block_bytes=16 * 1024)
+    two = ran(level(1000), block_bytes=32 * 1024)
+    assert explain(one, "write")[0].cause is Cause.IOPS_CAP
+    assert explain(one, "write", others=[two])[0].cause is Cause.BANDWIDTH_CAP
+
+
+def test_credits_run_out_when_predicted() -> None:
+    """54,000 credits at 3,000 of 300 IOPS last 20 s; then it falls to the baseline."""
+    rates = level(3000, 20) + level(300, 40)
+    limits = Limits(iops=300, burst_iops=3000, burst_ios=54_000)
+    (first, *_) = explain(ran(rates, limits=limits), "write")
+    assert first.cause is Cause.CREDITS
+    assert first.from_s == 20
+    assert any("a full bucket would have lasted 20" in told for told in first.speaks_for)
+
+
+def test_credits_for_bytes_run_out_when_predicted() -> None:
+    """256 MB/s of 64 MB/s last 20 s with 3.84 GB of credits; the baseline is one of bandwidth."""
+    rates = level(1000, 20) + level(250, 40)
+    limits = Limits(
+        bandwidth_bytes_per_s=64e6, burst_bandwidth_bytes_per_s=256e6, burst_bytes=3.84e9
+    )
+    (first, *_) = explain(ran(rates, limits=limits, block_bytes=256_000), "write")
+    assert first.cause is Cause.CREDITS
+    assert first.evidence["predicted_s"] == pytest.approx(20, rel=0.05)
+    assert any("the declared baseline of 64 MB/s" in told for told in first.speaks_for)
+    assert any("a full bucket would have lasted" in told for told in first.speaks_for)
+
+
+def test_credits_that_ended_early_are_doubted() -> None:
+    """The same fall at half the time speaks against a full bucket."""
+    rates = level(3000, 20) + level(300, 40)
+    limits = Limits(iops=300, burst_iops=3000, burst_ios=108_000)
+    (first, *_) = explain(ran(rates, limits=limits), "write")
+    assert first.cause is Cause.CREDITS
+    assert any("was it full?" in told for told in first.speaks_against)
+
+
+def test_declared_credits_do_not_explain_any_fall() -> None:
+    """A restless fall to another level, at another time than credits end, is not theirs."""
+    rates = level(3000, 20, cv=0.06) + level(1500, 40, cv=0.06, seed=6)
+    limits = Limits(iops=300, burst_iops=3000, burst_ios=540_000)
+    causes = {one.cause for one in explain(ran(rates, limits=limits), "write")}
+    assert Cause.CREDITS not in causes
+
+
+def test_a_full_cache_stalls() -> None:
+    """11,500 IOPS for 20 s, and then nothing for 7 of every 10 seconds."""
+    rates = level(11_500, 20) + (level(2000, 3) + [0.0] * 7) * 4
+    found = explain(ran(rates, limits=P15), "write")
+    cache = next(one for one in found if one.cause is Cause.CACHE_FULL)
+    assert abs(cache.from_s - 20) <= 3
+    assert abs(cache.evidence["fast_iops"] / 11_500 - 1) < 0.05
+    assert cache.evidence["cache_bytes"] > 0
+
+
+def test_a_drive_falls_after_its_capacity() -> None:
+    """A restless fall after one pass over 95 MiB is the flash, not a throttle."""
+    rates = level(1000, 25, cv=0.06) + level(500, 35, cv=0.06, seed=5)
+    view = ran(rates, {"iodepth": "1"})
+    volume = view.volume
+    assert volume is not None
+    sized = volume.model_copy(update={"size_bytes": 95 * MIB})
+    found = explain(replace(view, volume=sized), "write")
+    cliff = next(one for one in found if one.cause is Cause.WRITE_CLIFF)
+    assert 0.9 < cliff.evidence["passes"] < 1.2
+
+
+def test_a_neighbour_comes_and_goes() -> None:
+    """Half the rate for 20 s while the hypervisor stole 12 %, and then all of it again."""
+    rates = level(1000, 20) + level(500, 20) + level(1000, 20)
+    plain = ran(rates)
+    device = [
+        {**row, "steal_percent": 12.0 if 20 < float(str(row["t_s"])) <= 40 else 0.1}
+        for row in device_samples(plain.run)
+    ]
+    found = explain(ran(rates, device=device), "write")
+    guest = next(one for one in found if one.cause is Cause.NEIGHBOUR)
+    assert (guest.from_s, guest.to_s) == (20, 40)
+    assert "the hypervisor stole 12 % of the CPU meanwhile" in guest.speaks_for
+
+
+def test_blocks_get_warm() -> None:
+    """A rate that climbs from a fifth to a plateau was slow at first touches."""
+    climb = [1000 * (1 - 0.8 * np.exp(-second / 8)) for second in range(60)]
+    found = explain(ran(climb), "write")
+    warm = next(one for one in found if one.cause is Cause.WARMING)
+    assert warm.evidence["cold_iops"] < 400
+    assert abs(warm.evidence["plateau_iops"] / 1000 - 1) < 0.03
+
+
+def test_a_single_stall_is_told() -> None:
+    """Four seconds without an I/O are told with their length; why is not known."""
+    rates = level(1000, 30) + [0.0] * 4 + level(1000, 26)
+    found = explain(ran(rates), "write")
+    stall = next(one for one in found if one.cause is Cause.STALL)
+    assert (stall.from_s, stall.to_s) == (30, 34)
+
+
+def test_a_busy_cpu_is_told() -> None:
+    """A tool that used 99 % of a CPU measured the CPU."""
+    view = ran(level(90_000, cv=0.02))
+    busy = view.summary.assign(cpu_usr=40.0, cpu_sys=59.0)
+    assert explain(replace(view, summary=busy), "write")[0].cause is Cause.CPU
+
+
+def test_what_nothing_explains_is_said_to_be_unknown() -> None:
+    """A restless rate at depth 16 that is near no limit gets exactly one plain answer."""
+    found = explain(ran(level(700, cv=0.08), limits=P15, lat_s=(0.0145, 0.003, 0.0025)), "write")
+    assert [one.cause for one in found] == [Cause.UNKNOWN]
+    assert "nothing that volbench knows explains it" in found[0].text
+
+
+def test_a_run_without_series_has_no_explanation() -> None:
+    """Nothing was seen over time, so nothing is claimed."""
+    run = a_run()
+    assert explain(a_view(run, series=[]), "write") == ()
+    assert verdict_rows(Context((a_view(run, series=[]),))) == []
+
+
+def test_a_verdict_has_its_numbers_and_its_reason() -> None:
+    """One row with state, SNIA's numbers in percent and what binds; unfinished Runs have none."""
+    view = ran(level(1100), limits=P15)
+    (row,) = verdict_rows(Context((view,)))
+    assert (row["verdict"], row["bottleneck"], row["direction"]) == ("steady", "iops-cap", "write")
+    assert row["snia_steady"] is True
+    assert row["changes"] == 0
+    assert "the declared 1.1k" in str(row["explanation"])
+    failed = replace(view, summary=view.summary.assign(status="failed"))
+    assert verdict_rows(Context((failed,))) == []

@@ -1,0 +1,346 @@
+"""Verdicts, refusals and remarks of a comparison."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pandas as pd
+import pytest
+
+from tests.analyse.compared_rows import findings_of, no_findings, rows_of
+from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict, percent
+from volbench.analyse.frames.run_facts import STEP
+from volbench.errors import ComparisonError, InputError
+
+
+def compared(first: pd.DataFrame, /, *candidates: pd.DataFrame, **asked: object) -> Comparison:
+    """Compare sides named A, B, C without findings."""
+    names = "ABCDEFGH"
+    sides = dict(zip(names, (first, *candidates), strict=False))
+    options: dict[str, object] = {"metrics": ("iops",), **asked}
+    question = Question(**options)  # type: ignore[arg-type]  # the fields of each test
+    return compare(sides, dict.fromkeys(sides, no_findings()), question)
+
+
+def only(comparison: Comparison) -> Compared:
+    """Return the only comparison."""
+    (one,) = comparison.rows
+    return one
+
+
+def test_faster_and_slower_follow_the_metric() -> None:
+    """20 % more IOPS are faster; the p99 that falls with them is faster too, by 17 %."""
+    found = compared(rows_of(1000), rows_of(1200, seed=2), metrics=("iops", "p99"))
+    assert [one.verdict for one in found.rows] == [Verdict.FASTER, Verdict.FASTER]
+    iops, latency = found.rows
+    assert re.fullmatch(r"faster (19|20|21) % \[1\d, 2\d\]", iops.words)
+    assert re.fullmatch(r"faster (16|17|18) % \[1\d, \d\d\]", latency.words)
+    assert iops.interval is not None
+    assert iops.interval.low < 1.2 < iops.interval.high
+    back = compared(rows_of(1200, seed=2), rows_of(1000), metrics=("iops", "p99"))
+    assert [one.verdict for one in back.rows] == [Verdict.SLOWER, Verdict.SLOWER]
+
+
+def test_no_difference_says_what_would_have_been_seen() -> None:
+    """Equal sides are not called equal: the smallest difference is told."""
+    one = only(compared(rows_of(1000), rows_of(1000, seed=2)))
+    assert one.verdict is Verdict.NOT_SHOWN
+    assert one.words == f"no difference shown (would have seen {percent(one.detectable)} %)"
+    assert 0.01 < one.detectable < 0.05
+
+
+def test_too_few_repeats_are_told() -> None:
+    """Two repeats get no interval, and stay beside what can be judged."""
+    base = pd.concat([rows_of(1000), rows_of(500, job="writes", repeats=2)])
+    candidate = pd.concat([rows_of(1200, seed=2), rows_of(900, job="writes", repeats=2)])
+    first, second = compared(base, candidate).rows
+    assert first.verdict is Verdict.FASTER
+    assert (second.verdict, second.words) == (Verdict.TOO_FEW, "not enough repeats: 2")
+
+
+def test_what_matters_is_refused_with_both_values() -> None:
+    """Block size and fio's version are named with what stands on each side; all at once."""
+    other = rows_of(1200, block_bytes=8192, fio_version="fio-3.39")
+    with pytest.raises(ComparisonError) as caught:
+        compared(rows_of(1000), other)
+    assert "block_bytes: 4k in A, 8k in B (reads)" in caught.value.message
+    assert "fio_version: fio-3.33 in A, fio-3.39 in B (reads)" in caught.value.message
+    assert "--allow-different fio_version,block_bytes" in caught.value.hint
+    assert caught.value.exit_code == 8
+
+
+def test_what_would_be_pooled_is_refused() -> None:
+    """Repeats of one side that differ are no repeats."""
+    mixed = pd.concat([rows_of(1000), rows_of(1000, volumes=("sdc",), kernel="6.8")])
+    with pytest.raises(ComparisonError, match=r"kernel: A has 6\.1 and 6\.8 in one cell"):
+        compared(mixed, rows_of(1200))
+
+
+def test_what_is_allowed_is_told() -> None:
+    """With --allow-different the comparison is made and says what differs."""
+    found = compared(rows_of(1000), rows_of(1200, kernel="6.8"), allowed=("kernel",))
+    assert only(found).verdict is Verdict.FASTER
+    assert "allowed to differ: kernel: 6.1 in A, 6.8 in B" in found.remarks
+    aliased = compared(rows_of(1000), rows_of(1200, block_bytes=8192), allowed=("bs",))
+    assert "allowed to differ: block_bytes: 4k in A, 8k in B" in aliased.remarks
+    with pytest.raises(InputError, match="nothing that matters is called 'kernl'"):
+        compared(rows_of(1000), rows_of(1200), allowed=("kernl",))
+
+
+def test_an_option_that_one_side_does_not_set_differs() -> None:
+    """Not set is a value: a rate limit on one side alone is refused."""
+    limited = rows_of(1000, rate_iops="1000")
+    with pytest.raises(ComparisonError, match="rate_iops: not set in A, 1000 in B"):
+        compared(rows_of(1000), limited)
+    unknown = rows_of(1000, options_told=False)
+    assert "not known of A: rate_iops" in compared(unknown, limited).remarks
+
+
+def test_by_keeps_cells_apart() -> None:
+    """What is named in --by is neither pooled nor refused, and stands in the row."""
+    base = pd.concat([rows_of(1000), rows_of(700, block_bytes=8192, seed=3)])
+    candidate = pd.concat([rows_of(1200, seed=2), rows_of(700, block_bytes=8192, seed=4)])
+    first, second = compared(base, candidate, by=("bs",)).rows
+    assert (first.by, first.verdict) == ({"block_bytes": "4k"}, Verdict.FASTER)
+    assert (second.by, second.verdict) == ({"block_bytes": "8k"}, Verdict.NOT_SHOWN)
+
+
+def test_between_compares_the_values_of_a_column() -> None:
+    """Values of a label are sides, whichever folder they come from; the base can be chosen."""
+    rows = pd.concat(
+        [rows_of(1000, label_volume_type="P15"), rows_of(2000, label_volume_type="P20", seed=2)]
+    )
+    one = only(compared(rows, between="volume_type"))
+    assert (one.base, one.candidate, one.verdict) == ("P15", "P20", Verdict.FASTER)
+    one = only(compared(rows, between="volume_type", base="P20"))
+    assert (one.base, one.candidate, one.verdict) == ("P20", "P15", Verdict.SLOWER)
+    with pytest.raises(InputError, match="volume_type has no value 'P30'"):
+        compared(rows, between="volume_type", base="P30")
+    with pytest.raises(ComparisonError, match=r"kernel has only the value 6\.1"):
+        compared(rows, between="kernel")
+
+
+def test_between_volume_types_is_never_pooled() -> None:
+    """Two volume types may be compared and may not be pooled."""
+    mixed = pd.concat(
+        [
+            rows_of(1000, label_volume_type="P15"),
+            rows_of(1000, label_volume_type="P20", volumes=("sdc",)),
+        ]
+    )
+    with pytest.raises(ComparisonError, match="volume_type: A has P15 and P20 in one cell"):
+        compared(mixed, rows_of(1000, label_volume_type="P15"))
+    other = rows_of(1200, label_volume_type="P20")
+    assert only(compared(rows_of(1000, label_volume_type="P15"), other)).verdict is Verdict.FASTER
+
+
+def test_between_a_swept_option_compares_workloads() -> None:
+    """Jobs named after the swept value are matched by what they do."""
+    rows = pd.concat(
+        [rows_of(1000 * depth, job=f"qd{depth}", iodepth=depth, seed=depth) for depth in (2, 16, 4)]
+    )
+    found = compared(rows, between="iodepth")
+    assert [(one.base, one.candidate) for one in found.rows] == [("2", "4"), ("2", "16")]
+    assert {one.label for one in found.rows} == {"randread 4k"}
+
+
+def test_jobs_of_one_side_are_told() -> None:
+    """What has no counterpart is named; nothing in common is an error."""
+    more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
+    assert "only in B: writes read" in compared(rows_of(1000), more).remarks
+    other = rows_of(1000, job="writes", rw="randwrite")
+    with pytest.raises(ComparisonError, match="no job or workload is in A and elsewhere; only in"):
+        compared(rows_of(1000), other)
+
+
+def test_workloads_stand_in_for_names_that_differ() -> None:
+    """Other people's names are matched by what was done; that is said."""
+    found = compared(rows_of(1000, job="fio-read"), rows_of(1200, job="reads", seed=2))
+    assert (only(found).label, only(found).verdict) == ("randread 4k", Verdict.FASTER)
+    assert "no job has one name on both sides: workloads are compared" in found.remarks
+
+
+def test_long_lists_are_cut() -> None:
+    """A hundred jobs of one side are told by the first five and their number."""
+    many = [rows_of(1, job=f"j{place:02}", repeats=1) for place in range(100)]
+    found = compared(rows_of(1000), pd.concat([rows_of(1000), *many]))
+    assert "only in B: j00 read, j01 read, j02 read, j03 read, j04 read and 95 more" in (
+        found.remarks
+    )
+
+
+def test_sides_stand_in_the_order_of_their_numbers() -> None:
+    """P4 comes before P15, and is the base."""
+    rows = [rows_of(1000, label_volume_type=kind, seed=n) for n, kind in enumerate(("P15", "P4"))]
+    one = only(compared(pd.concat(rows), between="volume_type"))
+    assert (one.base, one.candidate) == ("P4", "P15")
+
+
+def test_invalid_runs_are_left_out_and_told() -> None:
+    """An invalid Run does not count unless asked for; a warning marks the row."""
+    base, candidate = rows_of(1000), rows_of(1200, seed=2)
+    candidate.loc[0, "iops"] = 1e6
+    findings = {
+        "A": findings_of(("short", "note", "sdb-reads-r1", None)),
+        "B": findings_of(
+            ("page-cache", "invalid", "sdb-reads-r1", "read"),
+            ("stall", "warning", "sdb-reads-r2", "read"),
+            ("stall", "warning", "sdb-reads-r3", "write"),
+        ),
+    }
+    question = Question(metrics=("iops",))
+    found = compare({"A": base, "B": candidate}, findings, question)
+    one = only(found)
+    assert one.candidate_group.repeats == 4
+    assert one.doubts == {"stall": 1}
+    assert "B: 1 Run is invalid by page-cache, left out" in found.remarks
+    kept = compare(
+        {"A": base, "B": candidate}, findings, Question(metrics=("iops",), keep_invalid=True)
+    )
+    assert only(kept).candidate_group.repeats == 5
+    assert only(kept).doubts == {"stall": 1, "page-cache": 1}
+
+
+def test_runs_that_failed_are_told() -> None:
+    """They are left out with their number and their side."""
+    candidate = rows_of(1200, seed=2)
+    candidate.loc[4, "status"] = "failed"
+    found = compared(rows_of(1000), candidate)
+    assert only(found).candidate_group.repeats == 4
+    assert "B: 1 Run failed, left out" in found.remarks
+
+
+def test_three_are_compared_with_the_first() -> None:
+    """Each candidate has its row; all are judged together."""
+    found = compared(rows_of(1000), rows_of(1200, seed=2), rows_of(800, seed=3))
+    assert [(one.candidate, one.verdict) for one in found.rows] == [
+        ("B", Verdict.FASTER),
+        ("C", Verdict.SLOWER),
+    ]
+    assert all(one.simultaneous == pytest.approx(0.975) for one in found.rows)
+    assert sorted(one.level for one in found.rows) == pytest.approx([0.95, 0.975])
+
+
+def test_volumes_are_the_unit_where_there_are_several() -> None:
+    """A hundred repeats on two volumes a side say little about volumes that differ by half."""
+    base = pd.concat([rows_of(1000, repeats=50), rows_of(1500, repeats=50, volumes=("sdc",))])
+    other = [
+        rows_of(1100, repeats=50, volumes=("sdd",)),
+        rows_of(1650, repeats=50, volumes=("sde",)),
+    ]
+    one = only(compared(base, pd.concat(other)))
+    assert one.verdict is Verdict.NOT_SHOWN
+    assert (one.base_group.volumes, one.base_group.repeats) == (2, 100)
+    assert one.detectable > 0.5
+
+
+def test_a_volume_in_several_campaigns_counts_once_in_each() -> None:
+    """Repeats of one day share it, so that days are the unit."""
+    days = [rows_of(1000 + 300 * day, campaign=f"d{day}", seed=day) for day in range(3)]
+    one = only(compared(pd.concat(days), pd.concat(days)))
+    assert one.base_group.volumes == 3
+
+
+def test_clients_of_one_volume_are_one_repeat() -> None:
+    """Rates of clients that ran at one time are added; five steps of four are five repeats."""
+    four = [rows_of(100, noise=0.01, seed=client, clients=4) for client in range(4)]
+    for place, part in enumerate(four):
+        part[STEP] = [f"{repeat}/1" for repeat in part["repeat"]]
+        part["run"] += f"-c{place}"
+    one = only(compared(pd.concat(four), pd.concat(four)))
+    assert one.base_group.repeats == 5
+    (added,) = one.base_group.by_volume.values()
+    assert added.tolist() == pytest.approx([400] * 5, rel=0.03)
+
+
+def test_a_regression_is_shown_ruled_out_or_undecided() -> None:
+    """Only an interval beyond the tolerance shows one; only one within it rules it out."""
+    cases = {
+        Regression.SHOWN: rows_of(800, seed=2),
+        Regression.RULED_OUT: rows_of(1000, seed=2),
+        Regression.UNDECIDED: rows_of(1000, seed=2, noise=0.2),
+    }
+    for state, candidate in cases.items():
+        one = only(compared(rows_of(1000), candidate, tolerance=0.05))
+        assert one.regression is state
+        slow = compared(rows_of(1000), candidate, tolerance=0.05, metrics=("p99",))
+        assert only(slow).regression is state
+    few = only(compared(rows_of(1000), rows_of(1000, repeats=2), tolerance=0.05))
+    assert few.regression is Regression.UNDECIDED
+    assert only(compared(rows_of(1000), rows_of(1000))).regression is None
+
+
+def test_small_changes_within_the_tolerance_are_the_same() -> None:
+    """A change that is real and tolerated is called the same, with its interval."""
+    base, candidate = rows_of(1000, noise=0.001), rows_of(1010, noise=0.001, seed=2)
+    assert only(compared(base, candidate)).verdict is Verdict.FASTER
+    one = only(compared(base, candidate, tolerance=0.05))
+    assert one.verdict is Verdict.SAME
+    assert one.words.startswith("same within 5 % [+0.")
+
+
+def test_metrics_that_nobody_told_are_said() -> None:
+    """A job without the number is named; a number without a better way is refused."""
+    untold = rows_of(1000, lat_p99_s=float("nan"))
+    found = compared(untold, untold, metrics=("iops", "p99"))
+    assert "p99 is not told by reads read" in found.remarks
+    with pytest.raises(ComparisonError, match="nothing is left to compare; p99 is not told"):
+        compared(untold, untold, metrics=("p99",))
+    with pytest.raises(InputError, match="not known whether more of it is better"):
+        compared(untold, untold, metrics=("repeat",))
+    with pytest.raises(InputError, match="there is no column 'p98'"):
+        compared(untold, untold, metrics=("p98",))
+
+
+def test_without_metrics_the_usual_ones_are_compared() -> None:
+    """IOPS and p99; bandwidth where only that is told, as by dd."""
+    found = compared(rows_of(1000), rows_of(1000), metrics=())
+    assert [one.measure.column for one in found.rows] == ["iops", "lat_p99_s"]
+    dd = rows_of(1000, iops=float("nan"), lat_p99_s=float("nan"), bw_bytes_per_s=1e6)
+    found = compared(dd, dd, metrics=())
+    assert [one.measure.column for one in found.rows] == ["bw_bytes_per_s"]
+
+
+def test_completion_latency_stands_in_on_both_sides() -> None:
+    """Where one side tells completion latency only, it is compared on both."""
+    base = rows_of(1000, lat_p99_s=float("nan"), clat_p99_s=0.002)
+    candidate = rows_of(1000, clat_p99_s=0.001)
+    one = only(compared(base, candidate, metrics=("p99",)))
+    assert one.measure.column == "clat_p99_s"
+    assert one.interval is not None
+    assert one.interval.estimate == pytest.approx(0.5)
+    assert one.interval.low == pytest.approx(0.5 / 1.0157, rel=1e-3)
+
+
+def test_steady_rates_leave_a_climb_out() -> None:
+    """Means hold the climb of Runs until steady; the steady rate is compared when asked."""
+    sides = [
+        rows_of(level, seed=seed, until="300.0").assign(steady_iops=level * factor)
+        for level, seed, factor in ((1000, 1, 1.0), (1200, 2, 1.0))
+    ]
+    noise = [1.0, 1.01, 0.99, 1.0, 1.005]
+    sides = [side.assign(steady_iops=side["steady_iops"] * noise) for side in sides]
+    of_means = compared(*sides)
+    assert any("hold the climb" in remark for remark in of_means.remarks)
+    found = compared(*sides, metrics=("steady_iops",))
+    assert only(found).verdict is Verdict.FASTER
+    assert only(found).interval is not None
+    assert not any("climb" in remark for remark in found.remarks)
+
+
+def test_runs_that_were_not_steady_are_told() -> None:
+    """They have no steady rate, and the side says how many there were."""
+    base = rows_of(1000).assign(steady_iops=[1000.0, 1001, 999, 1002, math.nan])
+    other = rows_of(1200, seed=2).assign(steady_iops=[1200.0, 1201, 1199, 1202, 1198])
+    found = compared(base, other, metrics=("steady_iops",))
+    assert found.remarks == ("A: 1 of 5 Runs not shown to be steady, left out",)
+    assert only(found).base_group.repeats == 4
+
+
+def test_a_difference_that_nothing_would_have_shown_is_no_percentage() -> None:
+    """Two volumes against one: repeats on them say next to nothing of their kinds."""
+    base = pd.concat([rows_of(800, volumes=("a",)), rows_of(8000, volumes=("b",), seed=3)])
+    one = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))
+    assert one.words == "no difference shown (nor would ten times have been)"

@@ -1,0 +1,69 @@
+"""Counters are made of rates, and each moment counts once however many looked."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from volbench.analyse.device.counter_series import epoch_s, once_each, running_sum
+
+START = "2026-01-01T00:00:"
+
+
+def looks(*seen: tuple[str, float, float], host: str = "vm1") -> pd.DataFrame:
+    """Return rows of a device: end of the interval, its length, and the rate in it."""
+    return pd.DataFrame(
+        [
+            {"host": host, "utc": f"{START}{end}Z", "interval_s": length, "iops": rate}
+            for end, length, rate in seen
+        ]
+    )
+
+
+def summed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that count, with the counter at the end of each."""
+    rows = once_each(frame, by=["host"])
+    return rows.assign(sum=running_sum(rows, rows["iops"] * rows["new_s"], by=["host"]))
+
+
+def test_whole_counts_are_whole_again() -> None:
+    """A rate times its interval is the number of requests that the kernel had counted."""
+    rows = summed(looks(("01.000", 1.0, 7.0), ("02.003", 1.003, 10 / 1.003), ("03.003", 1.0, 0.0)))
+    assert rows["sum"].tolist() == [7.0, 17.0, 17.0]
+    assert rows["opens"].tolist() == [True, False, False]
+
+
+def test_time_that_two_clients_saw_counts_once() -> None:
+    """Looks of two clients at one device don't double what it did."""
+    first = looks(("01.000", 1.0, 100.0), ("02.000", 1.0, 100.0))
+    second = looks(("01.500", 1.0, 100.0), ("02.500", 1.0, 100.0))
+    rows = summed(pd.concat([first, second]))
+    assert rows["sum"].tolist() == pytest.approx([100.0, 150.0, 200.0, 250.0])
+    assert rows["new_s"].tolist() == pytest.approx([1.0, 0.5, 0.5, 0.5])
+
+
+def test_a_look_that_tells_nothing_new_is_left_out() -> None:
+    """The same interval told twice is one."""
+    rows = summed(pd.concat([looks(("01.000", 1.0, 5.0)), looks(("01.000", 1.0, 5.0))]))
+    assert rows["sum"].tolist() == [5.0]
+
+
+def test_a_gap_begins_anew_from_where_the_counter_stood() -> None:
+    """Between two Runs nobody looked: the counter stays, and needs its value at the new start."""
+    rows = summed(looks(("01.000", 1.0, 5.0), ("30.000", 1.0, 2.0)))
+    assert rows["opens"].tolist() == [True, True]
+    assert rows["begin_s"].diff().tolist()[1] == pytest.approx(29.0)
+    assert rows["sum"].tolist() == [5.0, 7.0]
+
+
+def test_hosts_are_counted_apart() -> None:
+    """What one host did is not added to another's."""
+    two = pd.concat([looks(("01.000", 1.0, 5.0)), looks(("01.000", 1.0, 3.0), host="vm2")])
+    assert summed(two).set_index("host")["sum"].to_dict() == {"vm1": 5.0, "vm2": 3.0}
+
+
+def test_stamps_become_seconds() -> None:
+    """Stamps with and without fractions are read; a missing one is NaN."""
+    told = epoch_s(pd.Series(["1970-01-01T00:00:01Z", "1970-01-01T00:01:00.250Z", None]))
+    assert told.tolist()[:2] == [1.0, 60.25]
+    assert pd.isna(told[2])

@@ -1,0 +1,126 @@
+"""What happened between two samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from volbench.analyse.device.device_rates import disk_rates, host_rates
+from volbench.analyse.device.kernel_counters import Disk, Sample
+
+BEFORE = Disk(
+    reads=100,
+    read_sectors=800,
+    read_ticks=50,
+    writes=10,
+    write_sectors=2560,
+    write_ticks=70,
+    busy_ticks=1000,
+    queue_ticks=2000,
+)
+NOW = Disk(
+    reads=300,
+    read_sectors=2400,
+    read_ticks=150,
+    writes=20,
+    write_sectors=5120,
+    write_ticks=170,
+    busy_ticks=2000,
+    queue_ticks=6000,
+)
+
+
+def test_rates_means_and_use_of_a_device() -> None:
+    """Reads and writes apart; ticks are milliseconds and sectors 512 bytes."""
+    assert disk_rates(BEFORE, NOW, interval_s=2.0) == {
+        "read_iops": 100.0,
+        "write_iops": 5.0,
+        "read_bw_bytes_per_s": 1600 * 512 / 2,
+        "write_bw_bytes_per_s": 2560 * 512 / 2,
+        "read_lat_s": 0.0005,
+        "write_lat_s": 0.01,
+        "read_request_bytes": 4096.0,
+        "write_request_bytes": 131072.0,
+        "queue_depth": 2.0,
+        "active_percent": 50.0,
+    }
+
+
+def test_a_device_at_rest_has_no_latency() -> None:
+    """Zero rates are known; the mean of nothing is not."""
+    rates = disk_rates(BEFORE, BEFORE, interval_s=1.0)
+    assert rates is not None
+    unknown = {name for name, value in rates.items() if math.isnan(value)}
+    assert unknown == {"read_lat_s", "write_lat_s", "read_request_bytes", "write_request_bytes"}
+    assert {value for value in rates.values() if not math.isnan(value)} == {0.0}
+
+
+def test_active_time_is_never_above_the_whole() -> None:
+    """The kernel counts in ticks of its own, which may reach past the interval."""
+    rates = disk_rates(BEFORE, replace(NOW, busy_ticks=2003), interval_s=1.0)
+    assert rates is not None
+    assert rates["active_percent"] == 100.0
+
+
+def test_ticks_that_start_over_go_on() -> None:
+    """Tick counts are 32 bits wide: after 49 days they begin again."""
+    before = replace(BEFORE, queue_ticks=2**32 - 1000)
+    rates = disk_rates(before, replace(NOW, queue_ticks=3000), interval_s=2.0)
+    assert rates is not None
+    assert rates["queue_depth"] == 2.0
+
+
+@pytest.mark.parametrize("name", Disk.__dataclass_fields__)
+def test_counters_that_were_reset_give_no_rates(name: str) -> None:
+    """A device that was made anew counts from zero: no rate is told, least of all one below 0."""
+    assert disk_rates(BEFORE, replace(NOW, **{name: 0}), interval_s=1.0) is None
+
+
+def sample(cpu: tuple[int, ...] = (), *, swapped: int | None = None, some: int = -1) -> Sample:
+    """Return a sample with some of a host's numbers."""
+    pressure = {} if some < 0 else {"some": some}
+    return Sample(0.0, 0.0, cpu=cpu, swapped_pages=swapped, pressure_us=pressure)
+
+
+def test_cpu_shares_are_of_all_time() -> None:
+    """Busy is what is neither idle nor iowait; guests are in user already."""
+    before = (100, 0, 50, 1000, 10, 0, 0, 0, 90, 0)
+    now = (130, 0, 60, 1040, 20, 2, 3, 5, 115, 0)
+    rates = host_rates(sample(before), sample(now), interval_s=1.0, page_bytes=4096)
+    assert rates["cpu_busy_percent"] == 50.0
+    assert rates["iowait_percent"] == 10.0
+    assert rates["steal_percent"] == 5.0
+
+
+def test_idle_time_that_runs_backwards_is_none() -> None:
+    """The kernel says of iowait that it may decrease; a share is never below 0."""
+    before, now = (0, 0, 0, 100, 50, 0, 0, 0), (10, 0, 0, 190, 49, 0, 0, 0)
+    rates = host_rates(sample(before), sample(now), interval_s=1.0, page_bytes=4096)
+    assert rates["iowait_percent"] == 0.0
+    assert rates["cpu_busy_percent"] == 10.0
+
+
+def test_swap_and_pressure_are_told_where_there_are_any() -> None:
+    """Pages become bytes, microseconds of stall percents; a missing counter stays unknown."""
+    rates = host_rates(
+        sample(swapped=10, some=1_000_000),
+        sample(swapped=14, some=1_500_000),
+        interval_s=2.0,
+        page_bytes=16384,
+    )
+    assert rates["swap_bytes_per_s"] == 32768.0
+    assert rates["io_pressure_some_percent"] == 25.0
+    assert math.isnan(rates["io_pressure_full_percent"])
+    assert math.isnan(rates["dirty_bytes"])
+    assert math.isnan(rates["cpu_busy_percent"])
+
+
+def test_a_counter_that_was_reset_is_unknown() -> None:
+    """Neither swap nor pressure is ever told below 0."""
+    rates = host_rates(
+        sample(swapped=10, some=9), sample(swapped=0, some=1), interval_s=1.0, page_bytes=4096
+    )
+    assert math.isnan(rates["swap_bytes_per_s"])
+    assert math.isnan(rates["io_pressure_some_percent"])

@@ -1,0 +1,131 @@
+"""Sums over clients: only while all of them ran, and percentiles from bins added up."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from volbench.analyse.frames.aggregate import total_rows
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import TOTALS
+
+VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+BLOCK = 4096
+BEGUN = pd.Timestamp("2026-01-01T00:00:00Z")
+
+
+def a_campaign(count: int) -> Campaign:
+    """Return a plan in which clients do one step."""
+    runs = tuple(
+        Run(
+            id=f"r{n}",
+            profile="p",
+            job="j",
+            volume=VOLUME,
+            sections=(Section(name="j"),),
+            host=f"vm{n}",
+            step=1,
+        )
+        for n in range(count)
+    )
+    return Campaign(name="c", created_utc="", runs=runs, seed=1)
+
+
+def ran(
+    number: int, iops: list[float], *, after_s: int = 0, bins: dict[float, int] | None = None
+) -> dict[str, list[dict[str, object]]]:
+    """Return the rows of a client that began some seconds after the first."""
+    same = {"run": f"r{number}", "group": "j", "direction": "read"}
+    times = range(1, len(iops) + 1)
+    return {
+        "summary": [
+            {
+                **same,
+                "status": "finished",
+                "total_ios": int(sum(iops)),
+                "io_bytes": int(sum(iops)) * BLOCK,
+                "runtime_s": float(len(iops)),
+                "lat_mean_s": 0.001 * (number + 1),
+                "lat_max_s": 0.01 * (number + 1),
+            }
+        ],
+        "series": [
+            {
+                **same,
+                "t_s": float(at),
+                "utc": (BEGUN + pd.Timedelta(seconds=at + after_s)).isoformat(),
+                "iops": rate,
+                "bw_bytes_per_s": rate * BLOCK,
+            }
+            for at, rate in zip(times, iops, strict=True)
+        ],
+        "histogram": [
+            {**same, "latency": "lat", "bin_s": bin_s, "count": count}
+            for bin_s, count in (bins or {0.001: 10}).items()
+        ],
+    }
+
+
+def frames(*clients: dict[str, list[dict[str, object]]]) -> dict[str, pd.DataFrame]:
+    """Return the frames of some clients."""
+    return {
+        name: pd.DataFrame([row for client in clients for row in client[name]])
+        for name in ("summary", "series", "histogram")
+    }
+
+
+def test_sums_are_over_the_time_that_all_share() -> None:
+    """A client that ran alone for 10 s before the other counts only from there."""
+    first = ran(0, [900.0] * 10 + [500.0] * 20)
+    second = ran(1, [500.0] * 30, after_s=10)
+    (row,) = total_rows(a_campaign(2), frames(first, second))
+    assert row["iops"] == pytest.approx(1000)
+    assert row["bw_bytes_per_s"] == pytest.approx(1000 * BLOCK)
+    assert (row["overlap_s"], row["start_skew_s"], row["end_skew_s"]) == (20, 10, 10)
+    assert set(row) <= {column.name for column in TOTALS}
+
+
+def test_clients_that_never_meet_have_no_sum() -> None:
+    """One after another, there is no time for a sum, and none is made up."""
+    (row,) = total_rows(a_campaign(2), frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=60)))
+    assert row["overlap_s"] == 0
+    assert "iops" not in row
+
+
+def test_percentiles_come_from_all_bins_together() -> None:
+    """99 fast I/Os of one and 901 slow ones of the other: the median is slow."""
+    fast = ran(0, [100.0] * 5, bins={0.001: 99})
+    slow = ran(1, [300.0] * 5, bins={0.02: 891, 0.5: 10})
+    (row,) = total_rows(a_campaign(2), frames(fast, slow))
+    assert row["lat_p50_s"] == 0.02
+    assert row["lat_p99_s"] == 0.02
+    assert row["lat_p999_s"] == 0.5
+    assert row["lat_mean_s"] == pytest.approx((500 * 0.001 + 1500 * 0.002) / 2000)
+    assert row["lat_max_s"] == 0.02
+
+
+def test_a_total_over_fewer_clients_says_so() -> None:
+    """Who failed is not in the sum, and the plan's number stands beside it."""
+    kept = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5))
+    lost = pd.DataFrame([{"run": "r2", "group": "j", "direction": None, "status": "failed"}])
+    kept["summary"] = pd.concat([kept["summary"], lost], ignore_index=True)
+    (row,) = total_rows(a_campaign(3), kept)
+    assert (row["clients"], row["clients_planned"]) == (2, 3)
+    assert row["iops"] == pytest.approx(1000)
+
+
+def test_one_client_has_no_total() -> None:
+    """Its own row says it all."""
+    assert total_rows(a_campaign(1), frames(ran(0, [500.0] * 5))) == []
+
+
+def test_a_client_without_series_leaves_no_sum() -> None:
+    """When it ran nobody knows, so nothing is claimed about a time that all shared."""
+    silent = ran(1, [500.0] * 5)
+    silent["series"] = []
+    (row,) = total_rows(a_campaign(2), frames(ran(0, [500.0] * 5), silent))
+    assert math.isnan(float(str(row.get("iops", math.nan))))
+    assert row["clients"] == 2

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.present.frames_for_figures import aks, bins, dd, frames, result, sweep
+from volbench.analyse.frames.job_frames import (
+    distribution,
+    grid,
+    keep_extremes,
+    labels,
+    latency_column,
+    left_out,
+    measured,
+    of_measured,
+    per_job,
+    swept_options,
+    with_latencies,
+)
+from volbench.analyse.frames.job_frames import sweep as sweep_points
+
+
+def test_only_finished_measured_runs_count() -> None:
+    """Warm-ups, failed and interrupted Runs stay out, and what failed is counted by Run."""
+    rows = [
+        result("a"),
+        result("warm", phase="warmup"),
+        result("b", status="failed", direction="read"),
+        result("b", status="failed"),
+        result("c", status="interrupted"),
+        result("w2", phase="warmup", status="failed"),
+    ]
+    given = frames(rows)
+    assert list(measured(given["summary"])["job"]) == ["a"]
+    assert left_out(given["summary"]) == {"failed": 1, "interrupted": 1}
+
+
+def test_other_frames_follow_the_summary() -> None:
+    """Bins of a failed Run are dropped with the Run."""
+    good, bad = result("a"), result("b", status="failed")
+    given = frames([good, bad], histogram=[*bins(good, {1.0: 1}), *bins(bad, {1.0: 1})])
+    assert list(of_measured(given["histogram"], given["summary"])["job"]) == ["a"]
+
+
+def test_repeats_are_pooled() -> None:
+    """Three repeats give one row with their median, least and greatest."""
+    rows = [result("a", repeat=n, iops=iops) for n, iops in ((1, 90.0), (2, 300.0), (3, 100.0))]
+    pooled = per_job(frames(rows)["summary"], ["iops"])
+    assert len(pooled) == 1
+    row = pooled.iloc[0]
+    assert (row["iops"], row["iops_low"], row["iops_high"]) == (100.0, 90.0, 300.0)
+    assert row["repeats"] == 3
+
+
+def test_directions_and_order_are_kept() -> None:
+    """Reads and writes of a job stay apart, in the order they came."""
+    rows = [result("z"), result("a", direction="read"), result("a", direction="write")]
+    pooled = per_job(frames(rows)["summary"], ["iops"])
+    assert list(zip(pooled["job"], pooled["direction"], strict=True)) == [
+        ("z", "write"),
+        ("a", "read"),
+        ("a", "write"),
+    ]
+
+
+def test_unknown_stays_unknown() -> None:
+    """IOPS that dd does not tell are NaN, never zero."""
+    pooled = per_job(frames([dd("copy")])["summary"], ["iops"])
+    assert np.isnan(pooled["iops"].iloc[0])
+    assert pooled["repeats"].iloc[0] == 0
+
+
+def test_shaping_changes_nothing_it_is_given() -> None:
+    """The summary is the same after pooling as before."""
+    summary = frames(aks())["summary"]
+    before = summary.copy()
+    per_job(with_latencies(summary, ("p99",))[0], ["p99"])
+    pd.testing.assert_frame_equal(summary, before)
+
+
+def test_labels_say_what_tells_jobs_apart() -> None:
+    """A section is named after its job; a host only where the same job ran on several."""
+    rows = [
+        result("a", host="n1"),
+        result("a", host="n2"),
+        result("oltp", group="log", host="n1"),
+    ]
+    assert list(labels(frames(rows)["summary"])) == ["a on n1", "a on n2", "oltp/log"]
+
+
+def test_total_latency_is_preferred() -> None:
+    """Total latency is taken where all rows have it; rows without any latency don't matter."""
+    assert latency_column(frames([result("a"), dd("b")])["summary"], "p99") == "lat_p99_s"
+
+
+def test_one_row_without_total_latency_moves_all() -> None:
+    """Completion latency is taken for all rows as soon as one has nothing else."""
+    summary = frames([result("a", lat_p99_s=None), result("b")])["summary"]
+    assert latency_column(summary, "p99") == "clat_p99_s"
+    added, kind = with_latencies(summary, ("p99", "max"))
+    assert kind == "clat"
+    assert list(added["p99"]) == pytest.approx([0.0054, 0.0054])
+    assert list(added["max"]) == pytest.approx([0.036, 0.036])
+
+
+def test_sync_keeps_total_latency() -> None:
+    """Rows of fsync have total latency alone and do not decide for the others."""
+    sync = result("a", direction="sync", clat_p99_s=None, clat_max_s=None)
+    rows = [result("a", lat_p99_s=None), sync]
+    added, kind = with_latencies(frames(rows)["summary"], ("p99", "max"))
+    assert kind == "clat"
+    assert list(added["p99"]) == pytest.approx([0.0054, 0.006])
+
+
+def test_a_list_of_unlike_jobs_is_no_sweep() -> None:
+    """Nine jobs of which some happen to differ in one option sweep nothing."""
+    assert swept_options(frames(aks())["summary"]) == []
+
+
+@pytest.mark.parametrize(
+    ("depths", "blocks", "found"),
+    [
+        ((1, 4), (4096,), ["iodepth"]),
+        ((1,), (4096, 8192, 16384), ["block_bytes"]),
+        ((1, 4), (4096, 8192, 16384), ["block_bytes", "iodepth"]),
+        ((1,), (4096,), []),
+    ],
+)
+def test_swept_options_are_found(
+    depths: tuple[int, ...], blocks: tuple[int, ...], found: list[str]
+) -> None:
+    """What varies while all else is equal is found, the option with most values first."""
+    assert swept_options(frames(sweep(depths=depths, blocks=blocks))["summary"]) == found
+
+
+def test_points_of_a_sweep_are_ordered_and_alone_ones_dropped() -> None:
+    """A line ascends in the option; a job on no line is left out."""
+    rows = [*reversed(sweep(depths=(1, 4, 16))), result("alone", rw="write", iodepth=2)]
+    points = sweep_points(frames(rows)["summary"], "iodepth", ["iops"])
+    assert list(points["rw"].unique()) == ["randwrite", "randread"]
+    assert list(points["iodepth"]) == [1, 4, 16] * 2
+    assert list(points["iops"]) == [100.0, 400.0, 1600.0] * 2
+
+
+def test_a_grid_may_have_holes() -> None:
+    """A grid keeps points that stand alone in their row or column."""
+    rows = [row for row in sweep(blocks=(4096, 8192)) if row["job"] != "randread-16-8192"]
+    points = grid(frames(rows)["summary"], ("iodepth", "block_bytes"), ["iops"])
+    assert list(points["line"]) == [0] * 5 + [1] * 6
+    assert list(points["iops"])[:5] == [100.0, 100.0, 400.0, 400.0, 1600.0]
+
+
+def test_bins_of_repeats_are_added() -> None:
+    """The distribution of two repeats is that of their bins together."""
+    first, second = result("a"), result("a", repeat=2)
+    told = [*bins(first, {0.001: 3, 0.002: 1}), *bins(second, {0.001: 2, 0.004: 2})]
+    given = frames([first, second], histogram=told)
+    pooled, kind = distribution(given["histogram"], given["summary"])
+    assert kind == "lat"
+    assert list(pooled["bin_high_s"]) == [0.001, 0.002, 0.004]
+    assert list(pooled["count"]) == [5, 1, 2]
+    assert list(pooled["share"]) == pytest.approx([5 / 8, 6 / 8, 1])
+
+
+def test_distribution_is_of_one_kind() -> None:
+    """Total and completion latency are never mixed in one chart."""
+    first, second = result("a"), result("b")
+    told = [
+        *bins(first, {0.001: 1}),
+        *bins(first, {0.0009: 1}, latency="clat"),
+        *bins(second, {0.0005: 1}, latency="clat"),
+    ]
+    given = frames([first, second], histogram=told)
+    pooled, kind = distribution(given["histogram"], given["summary"])
+    assert kind == "clat"
+    assert list(pooled["bin_high_s"]) == [0.0009, 0.0005]
+
+
+def test_thinning_keeps_every_spike() -> None:
+    """A single stalled and a single slow second survive among 100,000."""
+    x = np.arange(100_000, dtype=float)
+    y = np.full(100_000, 5.0)
+    y[12_345], y[67_890] = 0.0, 99.0
+    kept_x, kept_y = keep_extremes(x, y, buckets=100)
+    assert len(kept_x) <= 200
+    assert (kept_y.min(), kept_y.max()) == (0.0, 99.0)
+    assert {12_345.0, 67_890.0} <= set(kept_x)
+    assert (np.diff(kept_x) > 0).all()
+
+
+def test_thinning_keeps_gaps() -> None:
+    """A stretch without values stays a gap in the line."""
+    x = np.arange(10_000, dtype=float)
+    y = np.where((x > 4000) & (x < 6000), np.nan, 1.0)
+    kept_x, kept_y = keep_extremes(x, y, buckets=100)
+    inside = (kept_x > 4100) & (kept_x < 5900)
+    assert inside.any()
+    assert np.isnan(kept_y[inside]).all()

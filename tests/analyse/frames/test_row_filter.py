@@ -1,0 +1,73 @@
+"""Conditions that choose rows."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from volbench.analyse.frames.row_filter import select
+from volbench.errors import InputError
+
+FRAME = pd.DataFrame(
+    {
+        "host": pd.array(["vm01", "vm02", "db", None], dtype="string"),
+        "block_bytes": pd.array([4096, 65536, 4096, None], dtype="Int64"),
+        "lat_p99_s": [0.001, 0.02, float("nan"), 0.5],
+        "direct": pd.array([True, False, None, True], dtype="boolean"),
+        "label_volume_type": pd.array(["gp2", "gp3", "gp2", "io1"], dtype="string"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("", [0, 1, 2, 3]),
+        ("bs==4k", [0, 2]),
+        ("bs = 4096", [0, 2]),
+        ("bs!=4k", [1, 3]),
+        ("bs>4k", [1]),
+        ("p99<10ms", [0]),
+        ("p99 >= 0.02", [1, 3]),
+        ("host~VM", [0, 1]),
+        ("host!~vm", [2, 3]),
+        ("host=='vm01'", [0]),
+        ('volume_type=="gp2" and bs==4k', [0, 2]),
+        ("volume_type==io1 or host==db", [2, 3]),
+        ("host==db or host==vm01 and bs==64k", [2]),
+        ("(host==db or host==vm01) and bs==4k", [0, 2]),
+        ("not host~vm", [2, 3]),
+        ("not not host~vm", [0, 1]),
+        ("direct==yes", [0, 3]),
+        ("direct==no", [1]),
+        ("host~^vm0[12]$", [0, 1]),
+    ],
+)
+def test_rows_that_fit(condition: str, rows: list[int]) -> None:
+    """Exactly the rows that fit stay, in order; what is missing fits no comparison but !=."""
+    chosen = select(FRAME.assign(row=range(4)), condition)
+    assert chosen["row"].tolist() == rows
+    assert chosen.index.tolist() == list(range(len(rows)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("bs", "a comparison such as == is missing"),
+        ("bs==", "a value is missing"),
+        ("bs==4k and", "a column is missing"),
+        ("bs==4k host==db", "'host' is left over"),
+        ("(bs==4k", r"a \) is missing"),
+        ("bs==large", "holds numbers, and 'large' is none"),
+        ("host~(", "a value was expected"),
+        ("host~'('", "no regular expression"),
+        ("hots==a", "no column 'hots'"),
+        ("host==a; drop", "'drop' is left over"),
+        ("'x'==1", "a column was expected"),
+        ("host=='x", "has no meaning"),
+    ],
+)
+def test_what_cannot_be_read_is_told(condition: str, words: str) -> None:
+    """Nothing is guessed, and nothing is run."""
+    with pytest.raises(InputError, match=words):
+        select(FRAME, condition)

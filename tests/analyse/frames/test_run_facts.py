@@ -1,0 +1,75 @@
+"""Facts of real Runs beside their numbers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+
+import volbench
+from tests.test_labels import HOSTS, make
+from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY, fact_columns, stack
+from volbench.analyse.price.steady_performance import with_steady
+
+
+def test_facts_of_a_campaign(tmp_path: Path) -> None:
+    """The rows stay as they are; each has its volume and what was known of it."""
+    layout = make(tmp_path, HOSTS)
+    dataset = volbench.open_campaigns(layout.root)
+    summary, rows = dataset.summary(), dataset.facts()
+    pd.testing.assert_frame_equal(rows[summary.columns], summary)
+    assert rows[VOLUME_KEY].nunique() == 3
+    assert set(rows["volbench_version"]) == {"0"}
+    assert rows[STEP].nunique() == summary["run"].nunique()
+    assert rows["kernel"].isna().all()
+    assert {"label_volume_type", "clients", "kernel"} <= set(fact_columns(rows))
+
+
+def test_facts_of_several_campaigns_and_a_condition(tmp_path: Path) -> None:
+    """Every Run finds its own facts under its longer name; a condition may use a fact."""
+    make(tmp_path / "results", HOSTS)
+    shutil.copytree(tmp_path / "results/c", tmp_path / "results/older/first")
+    dataset = volbench.open_campaigns(tmp_path / "results")
+    rows = dataset.facts()
+    doubted = set(dataset.frame("findings")["run"])
+    assert doubted
+    assert doubted <= set(rows["run"])
+    assert rows["clients"].notna().all()
+    assert set(rows["campaign"]) == {"c", "first"}
+    one = volbench.open_campaigns(tmp_path / "results", where="volbench_version==0 and host==vm3")
+    assert set(one.facts()["host"]) == {"vm3"}
+
+
+def test_options_that_one_campaign_lacks_have_their_default() -> None:
+    """Not set is told from not known."""
+    plain = {"options_unsaid": [()]}
+    told = pd.DataFrame({"run": ["a"], "options_told": [True], **plain})
+    untold = pd.DataFrame({"run": ["b"], "options_told": [False], **plain})
+    limited = pd.DataFrame({"run": ["c"], "options_told": [True], "rate_iops": ["10"], **plain})
+    joined = stack([told, untold, limited])
+    assert joined["rate_iops"].tolist()[::2] == ["not set", "10"]
+    assert pd.isna(joined["rate_iops"][1])
+
+
+def test_steady_rates_of_runs() -> None:
+    """The median of the steady stretch where a section was alone in its Run; else nothing."""
+    rows = pd.DataFrame(
+        {
+            "run": ["a", "b", "c", "c"],
+            "direction": ["read", "read", "write", "write"],
+            "iops": [900.0, 500.0, 10.0, 20.0],
+            "bw_bytes_per_s": [900 * 4096.0, 500 * 4096.0, 10.0, 20.0],
+        }
+    )
+    verdicts = pd.DataFrame(
+        {
+            "run": ["a", "b", "c"],
+            "direction": ["read", "read", "write"],
+            "steady_iops": [1000.0, None, 30.0],
+        }
+    )
+    told = with_steady(rows, verdicts)
+    assert told["steady_iops"].tolist()[0] == 1000.0
+    assert told["steady_bw_bytes_per_s"].tolist()[0] == 1000 * 4096.0
+    assert told["steady_iops"].isna().tolist() == [False, True, True, True]

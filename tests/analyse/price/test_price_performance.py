@@ -1,0 +1,318 @@
+"""Offers beside their prices: costs, ranks and the front by hand-computed cases."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from volbench.analyse.price.billing import Bought
+from volbench.analyse.price.pareto_frontier import on_front
+from volbench.analyse.price.price_performance import Market, market, priced_runs
+from volbench.analyse.price.steady_performance import performance
+from volbench.errors import InputError
+from volbench.model.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
+from volbench.model.profile.profile_model import Limits
+
+GIB = 1 << 30
+PRICES = Prices(
+    path="p.yaml",
+    currency="USD",
+    flavors={
+        "a": Price(name="a", monthly=10, family="x"),
+        "b": Price(name="b", monthly=20, family="x"),
+        "c": Price(name="c", monthly=40, family="y"),
+        "d": Price(name="d", hourly=0.1, family="y"),
+    },
+)
+
+
+def runs(*repeats: tuple[str, float], job: str = "r") -> pd.DataFrame:
+    """Return rows of Runs: a flavor and its IOPS each, on a host of its own for each flavor."""
+    return pd.DataFrame(
+        [
+            {
+                "run": f"{place}",
+                "job": job,
+                "host": f"host-{flavor}",
+                "volume": "/dev/sdb",
+                "steady": True,
+                "iops": iops,
+                "bw_bytes_per_s": iops * 4096,
+                "burst_iops": math.nan,
+                "steal_percent": 1.5,
+            }
+            for place, (flavor, iops) in enumerate(repeats)
+        ]
+    )
+
+
+def bought(rows: pd.DataFrame) -> dict[str, Bought]:
+    """Return what was bought for each Run."""
+    return {
+        run: Bought(
+            flavor=host.removeprefix("host-"),
+            volume_type="",
+            size_bytes=100 * GIB,
+            limits=Limits(),
+            cpu_model="CPU 1",
+        )
+        for run, host in zip(rows["run"], rows["host"], strict=True)
+    }
+
+
+def offered(rows: pd.DataFrame, prices: Prices = PRICES, *by: str) -> Market:
+    """Return the market of some Runs."""
+    summary = pd.DataFrame({"run": rows["run"]})
+    priced, notes = priced_runs(rows, summary, bought(rows), prices)
+    return market(priced, currency="USD", by=by, notes=notes)
+
+
+SPREAD = (990.0, 1000.0, 1010.0)
+
+
+def test_cost_of_steady_performance() -> None:
+    """10 a month for 1,000 IOPS of 4 KiB on 100 GiB, by hand."""
+    (offer,) = offered(runs(*(("a", iops) for iops in SPREAD))).offers
+    assert (offer.name, offer.family, offer.monthly) == ("a", "x", (10, 10))
+    assert offer.cost_per_1000_iops.estimate == pytest.approx(10, rel=1e-3)
+    assert offer.cost_per_100_mb_per_s.estimate == pytest.approx(10 * 100 / 4.096, rel=1e-3)
+    assert offer.cost_per_gib.estimate == pytest.approx(0.1)
+    assert offer.iops.low < 1000 < offer.iops.high
+    assert offer.cost_per_1000_iops.low < 10 < offer.cost_per_1000_iops.high
+    assert offer.cpu_models == ("CPU 1",)
+    assert offer.steal_percent == pytest.approx(1.5)
+
+
+def test_ranks_tell_what_can_not_be_told_apart() -> None:
+    """A and C cost 10 for 1,000 IOPS, B costs 20: two firsts and a third."""
+    found = offered(
+        runs(
+            *(("a", iops) for iops in SPREAD),
+            *(("b", iops) for iops in SPREAD),
+            *(("c", 4 * iops) for iops in SPREAD),
+        )
+    )
+    by_name = {offer.name: offer for offer in found.offers}
+    assert {name: offer.rank for name, offer in by_name.items()} == {"a": 1, "c": 1, "b": 3}
+    assert by_name["a"].alike == ("c",)
+    assert by_name["c"].alike == ("a",)
+    assert by_name["b"].alike == ()
+    assert [offer.is_on_front for offer in (by_name["a"], by_name["b"], by_name["c"])] == [
+        True,
+        False,
+        True,
+    ]
+    assert found.offers[-1].name == "b"
+
+
+def test_the_front_tells_what_was_not_shown_to_be_faster() -> None:
+    """B costs twice as much as A and is a hair faster, which noise may be; C is faster."""
+    found = offered(
+        runs(
+            *(("a", iops) for iops in SPREAD),
+            *(("b", 1.0001 * iops) for iops in SPREAD),
+            *(("c", 4 * iops) for iops in SPREAD),
+        )
+    )
+    by_name = {offer.name: offer for offer in found.offers}
+    assert all(offer.is_on_front for offer in found.offers)
+    assert {name: offer.no_faster_than for name, offer in by_name.items()} == {
+        "a": (),
+        "b": ("a",),
+        "c": (),
+    }
+
+
+def test_two_repeats_tell_no_rank_apart() -> None:
+    """Without enough repeats offers share a rank, and intervals are not known."""
+    found = offered(runs(("a", 1000), ("a", 1001), ("b", 1000), ("b", 1001)))
+    assert [offer.rank for offer in found.offers] == [1, 1]
+    assert found.offers[0].alike == ("b",)
+    assert math.isnan(found.offers[0].cost_per_1000_iops.low)
+
+
+def test_jobs_are_ranked_apart() -> None:
+    """Who is cheap for small reads may be dear for large ones."""
+    rows = pd.concat(
+        [
+            runs(*(("a", iops) for iops in SPREAD), *(("b", iops) for iops in SPREAD), job="r"),
+            runs(*(("a", iops) for iops in SPREAD), *(("b", 9 * i) for i in SPREAD), job="w"),
+        ],
+        ignore_index=True,
+    )
+    rows["run"] = [str(place) for place in range(len(rows))]
+    found = offered(rows)
+    assert [(one.job, one.name, one.rank) for one in found.offers] == [
+        ("r", "a", 1),
+        ("r", "b", 2),
+        ("w", "b", 1),
+        ("w", "a", 2),
+    ]
+
+
+def test_families_are_compared() -> None:
+    """Flavors of one family are one offer, whose cost is a range."""
+    rows = runs(
+        *(("a", i) for i in SPREAD), *(("b", i) for i in SPREAD), *(("d", i) for i in SPREAD)
+    )
+    found = {offer.name: offer for offer in offered(rows, PRICES, "family").offers}
+    assert found["x"].monthly == (10, 20)
+    assert found["x"].volumes == 2
+    assert list(found["y"].monthly) == [pytest.approx(73), pytest.approx(73)]
+
+
+def test_what_has_no_price_is_kept_and_told() -> None:
+    """A flavor that the file does not know keeps its speed, without cost or rank."""
+    rows = runs(*(("a", iops) for iops in SPREAD), *(("z", iops) for iops in SPREAD))
+    found = offered(rows)
+    last = found.offers[-1]
+    assert (last.name, last.rank) == ("z", None)
+    assert math.isnan(last.monthly[0])
+    assert last.iops.estimate == pytest.approx(1000, rel=1e-2)
+    assert "no price of the flavor z" in found.notes
+    assert not last.is_on_front
+
+
+def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
+    """100 GiB at 0.08, and 3,000 IOPS above the 3,000 that are included, are 23 a month."""
+    volume = Price(name="aws/gp3", per_gib_month=0.08, iops=Metered(monthly=0.005, included=3000))
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"aws/gp3": volume})
+    rows = runs(("a", 6000))
+    told = {"0": Bought("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")}
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), told, prices)
+    assert priced["monthly"].tolist() == [pytest.approx(23)]
+    assert notes == ()
+    nameless = {"0": Bought("", "aws/gp3", None, Limits(), cpu_model="")}
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), nameless, prices)
+    assert math.isnan(priced["monthly"][0])
+    assert "nobody told the size" in notes[0]
+    sized, _ = priced_runs(
+        rows, pd.DataFrame({"run": ["0"]}), nameless, prices, size_bytes=50 * GIB
+    )
+    assert sized["monthly"][0] == pytest.approx(4)
+
+
+def test_bursts_and_what_is_paid_once_stand_beside_the_month() -> None:
+    """A month of 50 GiB at 0.1 stays 5, whatever bursts and the first filling cost."""
+    dear = Price(
+        name="t/burst",
+        per_gib_month=0.1,
+        burst=Burst(monthly=2, per_million_ios=0.5),
+        initialisation=Initialisation(once=1, per_gib=0.02),
+    )
+    plain = Price(name="t/plain", monthly=5)
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/burst": dear, "t/plain": plain})
+    rows = runs(("burst", 1000), ("plain", 1000), ("other", 1000))
+    told = {
+        str(place): Bought("", f"t/{name}", 50 * GIB, Limits(), cpu_model="")
+        for place, name in enumerate(("burst", "plain", "other"))
+    }
+    priced, _ = priced_runs(rows, pd.DataFrame({"run": rows["run"]}), told, prices)
+    offers = {offer.name: offer for offer in market(priced, currency="USD").offers}
+    assert [offers[name].monthly for name in ("t/burst", "t/plain")] == [(5, 5), (5, 5)]
+    assert offers["t/burst"].once == (2, 2)
+    assert offers["t/burst"].burst_monthly == (2, 2)
+    assert offers["t/burst"].burst_per_million_ios == (0.5, 0.5)
+    free = offers["t/plain"]
+    assert free.once == free.burst_monthly == free.burst_per_million_ios == (0, 0)
+    unknown = offers["t/other"]
+    assert all(math.isnan(cost) for cost in (*unknown.once, *unknown.burst_monthly))
+
+
+def test_what_is_paid_once_needs_a_size() -> None:
+    """By the GiB, it is not known without a size; the month is, and a note tells it."""
+    price = Price(name="t/x", monthly=5, initialisation=Initialisation(per_gib=0.02))
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
+    rows = runs(("a", 1000))
+    told = {"0": Bought("", "t/x", None, Limits(), cpu_model="")}
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), told, prices)
+    assert priced["monthly"].tolist() == [5]
+    assert math.isnan(priced["once"][0])
+    assert notes == ("t/x is paid once by the GiB, and nobody told the size: --size",)
+
+
+def test_only_steady_runs_count() -> None:
+    """A Run that was not steady is left out and told, or counted when that is asked for."""
+    rows = runs(("a", 1000), ("a", 9000))
+    rows["steady"] = [True, False]
+    summary = pd.DataFrame({"run": rows["run"]})
+    priced, _ = priced_runs(rows, summary, bought(rows), PRICES)
+    steady = market(priced, currency="USD")
+    assert steady.offers[0].runs == 1
+    assert steady.offers[0].iops.estimate == pytest.approx(1000)
+    assert steady.notes == ("1 of 2 Runs were not shown to be steady and are not counted",)
+    both = market(priced, currency="USD", keep_unsteady=True).offers[0]
+    assert (both.runs, both.unsteady) == (2, 1)
+    rows["steady"] = False
+    priced, _ = priced_runs(rows, summary, bought(rows), PRICES)
+    with pytest.raises(InputError, match="none of 2 Runs was shown to be steady"):
+        market(priced, currency="USD")
+
+
+@pytest.mark.parametrize(
+    ("costs", "gains", "front"),
+    [
+        ([1, 2, 3], [10, 20, 30], [True, True, True]),
+        ([1, 2, 3], [30, 20, 10], [True, False, False]),
+        ([2, 1, 2], [20, 20, 30], [False, True, True]),
+        ([1, 1], [10, 10], [True, True]),
+        ([1, math.nan, 2], [10, 99, math.nan], [True, False, False]),
+        ([], [], []),
+    ],
+)
+def test_the_front(costs: list[float], gains: list[float], front: list[bool]) -> None:
+    """Dear and slow is beaten, equal offers are not, and the unknown is never on the front."""
+    assert on_front(costs, gains) == front
+
+
+def frames(*, ends_steady: bool = True) -> dict[str, pd.DataFrame]:
+    """Return the frames of a Run that bursts at 3,000 IOPS and ends at 300, reads and writes."""
+    both = [("read", 2), ("write", 1)]
+    summary = pd.DataFrame(
+        {
+            "run": "1",
+            "job": "mix",
+            "host": "h",
+            "volume": "/dev/sdb",
+            "phase": "measured",
+            "status": "finished",
+            "direction": direction,
+            "iops": 500.0 * share,
+            "bw_bytes_per_s": 500.0 * share * 8192,
+        }
+        for direction, share in both
+    )
+    verdicts = pd.DataFrame(
+        {
+            "run": "1",
+            "direction": direction,
+            "steady_iops": 100.0 * share if ends_steady else math.nan,
+            "steady_from_s": 60.0 if ends_steady else math.nan,
+            "block_s": 10.0,
+        }
+        for direction, share in both
+    )
+    series = pd.DataFrame(
+        {"run": "1", "t_s": float(t), "iops": (1000.0 if t < 60 else 100.0) * share}
+        for t in range(120)
+        for _, share in both
+    )
+    device = pd.DataFrame({"run": ["1", "1"], "steal_percent": [1.0, 3.0]})
+    return {"summary": summary, "verdicts": verdicts, "series": series, "device": device}
+
+
+def test_steady_and_burst_are_kept_apart() -> None:
+    """The steady stretch gives the rate, what came before it the burst; directions are added."""
+    (row,) = performance(frames()).to_dict("records")
+    assert (row["steady"], row["iops"], row["burst_iops"]) == (True, 300, 3000)
+    assert row["bw_bytes_per_s"] == pytest.approx(300 * 8192)
+    assert row["steal_percent"] == 2
+
+
+def test_an_unsteady_run_gives_its_mean() -> None:
+    """Without a steady stretch there is no burst either."""
+    (row,) = performance(frames(ends_steady=False)).to_dict("records")
+    assert (row["steady"], row["iops"]) == (False, 1500)
+    assert math.isnan(float(str(row["burst_iops"])))

@@ -1,0 +1,153 @@
+"""Determinations of rounds on numbers whose outcome is known by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from volbench.analyse.time.round_convergence import (
+    CRITERION,
+    Part,
+    combined,
+    determination,
+    determine,
+    window_matrix,
+)
+from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.store.parquet_tables import frame_of, table_of
+
+WRITES = Track(job="r0-4k", metric=Metric.IOPS)
+MIXED = Track(job="r65-64k", metric=Metric.IOPS)
+STILL = [100.0, 101, 99, 100, 100]
+FALLING = [600.0, 500, 400, 300, 200]
+
+
+@pytest.mark.parametrize(
+    ("writes", "mixed", "at_round"),
+    [
+        (STILL, STILL, 5),
+        (FALLING + STILL, FALLING + STILL, 10),
+        (STILL + STILL, FALLING + STILL, 10),
+        (FALLING, STILL, None),
+        (STILL[:4], STILL[:4], None),
+        ([*STILL[:4], math.nan, *STILL], STILL + STILL, 10),
+        (STILL, STILL[:4], None),
+    ],
+)
+def test_all_variables_must_pass_at_one_round(
+    writes: list[float], mixed: list[float], at_round: int | None
+) -> None:
+    """One that drifts, or a round that one lacks, keeps all waiting."""
+    found = determine({WRITES: writes, MIXED: mixed}, most=25)
+    assert found.at_round == at_round
+    assert found.is_steady is (at_round is not None)
+
+
+def test_what_was_found_is_said_in_words() -> None:
+    """Steady, not yet, and never are three things, and none of them certifies."""
+    steady = determine({WRITES: STILL}, most=25)
+    begun = determine({WRITES: FALLING}, most=25)
+    never = determine({WRITES: FALLING}, most=5)
+    assert (steady.is_over, begun.is_over, never.is_over) == (True, False, True)
+    assert [one.words.partition(",")[0] for one in (steady, begun, never)] == [
+        "steady state at round 5",
+        "not steady after 5 of at most 25 rounds",
+        "steady state not achieved in 5 rounds",
+    ]
+    assert all(one.words.endswith(CRITERION) for one in (steady, begun, never))
+
+
+def test_the_window_is_told_with_its_line() -> None:
+    """The fitted line falls by 2 a round; what came before the window does not count."""
+    found = determine({WRITES: [900, 104, 102, 100, 98, 96]}, most=25)
+    (variable,) = found.variables
+    assert found.window == (2, 6)
+    assert variable.slope == pytest.approx(-2)
+    assert variable.judged.mean == 100
+    assert variable.by_round[0] == 900
+
+
+def test_fewer_than_five_rounds_have_no_window() -> None:
+    """Nothing is told of them that could be taken for a judgement."""
+    found = determine({WRITES: STILL[:4]}, most=25)
+    assert found.window is None
+    assert math.isnan(found.variables[0].slope)
+    assert found.rounds == 4
+
+
+def test_directions_are_put_together() -> None:
+    """Rates add up; a latency weighs by its I/Os."""
+    parts = [Part(300.0, 3e6, 0.001, 300.0), Part(100.0, 1e6, 0.005, 100.0)]
+    assert combined(parts, Metric.IOPS) == 400
+    assert combined(parts, Metric.BW) == 4e6
+    assert combined(parts, Metric.LAT_MEAN) == pytest.approx(0.002)
+    assert math.isnan(combined([], Metric.BW))
+    assert math.isnan(combined([Part(0.0, 0.0, math.nan, 0.0)], Metric.LAT_MEAN))
+
+
+def summary() -> pd.DataFrame:
+    """Return seven rounds of two jobs; the first two rounds are faster, and one Run failed."""
+    rows = []
+    for number in range(1, 8):
+        factor = 3.0 if number < 3 else 1.0
+        rows.append(row("r0-4k", number, "write", 100 * factor, read_percent=0, block=4096))
+        for direction, iops in (("read", 65.0), ("write", 35.0)):
+            told = row("r65-64k", number, direction, iops * factor, read_percent=65, block=65536)
+            rows.append(told)
+    failed = row("r100-4k", 4, "read", 1.0, read_percent=100, block=4096)
+    return frame_of(table_of("summary", [*rows, failed | {"status": "failed"}]))
+
+
+def row(
+    job: str, repeat: int, direction: str, iops: float, *, read_percent: int, block: int
+) -> dict[str, object]:
+    """Return a row of the summary."""
+    return {
+        "campaign": "c",
+        "run": f"{job}-{repeat}",
+        "profile": "snia",
+        "job": job,
+        "group": job,
+        "repeat": repeat,
+        "phase": "measured",
+        "status": "finished",
+        "direction": direction,
+        "rw": "randrw",
+        "rwmixread": read_percent,
+        "block_bytes": block,
+        "iops": iops,
+        "bw_bytes_per_s": iops * block,
+        "lat_mean_s": 1 / iops,
+        "total_ios": round(iops * 60),
+    }
+
+
+def test_a_frame_is_judged_as_its_numbers_are() -> None:
+    """Seven rounds of the frame, the last five of them level."""
+    rounds = Rounds(most=25, track=(WRITES, MIXED))
+    found = determination(summary(), rounds, profile="snia")
+    assert found.at_round == 7
+    assert [one.by_round[0] for one in found.variables] == [300, 300]
+    assert determination(summary(), rounds, profile="other").rounds == 0
+
+
+def test_the_matrix_is_the_mean_over_the_window() -> None:
+    """What was faster before the window is not in it, and neither are failed Runs."""
+    found = determination(summary(), Rounds(track=(WRITES, MIXED)), profile="snia")
+    matrix = window_matrix(summary(), found, profile="snia")
+    assert matrix["mix"].tolist() == ["65/35", "0/100"]
+    assert matrix["block_bytes"].tolist() == [65536, 4096]
+    assert matrix["mean"].tolist() == [100, 100]
+    assert matrix["rounds"].tolist() == [5, 5]
+
+
+def test_without_a_window_the_matrix_is_empty() -> None:
+    """Columns are there all the same, so that nobody needs a special case."""
+    early = summary()
+    early = early[early["repeat"] < 5]
+    found = determination(early, Rounds(track=(WRITES,)), profile="snia")
+    matrix = window_matrix(early, found, profile="snia")
+    assert matrix.empty
+    assert "mean" in matrix

@@ -1,0 +1,74 @@
+"""The rule of the SNIA specification, at its bounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.analyse.noise import times
+from volbench.analyse.time.snia import judge_snia, snia_rounds
+
+
+@pytest.mark.parametrize(
+    ("rounds", "passes"),
+    [
+        ([100, 100, 100, 100, 100], True),
+        ([100, 110, 90, 110, 100], True),
+        ([100, 111, 89, 110, 100], False),
+        ([105, 102.5, 100, 97.5, 95], True),
+        ([106, 103, 100, 97, 94], False),
+        ([0, 0, 0, 0, 0], False),
+    ],
+)
+def test_range_and_slope(rounds: list[float], *, passes: bool) -> None:
+    """A range of 20 % and a slope of 10 % of the mean pass, more of either does not."""
+    assert judge_snia(rounds).steady is passes
+
+
+def test_the_numbers_are_told() -> None:
+    """Range and slope are of the mean; the slope is that of the fitted line over four steps."""
+    judged = judge_snia([104, 102, 100, 98, 96])
+    assert judged.mean == 100
+    assert judged.range_ratio == pytest.approx(0.08)
+    assert judged.slope_ratio == pytest.approx(0.08)
+
+
+def test_the_first_round_that_passes_is_told() -> None:
+    """Three falls and then a level: the window that ends at round 8 is the first without them."""
+    judged = judge_snia([400, 300, 200, 100, 100, 100, 100, 100, 100])
+    assert judged.steady
+    assert judged.at_round == 8
+
+
+def test_a_volume_may_be_steady_and_then_not() -> None:
+    """The last five rounds judge, but the first window that passed stays told."""
+    judged = judge_snia([100] * 5 + [50] * 2)
+    assert not judged.steady
+    assert judged.at_round == 5
+
+
+@pytest.mark.parametrize("count", [0, 4])
+def test_fewer_than_five_rounds_are_no_window(count: int) -> None:
+    """Without five rounds nothing is steady and no ratio is told."""
+    judged = judge_snia([100.0] * count)
+    assert not judged.steady
+    assert judged.at_round is None
+    assert math.isnan(judged.range_ratio)
+
+
+def test_a_series_is_cut_into_minutes() -> None:
+    """Ten minutes make ten rounds of 60 s, and each is a mean."""
+    values = np.repeat(np.arange(100.0, 110.0), 60)
+    judged = snia_rounds(times(600), values)
+    assert judged.round_s == 60
+    assert judged.values == (105, 106, 107, 108, 109)
+    assert judged.at_round == 5
+
+
+def test_a_short_series_still_makes_five_rounds() -> None:
+    """20 s in quarters of a second are five rounds of 4 s."""
+    judged = snia_rounds(times(80, 0.25), np.full(80, 7.0))
+    assert judged.round_s == 4
+    assert judged.steady

@@ -1,0 +1,208 @@
+"""Curves whose truth is known in closed form, and frames as a campaign makes them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from volbench.analyse.time.warmup_curve import (
+    Floats,
+    cold_level,
+    cost_of,
+    curves,
+    fills,
+    plateau_of,
+    time_to_level,
+    time_to_steady,
+)
+
+
+def climb(
+    *, cold: float, warm: float, blocks: float, seconds: float, sample_s: float, noise: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return ends and IOPS of random I/O over fresh blocks: each is slow at its first touch only.
+
+    An I/O hits a fresh block with probability exp(-done / blocks), so its mean time falls with the
+    I/Os done. The climb is integrated in small steps and averaged over each sample.
+    """
+    step_s = sample_s / 200
+    done, rates = 0.0, []
+    for _ in range(round(seconds / step_s)):
+        rate = 1 / (1 / warm + (1 / cold - 1 / warm) * math.exp(-done / blocks))
+        done += rate * step_s
+        rates.append(rate)
+    iops = np.array(rates).reshape(-1, 200).mean(axis=1)
+    random = np.random.default_rng(7)
+    iops *= 1 + noise * random.standard_normal(len(iops))
+    return np.arange(1.0, len(iops) + 1) * sample_s, iops
+
+
+def reached(*, cold: float, warm: float, blocks: float, level: float) -> float:
+    """Return when the climb of `climb` passes a level: the integral of time over I/Os done."""
+    share = (1 / level - 1 / warm) / (1 / cold - 1 / warm)
+    done = -blocks * math.log(share)
+    return done / warm + (1 / cold - 1 / warm) * blocks * (1 - math.exp(-done / blocks))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.03, 0.08])
+@pytest.mark.parametrize(
+    ("cold", "warm", "blocks"),
+    [(200, 5000, 4000), (10, 480, 3000), (450, 900, 5000), (2000, 20_000, 40_000)],
+)
+def test_climb_is_read_as_it_was_made(
+    cold: float, warm: float, blocks: float, noise: float
+) -> None:
+    """Cold level, penalty and the time to 90 % come out of a climb, whatever its shape."""
+    truth_s = reached(cold=cold, warm=warm, blocks=blocks, level=0.9 * warm)
+    sample_s = truth_s / 40
+    seconds = math.ceil(2.5 * truth_s / sample_s) * sample_s
+    t_s, iops = climb(
+        cold=cold, warm=warm, blocks=blocks, seconds=seconds, sample_s=sample_s, noise=noise
+    )
+    plateau = plateau_of(iops)
+    found = cold_level(t_s, iops, plateau=plateau)
+    assert plateau == pytest.approx(warm, rel=0.02)
+    assert 1 - found / plateau == pytest.approx(1 - cold / warm, abs=0.05)
+    assert time_to_level(t_s, iops, level=0.9 * plateau) == pytest.approx(
+        truth_s, rel=0.05 + noise, abs=sample_s
+    )
+
+
+def test_cap_hides_the_end_of_the_climb() -> None:
+    """A climb that is cut off by a cap has its plateau at the cap and its cold level unharmed."""
+    t_s, iops = climb(cold=100, warm=5000, blocks=2000, seconds=30, sample_s=0.5)
+    capped = np.minimum(iops, 1100)
+    truth_s = reached(cold=100, warm=5000, blocks=2000, level=990)
+    assert plateau_of(capped) == 1100
+    assert cold_level(t_s, capped, plateau=1100) == pytest.approx(100, rel=0.1)
+    assert time_to_level(t_s, capped, level=990) == pytest.approx(truth_s, abs=0.5)
+
+
+def test_warm_volume_has_no_penalty() -> None:
+    """A flat noisy series was warm from the start."""
+    random = np.random.default_rng(3)
+    t_s = np.arange(1.0, 61.0)
+    iops = 1000 * (1 + 0.05 * random.standard_normal(60))
+    assert cold_level(t_s, iops, plateau=1000) == pytest.approx(1000, rel=0.1)
+    assert time_to_level(t_s, iops, level=900) == 0
+    assert time_to_steady(t_s, iops, plateau=1000) == 0
+
+
+def test_steady_is_told_from_its_begin() -> None:
+    """The plateau begins where the series stays near it; a series that arrives last never did."""
+    t_s = np.arange(1.0, 101.0)
+    iops = np.where(t_s <= 30, 10 + 15 * t_s, 480.0)
+    assert time_to_steady(t_s, iops, plateau=480) == pytest.approx(29, abs=2)
+    assert time_to_level(t_s, iops, level=500) is None
+    late = np.where(t_s <= 96, 100.0, 480.0)
+    assert time_to_steady(t_s, late, plateau=480) is None
+
+
+def test_cost_is_proportional_to_size() -> None:
+    """3 TB at 1.5 MB/s is more than three weeks."""
+    cost = cost_of(1.5e6, size_bytes=3e12, price_per_hour=0.1)
+    assert cost.hours / 24 == pytest.approx(23.1, abs=0.1)
+    assert cost.money == pytest.approx(cost.hours * 0.1)
+    assert math.isnan(cost_of(1.5e6, size_bytes=3e12).money)
+
+
+def rows_of(run: str, phase: str, **more: object) -> dict[str, object]:
+    """Return a row of the summary frame."""
+    plain: dict[str, object] = {
+        "run": run,
+        "host": "local",
+        "volume": "/dev/v",
+        "job": run,
+        "repeat": 1,
+        "phase": phase,
+        "status": "finished",
+        "direction": "write",
+        "rw": "randwrite",
+        "block_bytes": 4096,
+        "iodepth": 8,
+        "numjobs": 1,
+        "direct": True,
+        "ioengine": "libaio",
+        "size_bytes": None,
+        "volume_bytes": 64 << 20,
+        "limit_iops": float("nan"),
+        "io_bytes": 1 << 20,
+        "runtime_s": 2.0,
+        "bw_bytes_per_s": 5e5,
+    }
+    return {**plain, **more}
+
+
+def series_of(run: str, t_s: Floats, iops: Floats) -> pd.DataFrame:
+    """Return rows of the series frame."""
+    return pd.DataFrame(
+        {"run": run, "direction": "write", "t_s": t_s, "iops": iops, "lat_mean_s": 8 / iops}
+    )
+
+
+def test_second_pass_gives_the_warm_level() -> None:
+    """The next Run with equal settings is the warm pass; others between them are not."""
+    t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
+    summary = pd.DataFrame(
+        [
+            rows_of("first", "measured", limit_iops=1010.0),
+            rows_of("reads", "measured", direction="read", rw="randread"),
+            rows_of("other", "measured", iodepth=1),
+            rows_of("second", "measured"),
+        ]
+    )
+    series = pd.concat(
+        [series_of(run, t_s, iops) for run in ("first",)]
+        + [
+            series_of("other", t_s, np.full(120, 50.0)),
+            series_of("second", t_s, np.full(120, 990.0)),
+        ]
+    )
+    (curve,) = curves(summary, series)
+    assert (curve.first.run, curve.second and curve.second.run) == ("first", "second")
+    assert curve.warm_iops == 990
+    assert curve.penalty == pytest.approx(0.9, abs=0.03)
+    assert curve.at_limit
+    assert curve.to_steady_s is not None
+    assert curve.bytes_per_s == pytest.approx((64 << 20) / curve.to_steady_s)
+
+
+def test_volume_that_was_filled_has_no_curve() -> None:
+    """After a warm-up the first measured Run is not the first touch."""
+    t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
+    summary = pd.DataFrame([rows_of("fill", "warmup"), rows_of("first", "measured")])
+    series = pd.concat([series_of(run, t_s, iops) for run in ("fill", "first")])
+    assert curves(summary, series) == ()
+    assert len(curves(summary[1:], series)) == 1
+
+
+def test_flat_first_run_is_no_curve() -> None:
+    """A Run that did not climb and has no second pass says nothing about warming up."""
+    t_s = np.arange(1.0, 61.0)
+    summary = pd.DataFrame([rows_of("first", "measured")])
+    assert curves(summary, series_of("first", t_s, np.full(60, 500.0))) == ()
+
+
+def test_fill_adds_up_its_extents() -> None:
+    """A pass over a volume is the sum of its Runs, with its slowest and fastest extent."""
+    summary = pd.DataFrame(
+        [
+            rows_of("w1", "warmup", job="warm"),
+            rows_of("w2", "warmup", job="warm", runtime_s=4.0, bw_bytes_per_s=2.5e5),
+            rows_of("w3", "warmup", job="warm", status="failed"),
+        ]
+    )
+    (fill,) = fills(summary)
+    assert fill.runs == ("w1", "w2")
+    assert fill.bytes_per_s == pytest.approx(2 * (1 << 20) / 6)
+    assert (fill.slowest_bytes_per_s, fill.fastest_bytes_per_s) == (2.5e5, 5e5)
+
+
+def test_campaign_without_a_series_has_no_curve() -> None:
+    """Without intervals there is nothing to read."""
+    summary = pd.DataFrame([rows_of("first", "measured")])
+    empty = pd.DataFrame(columns=["run", "direction", "t_s", "iops", "lat_mean_s"])
+    assert curves(summary, empty) == ()

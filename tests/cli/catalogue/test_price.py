@@ -1,0 +1,203 @@
+"""The verbs price, prices and volume-types."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.test_labels import make
+from volbench.cli.main import cli
+from volbench.errors import InputError
+from volbench.model.campaign.host import Host
+
+HOSTS = (
+    Host(name="vm1", labels={"flavor": "Standard_B2s", "zone": "1"}),
+    Host(name="vm2", labels={"flavor": "2DCPU-4GB", "zone": "1"}),
+    Host(name="vm3", labels={"flavor": "unknown", "zone": "2"}),
+)
+KAMATERA = ("--prices", "kamatera-azure")
+
+
+@pytest.fixture(name="results")
+def _results(tmp_path: Path) -> Path:
+    """Return a campaign on machines of three flavors, one of them without a price."""
+    return make(tmp_path, HOSTS).root
+
+
+def run(*arguments: str | Path) -> Result:
+    """Call volbench on a wide terminal."""
+    return CliRunner().invoke(
+        cli, [str(one) for one in arguments], env={"COLUMNS": "250"}, catch_exceptions=True
+    )
+
+
+def test_runs_must_be_steady(results: Path) -> None:
+    """Runs without a series were not shown to be steady: nothing is counted unasked."""
+    done = run("price", results, *KAMATERA)
+    assert isinstance(done.exception, InputError)
+    assert "was shown to be steady" in str(done.exception)
+    assert "--unsteady" in done.exception.hint
+
+
+def test_costs_of_a_campaign(results: Path) -> None:
+    """Flavors are found by their label; what has no price is told."""
+    done = run("price", results, *KAMATERA, "--unsteady", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    offers = {offer["name"]: offer for offer in told["offers"]}
+    assert told["currency"] == "USD"
+    assert offers["Standard_B2s"]["monthly"] == [30.66, 30.66]
+    assert offers["2DCPU-4GB"]["family"] == "kamatera-dedicated"
+    b2s = offers["Standard_B2s"]
+    cost = b2s["cost_per_1000_iops"]["estimate"]
+    assert cost == pytest.approx(30.66 / b2s["iops"]["estimate"] * 1000)
+    assert b2s["runs"] == 2
+    assert offers["unknown"]["rank"] is None
+    assert offers["unknown"]["monthly"] == [None, None]
+    assert "no price of the flavor unknown" in told["notes"]
+
+
+def test_the_table_for_people(results: Path) -> None:
+    """Ranks, costs and what was left out stand in the terminal."""
+    done = run("price", results, *KAMATERA, "--unsteady", "--where", "zone==1")
+    assert done.exit_code == 0, done.output
+    assert "Standard_B2s" in done.output
+    assert "30.66" in done.output
+    assert "unknown" not in done.output
+    assert "only machines are counted" in done.output
+
+
+def test_bursts_and_what_is_paid_once(tmp_path: Path) -> None:
+    """They have columns of their own in the table and the JSON, only where they are paid for."""
+    labels = ("gp", "slow")
+    hosts = tuple(Host(name=name, labels={"volume_type": f"t/{name}"}) for name in labels)
+    results = make(tmp_path, hosts).root
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "currency: EUR\nchecked: 2026-11-21\nsource: us\nvolume_types:\n"
+        "  t/gp: {monthly: 10, burst: {monthly: 3, per_million_ios: 0.25},"
+        " initialisation: {once: 7.5}}\n"
+        "  t/slow: {monthly: 4}\n",
+        encoding="utf-8",
+    )
+    asked = ("price", results, "--prices", prices, "--unsteady")
+    table = run(*asked).output
+    assert "burst fee" in table
+    assert "3.00 a month + 0.25 per million I/Os" in table
+    assert "7.50" in table
+    assert "once: paid for each new volume; no part of the month" in table
+    told = json.loads(run(*asked, "--json").stdout)["offers"]
+    offers = {offer["name"]: offer for offer in told}
+    assert offers["t/gp"]["monthly"] == [10, 10]
+    assert offers["t/gp"]["once"] == [7.5, 7.5]
+    assert offers["t/gp"]["burst_monthly"] == [3, 3]
+    assert offers["t/gp"]["burst_per_million_ios"] == [0.25, 0.25]
+    assert offers["t/slow"]["once"] == [0, 0]
+    without = run(*asked, "--where", "volume_type==t/slow").output
+    assert "burst fee" not in without
+    assert "once" not in without
+
+
+def test_by_family_and_by_label(results: Path) -> None:
+    """Families of the file and labels of the hosts make offers as well."""
+    for by, names in (("family", {"azure-b", "kamatera-dedicated"}), ("zone", {"1", "2"})):
+        done = run("price", results, *KAMATERA, "--unsteady", "--json", "--by", by)
+        assert names <= {offer["name"] for offer in json.loads(done.stdout)["offers"]}
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_chart(results: Path, tmp_path: Path, ending: str) -> None:
+    """Cost against IOPS goes into a file whose ending says what it is."""
+    file = tmp_path / f"pareto.{ending}"
+    done = run("price", results, *KAMATERA, "--unsteady", "--chart", file)
+    assert done.exit_code == 0, done.output
+    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
+    assert file.read_bytes().startswith(start)
+    wrong = run("price", results, *KAMATERA, "--unsteady", "--chart", tmp_path / "pareto.gif")
+    assert "is the name of no picture" in str(wrong.exception)
+
+
+def test_prices_are_shown_and_checked(tmp_path: Path) -> None:
+    """A bundled file is listed, shown and good; a bad one tells its place."""
+    assert "kamatera-azure" in run("prices", "list").output.split()
+    shown = run("prices", "show", "kamatera-azure").output
+    assert "0.022" in shown
+    assert "16.06" in shown
+    told = json.loads(run("prices", "show", "kamatera-azure", "--json").output)
+    assert told["flavors"]["Standard_F2"]["monthly"] == 72.27
+    assert "flavors: 8, volume types: 0" in run("prices", "check", "kamatera-azure").output
+    assert json.loads(run("prices", "schema").output)["title"] == "volbench prices"
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("currency: USD\nflavors: {a: {hourly: x}}\n", encoding="utf-8")
+    done = run("prices", "check", bad)
+    assert isinstance(done.exception, InputError)
+    assert f"{bad}:2:23: flavors.a.hourly" in str(done.exception)
+
+
+def test_volume_types_are_listed_and_shown(tmp_path: Path) -> None:
+    """Rules of all types, the limits of one volume, and files of one's own."""
+    listed = run("volume-types", "list").output
+    assert "azure/P15" in listed
+    assert "aws/gp2" in listed
+    shown = run("volume-types", "show", "aws/gp2", "--size", "100g").output
+    assert "5.4M" in shown
+    assert "33m 20s" in shown
+    rules = run("volume-types", "show", "aws/gp2").output
+    assert "3 per GiB, at least 100, at most 16k" in rules
+    told = json.loads(run("volume-types", "show", "azure/P15", "--json").output)
+    assert told["limits"]["iops"] == 1100
+    assert told["limits"]["bandwidth_bytes_per_s"] == 125e6
+    assert told["bursts_s"]["burst of IOPS lasts"] == 1800
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "provider: lab\nchecked: 2026-11-21\nsource: us\ntypes: {fast: {size: 1g, iops: 5}}\n",
+        encoding="utf-8",
+    )
+    assert "lab/fast" in run("volume-types", "check", own).output
+    assert "lab/fast" in run("volume-types", "list", "--volume-types", own).output
+    everything = json.loads(run("volume-types", "list", "--json").output)
+    assert {"aws/gp3", "gcp/pd-ssd"} <= {kind["name"] for kind in everything}
+
+
+PACED = """\
+name: paced
+repeat: 4
+sample: 250ms
+limits: azure/P15
+defaults: {ioengine: psync, direct: 1, size: 4m, bs: 4k, time_based: 1, runtime: 6s}
+jobs:
+  reads: {rw: randread, rate_iops: 1100}
+"""
+
+
+@pytest.mark.alone
+def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
+    """Held to 1,100 IOPS, at 38.41 a month: 34.92 for 1,000 IOPS, with an interval around it."""
+    profile, target, into = tmp_path / "paced.yaml", tmp_path / "volume", tmp_path / "out"
+    profile.write_text(PACED)
+    target.mkdir()
+    done = run("run", profile, "--on", target, "--into", into)
+    assert done.exit_code == 0, done.output
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "currency: USD\nchecked: 2026-11-21\nsource: us\n"
+        "volume_types:\n  azure/P15: {monthly: 38.41}\n"
+    )
+    told = json.loads(run("price", into, "--prices", prices, "--json").stdout)
+    (offer,) = told["offers"]
+    assert (offer["name"], offer["runs"], offer["unsteady"]) == ("azure/P15", 4, 0)
+    assert offer["rank"] == 1
+    assert offer["iops"]["estimate"] == pytest.approx(1100, rel=0.01)
+    cost = offer["cost_per_1000_iops"]
+    assert cost["low"] <= cost["estimate"] <= cost["high"]
+    assert cost["high"] < 1.01 * cost["low"]
+    assert cost["estimate"] == pytest.approx(34.92, rel=0.01)
+    file = tmp_path / "pareto.svg"
+    assert run("price", into, "--prices", prices, "--chart", file).exit_code == 0
+    (row,) = csv.DictReader(file.with_suffix(".csv").read_text().splitlines())
+    assert float(row["cost_per_1000_iops"]) == cost["estimate"]
+    assert (row["monthly_low"], row["alike"]) == ("38.41", "")

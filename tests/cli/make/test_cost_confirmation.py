@@ -1,0 +1,99 @@
+"""What a campaign will take is told before it begins; at a terminal a long one is asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Volbench
+from tests.cli.make.test_wipe_confirmation import at_a_terminal
+
+LONG = """
+name: long
+sample: 0
+device_sample: 0
+defaults: {ioengine: psync, size: 1m, bs: 4k, filename: f}
+jobs:
+  first: {rw: write, pause_before: 2h}
+"""
+PRICES = """
+currency: USD
+source: A test
+checked: 2024-01-01
+flavors:
+  small: {hourly: 0.5}
+volume_types:
+  disk: {hourly: 0.1}
+"""
+
+
+@pytest.fixture(name="long")
+def _long(tmp_path: Path, scratch: Path) -> list[str]:
+    """Return the command line of a campaign that pauses for two hours."""
+    profile = tmp_path / "long.yaml"
+    profile.write_text(LONG)
+    return ["run", str(profile), "--on", str(scratch), "--into", str(tmp_path / "out")]
+
+
+def test_a_long_campaign_is_asked_about(long: list[str], tmp_path: Path) -> None:
+    """Anything but yes is a refusal, and nothing was made."""
+    status, stderr = at_a_terminal(long, "n")
+    assert status == 3, stderr
+    assert "Time: about 2h" in stderr
+    assert "That is long. Begin?" in stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("typed", "more"), [("y", ()), ("n", ("--yes",))])
+def test_a_yes_begins(long: list[str], tmp_path: Path, typed: str, more: tuple[str, ...]) -> None:
+    """A y at the question, or --yes before it, goes on to the campaign."""
+    short = ["--set", "first.pause_before=", "--set", "first.runtime=2h"]
+    status, stderr = at_a_terminal([*long, *short, *more], typed)
+    assert status == 0, stderr
+    assert ("That is long" in stderr) is (typed == "y")
+    assert (tmp_path / "out" / "campaign.json").exists()
+
+
+def test_scripts_are_never_asked(long: list[str], volbench: Volbench) -> None:
+    """Without a terminal the estimate is told, and the campaign begins."""
+    slow = ["--set", "first.runtime=2h", "--set", "first.pause_before="]
+    done = volbench(*long, *slow)
+    assert done.returncode == 0, done.stderr
+    assert "Time: at most 2h" in done.stderr
+    assert "That is long" not in done.stderr
+
+
+def test_a_plan_tells_the_least_and_the_most(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """Five rounds are the least, and the pauses are in both."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "name: p\nrounds: {most: 20, track: [a.iops]}\n"
+        "defaults: {ioengine: psync, size: 1m, runtime: 50s, time_based: 1}\n"
+        "jobs:\n  a: {rw: write, pause_before: 9.5s}\n"
+    )
+    done = volbench("run", profile, "--on", scratch, "--dry-run")
+    assert "Time: at least 5m 00s, at most 20m 00s (5 to 20 Runs)." in done.stdout
+    limits = ["--set", "limits.bandwidth=1MB/s"]
+    bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
+    assert "at most 954.7m, or 239.4m if all is steady at once" in bounded.stdout
+
+
+def test_prices_need_hosts_that_say_what_they_are(
+    long: list[str], tmp_path: Path, volbench: Volbench
+) -> None:
+    """Labels of an inventory name what is paid for; without any there is nothing to tell."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(PRICES)
+    done = volbench(*long, "--dry-run", "--prices", prices)
+    assert done.returncode == 2
+    assert "no host says what it costs" in done.stderr
+    inventory = tmp_path / "hosts.yaml"
+    inventory.write_text(
+        "hosts:\n  here: {address: local, labels: {flavor: small, volume_type: disk}}\n"
+    )
+    told = volbench(*long, "--dry-run", "--prices", prices, "--inventory", inventory)
+    assert told.returncode == 0, told.stderr
+    assert "Money: about 1.20 USD." in told.stdout

@@ -1,0 +1,153 @@
+"""Several clients on this machine: real fio processes that start together, staggered or in turn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from volbench.engine.campaign.campaign_engine import RunContext, run_campaign
+from volbench.engine.campaign.client_worker import Settings
+from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.volume_probe import find_volume, require_fio
+from volbench.engine.run.stop_request import Stop
+from volbench.errors import CampaignError
+from volbench.execute.local import LocalExecutor
+from volbench.model.campaign.event import Event, Notice
+from volbench.model.campaign.host import Policy
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.profile.profile_model import Start
+from volbench.store.archive import Archive, Provenance, create_campaign
+from volbench.store.layout import Layout
+from volbench.store.log_files import open_log
+
+OPTIONS = {"rw": "randwrite", "bs": "4096", "size": "1048576", "runtime": "2s", "time_based": "1"}
+
+
+def a_campaign(
+    folder: Path,
+    count: int,
+    *,
+    start: Start = Start.TOGETHER,
+    stagger_s: float = 0.0,
+    steps: int = 1,
+) -> Campaign:
+    """Return a plan in which clients write files of their own in one directory."""
+    volume = find_volume(LocalExecutor(), role="data", target=str(folder))
+    runs = [
+        Run(
+            id=f"{step:03d}-job-r1-c{number}",
+            profile="p",
+            job="job",
+            volume=volume,
+            sections=(
+                Section(name="job", options={**OPTIONS, "filename": f"file-{step}-{number}"}),
+            ),
+            client=number,
+            step=step,
+            start=start,
+            start_offset_s=(number - 1) * stagger_s,
+            device_sample_s=0,
+        )
+        for step in range(1, steps + 1)
+        for number in range(1, count + 1)
+    ]
+    return Campaign(name="c", created_utc="", runs=tuple(runs), seed=1)
+
+
+def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> Layout:
+    """Run a plan on this machine."""
+    archive = Archive(
+        campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
+    )
+    layout = create_campaign(folder, archive)
+    executor = LocalExecutor()
+    told = [] if events is None else events
+    around = RunContext({"local": Machine(executor, require_fio(executor))}, told.append, Stop())
+    run_campaign(layout, campaign, settings=Settings(), around=around)
+    return layout
+
+
+def begun_s(layout: Layout, run_id: str) -> float:
+    """Return when a client's I/O began, from fio's own log."""
+    log = next(layout.run(run_id).path.glob("series_iops.1.log*"))
+    with open_log(log) as stream:
+        return int(stream.readline().split(b",")[0]) / 1000
+
+
+def status(layout: Layout, run_id: str) -> dict[str, object]:
+    """Return how a Run ended."""
+    found = json.loads(layout.run(run_id).status.read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(name="data")
+def _data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+def test_clients_start_together(tmp_path: Path, data: Path) -> None:
+    """Six processes wait for one instant, twice; how late each was is written down."""
+    campaign = a_campaign(data, 6, steps=2)
+    layout = run(tmp_path / "c", campaign)
+    for step in (1, 2):
+        ids = [one.id for one in campaign.runs if one.step == step]
+        begun = [begun_s(layout, one) for one in ids]
+        assert max(begun) - min(begun) < 1
+        starts = [status(layout, one)["start"] for one in ids]
+        assert all(isinstance(one, dict) for one in starts)
+        assert len({one["start_s"] for one in starts if isinstance(one, dict)}) == 1
+        assert all(0 <= one["late_s"] < 1 for one in starts if isinstance(one, dict))
+    assert list(data.iterdir()) == []
+
+
+def test_staggered_clients_start_one_after_another(tmp_path: Path, data: Path) -> None:
+    """The third begins twice the stagger after the first."""
+    campaign = a_campaign(data, 3, start=Start.STAGGERED, stagger_s=1.5)
+    layout = run(tmp_path / "c", campaign)
+    first, second, third = (begun_s(layout, one.id) for one in campaign.runs)
+    assert second - first == pytest.approx(1.5, abs=0.5)
+    assert third - first == pytest.approx(3, abs=0.5)
+
+
+def test_in_turn_nobody_overlaps(tmp_path: Path, data: Path) -> None:
+    """Each starts when the one before has ended."""
+    campaign = a_campaign(data, 2, start=Start.SEQUENTIAL)
+    layout = run(tmp_path / "c", campaign)
+    first, second = (begun_s(layout, one.id) for one in campaign.runs)
+    assert second - first >= 2
+
+
+@pytest.mark.parametrize("policy", [Policy.ALL, Policy.BEST_EFFORT])
+def test_a_client_that_fails_early(tmp_path: Path, data: Path, policy: Policy) -> None:
+    """With the policy all nobody starts without it; with best-effort the others do."""
+    campaign = a_campaign(data, 3)
+    bad = campaign.runs[1]
+    broken = bad.sections[0].model_copy(update={"options": {**OPTIONS, "size": "1", "bs": "65536"}})
+    runs = list(campaign.runs)
+    runs[1] = bad.model_copy(update={"sections": (broken,)})
+    campaign = campaign.model_copy(update={"runs": tuple(runs), "policy": policy})
+    events: list[Event] = []
+    with pytest.raises(CampaignError):
+        run(tmp_path / "c", campaign, events)
+    states = [status(Layout(tmp_path / "c"), one.id)["state"] for one in campaign.runs]
+    others = "finished" if policy is Policy.BEST_EFFORT else "interrupted"
+    assert states == [others, "failed", others]
+    assert not [one for one in events if isinstance(one, Notice) and "orphan" in one.message]
+
+
+def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -> None:
+    """That is no lost machine: each Run is told as failed, and the next one is tried."""
+    campaign = a_campaign(data, 1, steps=2)
+    archive = Archive(
+        campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
+    )
+    layout = create_campaign(tmp_path / "c", archive)
+    machine = Machine(LocalExecutor(), "/no/such/fio")
+    around = RunContext({"local": machine}, lambda _event: None, Stop())
+    with pytest.raises(CampaignError, match="2 of 2 Runs failed"):
+        run_campaign(layout, campaign, settings=Settings(), around=around)

@@ -1,0 +1,339 @@
+"""The cold-volume probe with real fio: lab volumes, files and loop devices whose truth is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import IMAGE_BYTES, Disks
+from volbench import open_campaign
+from volbench.analyse.time.cold_volume import ColdProbe
+from volbench.engine.campaign.campaign_engine import RunContext, run_campaign
+from volbench.engine.campaign.client_worker import Settings
+from volbench.engine.campaign.prepare import Prepared, Request, prepare
+from volbench.engine.conditioning.cold_probe import Probed, probe_cold, read_probe
+from volbench.engine.conditioning.cold_reads import read_offset_log, spread_bytes
+from volbench.engine.hosts.connected_host import this_machine
+from volbench.engine.hosts.volume_probe import find_volume, require_fio
+from volbench.engine.run.stop_request import Stop
+from volbench.errors import FioError, OutputError, RefusedError, StoppedError
+from volbench.execute.local import LocalExecutor
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.lab.scenario import read_scenario
+from volbench.lab.server import serve
+from volbench.model.campaign.event import Event, Notice, RunStarted
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.plan.profile.load_profile import load_profile
+from volbench.store.archive import create_campaign
+from volbench.store.layout import Layout, ProbeFolder
+
+KIB = 1024
+MIB = 1024**2
+READ = 4 * KIB
+
+
+def probe(target: str | Path, folder: Path, *, stop: Stop | None = None) -> Probed:
+    """Probe a volume, with logs in a folder of its own."""
+    executor = LocalExecutor()
+    volume = find_volume(executor, role="data", target=str(target))
+    fio = require_fio(executor)
+    return probe_cold(executor, volume, ProbeFolder(folder), fio=fio, stop=stop or Stop())
+
+
+def judged(probed: Probed) -> ColdProbe:
+    """Return what was found, which must be something."""
+    assert probed.cold is not None, probed.reason
+    return probed.cold
+
+
+def names_in(folder: Path) -> Sequence[str]:
+    """Return every file below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_snapshot_is_cold_at_first_and_warm_afterwards(tmp_path: Path) -> None:
+    """A restored snapshot is called cold once; the probe itself warms what it reads."""
+    with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:
+        first = judged(probe(lab.uri, tmp_path / "1"))
+        second = judged(probe(lab.uri, tmp_path / "2"))
+    assert first.cold
+    assert first.pairs >= 90
+    assert first.first_median_s == pytest.approx(0.026, rel=0.2)
+    assert first.median_ratio > 10
+    assert not second.cold
+    assert first.zero_share == second.zero_share == 0
+
+
+def test_fresh_volume_holds_only_zeros(tmp_path: Path) -> None:
+    """A volume that nobody wrote to is not cold, but never written."""
+    with serve(read_scenario("never-written"), tmp_path / "lab") as lab:
+        found = judged(probe(lab.uri, tmp_path / "probe"))
+    assert found.zero_share == 1
+    assert found.never_written
+    assert not found.cold
+
+
+def test_good_volume_is_neither(tmp_path: Path) -> None:
+    """A volume that is warm and full raises no doubt."""
+    with serve(read_scenario("clean"), tmp_path / "lab") as lab:
+        found = judged(probe(lab.uri, tmp_path / "probe"))
+    assert not found.cold
+    assert not found.never_written
+    assert found.first_median_s == pytest.approx(0.004, rel=0.2)
+
+
+def test_sparse_file_holds_only_zeros(tmp_path: Path) -> None:
+    """Holes read as zeros."""
+    sparse = tmp_path / "sparse"
+    with sparse.open("wb") as file:
+        file.truncate(16 * MIB)
+    assert judged(probe(sparse, tmp_path / "probe")).zero_share == 1
+
+
+def test_zeros_are_counted_block_by_block(tmp_path: Path) -> None:
+    """Of a file whose first three quarters hold data, a quarter is zeros."""
+    partly = tmp_path / "partly"
+    partly.write_bytes(os.urandom(96 * MIB) + bytes(32 * MIB))
+    found = judged(probe(partly, tmp_path / "probe"))
+    assert found.zero_share == pytest.approx(0.25, abs=0.12)
+
+
+def test_one_byte_makes_a_block_more_than_zeros(tmp_path: Path) -> None:
+    """A block with a single byte in it was written."""
+    block = bytes(READ - 1) + b"x"
+    hardly = tmp_path / "hardly"
+    hardly.write_bytes(block * (4 * MIB // READ))
+    assert judged(probe(hardly, tmp_path / "probe")).zero_share == 0
+
+
+def test_probe_only_reads(tmp_path: Path) -> None:
+    """The file stays as it was, to its time of change, and nothing is left beside the logs."""
+    data = tmp_path / "data: 1"
+    data.write_bytes(os.urandom(8 * MIB))
+    before = data.stat().st_mtime_ns, hashlib.sha256(data.read_bytes()).hexdigest()
+    data.chmod(0o400)
+    probe(data, tmp_path / "probe")
+    assert (data.stat().st_mtime_ns, hashlib.sha256(data.read_bytes()).hexdigest()) == before
+    assert names_in(tmp_path / "probe") == [
+        "first/fio.json",
+        "first/job.fio",
+        "first/reads_clat.1.log",
+        "first/reads_lat.1.log",
+        "first/reads_slat.1.log",
+        "first/stderr",
+        "probe.json",
+        "second/fio.json",
+        "second/job.fio",
+        "second/reads_clat.1.log",
+        "second/reads_lat.1.log",
+        "second/reads_slat.1.log",
+        "second/stderr",
+        "zeros/fio.json",
+        "zeros/job.fio",
+        "zeros/stderr",
+    ]
+    assert {path.name for path in tmp_path.iterdir()} == {"data: 1", "probe"}
+
+
+def test_both_passes_read_the_same_places(tmp_path: Path) -> None:
+    """The second process reads the offsets of the first, in order; another probe has its own."""
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(32 * MIB))
+    orders = []
+    for number in ("1", "2"):
+        probed = probe(data, tmp_path / number)
+        passes = [
+            list(read_offset_log(tmp_path / number / name / "reads_lat.1.log"))
+            for name in ("first", "second")
+        ]
+        assert passes[0] == passes[1]
+        assert len(passes[0]) == judged(probed).pairs
+        orders.append(passes[0])
+    assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize("target", ["", "new.img", "empty.img"])
+def test_nothing_to_probe_is_told(target: str, tmp_path: Path) -> None:
+    """A folder, a file that is not there and an empty one are told apart from a failure."""
+    place = tmp_path / "volume"
+    place.mkdir()
+    (place / "empty.img").touch()
+    probed = probe(place / target if target else place, tmp_path / "probe")
+    assert probed.cold is None
+    assert "nothing to probe" in probed.words
+    assert read_probe(ProbeFolder(tmp_path / "probe")) == probed
+    assert not (place / "new.img").exists()
+
+
+def test_volume_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
+    """An export that is not there can't be judged; fio's own words are kept."""
+    with pytest.raises(FioError, match="can't be probed"):
+        probe(f"nbd+unix:///?socket={tmp_path / 'none.sock'}", tmp_path / "probe")
+    assert read_probe(ProbeFolder(tmp_path / "probe")) is None
+
+
+def test_stop_leaves_no_result(tmp_path: Path) -> None:
+    """A probe that the user stopped has found nothing."""
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(8 * MIB))
+    stop = Stop()
+    stop.request()
+    with pytest.raises(StoppedError):
+        probe(data, tmp_path / "probe", stop=stop)
+    assert read_probe(ProbeFolder(tmp_path / "probe")) is None
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "spread"),
+    [
+        (None, MIB),
+        (1024 * MIB, MIB),
+        (64 * MIB, MIB),
+        (48 * MIB, 512 * KIB),
+        (MIB, 16 * KIB),
+        (8 * KIB, 4 * KIB),
+    ],
+)
+def test_small_volumes_are_read_more_closely(size_bytes: int | None, spread: int) -> None:
+    """There are 64 places at least, unless blocks of 4 KiB would overlap."""
+    assert spread_bytes(size_bytes) == spread
+
+
+def test_first_read_of_a_place_counts(tmp_path: Path) -> None:
+    """A later read of the same offset is warm whatever the first was."""
+    log = tmp_path / "reads_lat.1.log"
+    log.write_text("0, 9000, 0, 4096, 4096, 0\n1, 500, 0, 4096, 0, 0\n2, 7, 0, 4096, 4096, 0\n")
+    assert read_offset_log(log) == {4096: 9e-6, 0: 5e-7}
+
+
+@pytest.mark.parametrize("text", ["", "0, 9000, 0, 4096\n", "fio: no log, 0, 0, 0, 0\n"])
+def test_damaged_logs_are_told(text: str, tmp_path: Path) -> None:
+    """A log without offsets, or without a line, is no proof of warmth."""
+    log = tmp_path / "reads_lat.1.log"
+    log.write_text(text)
+    with pytest.raises(OutputError):
+        read_offset_log(log)
+
+
+@pytest.mark.root
+def test_filled_loop_device_is_warm(disks: Disks, tmp_path: Path) -> None:
+    """A device full of random data is warm, holds no zeros, and is left as it was."""
+    image = disks.image()
+    image.write_bytes(os.urandom(IMAGE_BYTES))
+    before = hashlib.sha256(image.read_bytes()).hexdigest()
+    found = judged(probe(disks.attach(image), tmp_path / "probe"))
+    assert not found.cold
+    assert found.zero_share == 0
+    assert hashlib.sha256(image.read_bytes()).hexdigest() == before
+
+
+@pytest.mark.root
+def test_another_device_under_the_same_name_is_refused(disks: Disks, tmp_path: Path) -> None:
+    """What was pinned is read, or nothing."""
+    device = disks.attach()
+    volume = find_volume(LocalExecutor(), role="data", target=device)
+    assert volume.pin is not None
+    other = volume.pin.model_copy(update={"size_bytes": volume.pin.size_bytes * 2})
+    wrong = Volume(role="data", kind=VolumeKind.DEVICE, target=device, pin=other)
+    with pytest.raises(RefusedError):
+        probe_cold(LocalExecutor(), wrong, ProbeFolder(tmp_path / "probe"), fio="fio", stop=Stop())
+    assert not (tmp_path / "probe").exists()
+
+
+@dataclass
+class Case:
+    """A campaign with a cold probe, and what was told while it ran."""
+
+    prepared: Prepared
+    layout: Layout
+    events: list[Event] = field(default_factory=list)
+
+    def run(self, *, stop: Stop | None = None) -> None:
+        """Run what is left of it."""
+        machine = self.prepared.machines[0]
+        around = RunContext({"local": machine}, self.events.append, stop or Stop())
+        settings = Settings()
+        run_campaign(self.layout, self.prepared.campaign, settings=settings, around=around)
+
+
+def a_campaign(target: str | Path, tmp_path: Path) -> Case:
+    """Plan two short reads of a volume, with a probe before them."""
+    text = (
+        "name: p\ncold_probe: true\nsample: 0\ndevice_sample: 0\n"
+        "defaults: {ioengine: psync, direct: 1, rw: randread, number_ios: 20}\n"
+        "jobs:\n  a: {}\n  b: {}\n"
+    )
+    request = Request(
+        profiles=(load_profile(text, path="p.yaml", table=shipped_table()),),
+        targets={"data": str(target)},
+        into=tmp_path / "out",
+        allow_destroy=(str(target),),
+    )
+    prepared = prepare([this_machine()], request)
+    return Case(prepared, create_campaign(tmp_path / "out", prepared.archive))
+
+
+def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
+    """The probe comes before the first Run, its numbers are kept, and doubts rest on them."""
+    with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:
+        case = a_campaign(lab.uri, tmp_path)
+        case.run()
+    notices = [n for n, event in enumerate(case.events) if isinstance(event, Notice)]
+    starts = [n for n, event in enumerate(case.events) if isinstance(event, RunStarted)]
+    assert len(notices) >= 2
+    assert notices[1] < starts[0]
+    opened = open_campaign(tmp_path / "out")
+    for view in opened.views():
+        assert view.cold is not None
+        assert view.cold.cold
+    found = opened.findings()
+    (evidence,) = set(found[found["rule"] == "cold-blocks"]["evidence"])
+    assert json.loads(evidence)["median_ratio"] > 10
+
+
+def test_resumed_campaign_does_not_probe_again(tmp_path: Path) -> None:
+    """What stands in probe.json is not measured again; without a Run, an absent one is made."""
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(8 * MIB))
+    case = a_campaign(data, tmp_path)
+    stop = Stop()
+    stop.request()
+    with pytest.raises(StoppedError):
+        case.run(stop=stop)
+    folder = case.layout.probe("data")
+    assert read_probe(folder) is None
+    case.run()
+    first = folder.result.read_bytes()
+    case.run()
+    assert folder.result.read_bytes() == first
+    folder.result.unlink()
+    case.run()
+    assert not folder.result.exists()
+
+
+def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path) -> None:
+    """A folder has nothing to probe; its Runs go on and the reason is kept."""
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    text = (
+        "name: p\ncold_probe: true\nsample: 0\ndefaults: {size: 1m, ioengine: psync}\n"
+        "jobs:\n  a: {rw: write}\n"
+    )
+    request = Request(
+        profiles=(load_profile(text, path="p.yaml", table=shipped_table()),),
+        targets={"data": str(folder)},
+        into=tmp_path / "out",
+    )
+    prepared = prepare([this_machine()], request)
+    case = Case(prepared, create_campaign(tmp_path / "out", prepared.archive))
+    case.run()
+    kept = read_probe(case.layout.probe("data"))
+    assert kept is not None
+    assert "directory" in kept.reason
+    assert [view.cold for view in open_campaign(tmp_path / "out").views()] == [None]

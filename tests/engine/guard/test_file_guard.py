@@ -1,0 +1,246 @@
+"""The guard before files and folders: what volbench did not make stays as it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import Disks, call, refusal
+from volbench.engine.guard.run_guard import RESERVE_BYTES, check_space
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.errors import RefusedError
+from volbench.execute.fake import FakeExecutor
+from volbench.execute.local import LocalExecutor
+from volbench.model.campaign.target import Volume, VolumeKind
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder to be measured."""
+    path = tmp_path.resolve() / "data"
+    path.mkdir()
+    return path
+
+
+def test_a_fresh_file_passes(executor: LocalExecutor, folder: Path) -> None:
+    """A new file in a folder destroys nothing."""
+    assert refusal(executor, str(folder), files=[str(folder / "new")], allow=[]) == ""
+    new = str(folder / "new")
+    assert refusal(executor, new, files=[new], allow=[]) == ""
+
+
+def test_a_folder_that_is_a_symlink_passes(executor: LocalExecutor, folder: Path) -> None:
+    """A volume may be named by a symlink; its files are inside what that leads to."""
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    assert refusal(executor, str(link), files=[str(link / "new")], allow=[]) == ""
+
+
+def test_a_file_of_our_own_passes(executor: LocalExecutor, folder: Path) -> None:
+    """What volbench made in this campaign it may write again."""
+    path = folder / "made"
+    path.write_text("x", encoding="utf-8")
+    assert refusal(executor, str(folder), files=[str(path)], allow=[], made=[str(path)]) == ""
+
+
+def test_a_foreign_file_needs_leave(executor: LocalExecutor, folder: Path) -> None:
+    """A file that stood there before is refused until it is named itself."""
+    path, link = folder / "precious", folder.parent / "alias"
+    path.write_text("x", encoding="utf-8")
+    link.symlink_to(path)
+    expected = f"{path} exists and volbench did not make it: it would be overwritten"
+    for allow in ([], [str(folder)], ["/"], [path.name]):
+        assert refusal(executor, str(folder), files=[str(path)], allow=allow) == expected
+    for allow in ([str(path)], [str(link)]):
+        assert refusal(executor, str(folder), files=[str(path)], allow=allow) == ""
+    assert refusal(executor, str(path), files=[str(path)], allow=[]) == expected
+    assert refusal(executor, str(path), files=[str(path)]) == ""
+
+
+def test_the_second_of_two_files_is_seen(executor: LocalExecutor, folder: Path) -> None:
+    """Every file of a Run is looked at."""
+    path = folder / "precious"
+    path.write_text("x", encoding="utf-8")
+    files = [str(folder / "new"), str(path)]
+    assert refusal(executor, str(folder), files=files).startswith(f"{path} exists")
+
+
+def test_reading_a_foreign_file_passes(executor: LocalExecutor, folder: Path) -> None:
+    """A Run that only reads needs no leave."""
+    path = folder / "precious"
+    path.write_text("x", encoding="utf-8")
+    assert refusal(executor, str(path), files=[str(path)], writes=False, allow=[]) == ""
+
+
+def test_a_symlink_is_not_written_through(executor: LocalExecutor, folder: Path) -> None:
+    """A symlink as a file is refused, though volbench or its user know it."""
+    path, link, dangling = folder / "precious", folder / "link", folder / "dangling"
+    path.write_text("x", encoding="utf-8")
+    link.symlink_to(path)
+    dangling.symlink_to(folder / "new")
+    for name, real in ((link, path), (dangling, folder / "new")):
+        expected = f"{name} is a symlink to {real}"
+        for target in (folder, name):
+            assert (
+                refusal(
+                    executor,
+                    str(target),
+                    files=[str(name)],
+                    allow=[str(name), str(path)],
+                    made=[str(name)],
+                )
+                == expected
+            )
+
+
+def test_a_file_outside_its_folder_is_refused(executor: LocalExecutor, folder: Path) -> None:
+    """Neither a symlink nor dots nor a whole path lead out of the volume, for reading either."""
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    (folder / "door").symlink_to(outside)
+    (folder.parent / "data-too").mkdir()
+    for name in ("door/file", "../outside/file", "../data-too/file"):
+        path = str(folder / name)
+        for writes in (True, False):
+            message = refusal(executor, str(folder), files=[path], writes=writes)
+            assert message.startswith(f"{path} leads out of its volume, to {folder.parent}")
+
+
+def test_a_file_that_is_none_is_refused(executor: LocalExecutor, folder: Path) -> None:
+    """Pipes and folders in the place of a file are refused, for reading too."""
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    for writes in (True, False):
+        for name, what in (("pipe", "no regular file"), ("folder", "a folder")):
+            path = str(folder / name)
+            message = refusal(executor, str(folder), files=[path], writes=writes)
+            assert message == f"{path} is {what}"
+
+
+def test_a_missing_folder_is_refused(executor: LocalExecutor, folder: Path) -> None:
+    """A folder that went away since the plan is not made again on the disk beneath."""
+    volume = find_volume(executor, role="data", target=str(folder))
+    file = find_volume(executor, role="data", target=str(folder / "file"))
+    folder.rmdir()
+    expected = f"there is no folder {folder}: fio would create it and fill the disk beneath"
+    for gone in (volume, file):
+        for writes in (True, False):
+            path = str(folder / "file")
+            assert refusal(executor, gone, files=[path], writes=writes) == expected
+
+
+def test_a_missing_mount_is_refused() -> None:
+    """A mount point of fstab where nothing is mounted would fill the disk under it."""
+    machine = FakeExecutor(
+        files={
+            "/proc/self/mountinfo": "27 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n",
+            "/etc/fstab": "# volumes\nUUID=1 / ext4 defaults 0 1\nUUID=2 /data\\0401 xfs noatime\n",
+            "/data 1/lost/x": "",
+            "/data/x": "",
+        }
+    )
+    for target in ("/data 1", "/data 1/lost"):
+        assert refusal(machine, target, files=[f"{target}/new"]) == (
+            "/data 1 is a mount point in /etc/fstab, but nothing is mounted there: "
+            f"{target} would fill the disk beneath"
+        )
+    assert refusal(machine, "/data", files=["/data/new"]) == ""
+    machine.files["/proc/self/mountinfo"] += (
+        "28 27 8:17 / /data\\0401 rw shared:1 - xfs /dev/sdb1 rw\n"
+    )
+    assert refusal(machine, "/data 1", files=["/data 1/new"]) == ""
+
+
+def test_a_folder_among_devices_is_refused(executor: LocalExecutor) -> None:
+    """A folder of /dev is memory; a filesystem that is mounted further down is a folder."""
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/dev/pts/..")
+    message = refusal(executor, volume, files=["/dev/new"])
+    assert message == "/dev/pts/.. is no block device, only memory under /dev"
+    assert refusal(executor, "/dev/shm", files=["/dev/shm/volbench-never-made"]) == ""
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_an_export_is_overwritten_only_by_name(executor: LocalExecutor, *, writes: bool) -> None:
+    """What an NBD server exports may be somebody's disk."""
+    uri = "nbd://host/export"
+    expected = f"job j would overwrite {uri}" if writes else ""
+    for allow in ([], ["nbd://host/other"]):
+        assert refusal(executor, uri, writes=writes, allow=allow) == expected
+    assert refusal(executor, uri, writes=writes) == ""
+
+
+def test_unknown_mounts_are_no_permission(folder: Path) -> None:
+    """Where the mount table can't be read, nothing is written."""
+    machine = FakeExecutor(files={f"{folder}/x": ""})
+    message = refusal(machine, str(folder), files=[f"{folder}/new"])
+    assert message.endswith("can't be read, so it is not known what is mounted")
+
+
+def test_space_is_checked_with_a_reserve() -> None:
+    """A Run needs its bytes, 5 % more and 64 MiB; a Run that makes nothing needs none."""
+    machine = FakeExecutor(files={"/data/x": ""})
+    needed = 100 * 1024**2
+    machine.free = needed + needed // 20 + RESERVE_BYTES
+    check_space(machine, "/data/new", needed_bytes=needed)
+    machine.free -= 1
+    with pytest.raises(RefusedError, match="/data/new needs 100m and a reserve of 69m") as caught:
+        check_space(machine, "/data/new", needed_bytes=needed)
+    assert "--set size=" in caught.value.hint
+    machine.free = 0
+    check_space(machine, "/data/new", needed_bytes=0)
+
+
+def test_space_is_that_of_the_filesystem(executor: LocalExecutor, folder: Path) -> None:
+    """The room is looked up where the file will be, though its folders do not exist yet."""
+    there = str(folder / "not" / "yet" / "file")
+    check_space(executor, there, needed_bytes=1)
+    with pytest.raises(RefusedError, match="needs 1024t"):
+        check_space(executor, there, needed_bytes=2**50)
+
+
+class TestInUse:
+    """Files that the kernel uses."""
+
+    pytestmark = pytest.mark.root
+
+    def test_a_file_under_a_loop_device_is_refused(
+        self, executor: LocalExecutor, disks: Disks
+    ) -> None:
+        """The image of a disk in use is refused, by a hard link to it too, until it is detached."""
+        image = disks.image()
+        other = image.with_name("other")
+        other.hardlink_to(image)
+        device = call("losetup", "-f", "--show", str(image))
+        try:
+            for path in (str(image), str(other)):
+                message = refusal(executor, path, files=[path], made=[path])
+                assert message == f"{path} is in use by the loop device {Path(device).name}"
+        finally:
+            call("losetup", "-d", device)
+        assert refusal(executor, str(image), files=[str(image)]) == ""
+
+    def test_a_swap_file_is_refused(self, executor: LocalExecutor, disks: Disks) -> None:
+        """A file that holds swapped memory is refused though it is allowed."""
+        device = disks.attach()
+        disks.format(device)
+        path = disks.mount(device) / "swap"
+        path.write_bytes(bytes(4 * 1024**2))
+        path.chmod(0o600)
+        disks.swap(str(path))
+        message = refusal(executor, str(path), files=[str(path)])
+        assert message == f"{path} is in use as swap"
+
+    def test_a_device_inside_a_folder_is_refused(
+        self, executor: LocalExecutor, disks: Disks, folder: Path
+    ) -> None:
+        """A device node in the place of a file is refused, and so is a symlink to a device."""
+        device = disks.attach()
+        os.mknod(folder / "node", 0o600 | 0o060000, Path(device).stat().st_rdev)
+        (folder / "link").symlink_to(device)
+        node, link = str(folder / "node"), str(folder / "link")
+        assert refusal(executor, str(folder), files=[node]) == f"{node} is a block device"
+        for writes in (True, False):
+            message = refusal(executor, str(folder), files=[link], writes=writes)
+            assert message == f"{link} leads out of its volume, to {device}"

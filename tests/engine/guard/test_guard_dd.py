@@ -1,0 +1,90 @@
+"""The guard before dd: it writes unless it is told to read, and then needs the same leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import Disks
+from volbench.engine.guard.run_guard import check_run
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.errors import RefusedError
+from volbench.execute.local import LocalExecutor
+from volbench.fio.jobs.output_files import planned_files
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.profile.profile_model import Tool
+
+SIZES = {"bs": "1048576", "size": "4194304"}
+
+
+def dd_refusal(
+    executor: LocalExecutor, target: str, options: Mapping[str, str], *, allow: Sequence[str] = ()
+) -> str:
+    """Pass a dd Run through a guard that was told it only reads; return why it is refused."""
+    run = Run(
+        id="1-j-r1",
+        profile="p",
+        job="j",
+        tool=Tool.DD,
+        volume=find_volume(executor, role="data", target=target),
+        sections=(Section(name="j", options={**SIZES, **options}),),
+    )
+    try:
+        check_run(
+            executor,
+            run,
+            writes=False,
+            files=planned_files(run),
+            allow_destroy=allow,
+            campaign_dir="/",
+            ours=lambda _path: False,
+        )
+    except RefusedError as error:
+        return error.message
+    return ""
+
+
+@pytest.mark.parametrize("options", [{}, {"rw": "write"}])
+def test_dd_needs_leave_for_a_foreign_file(
+    executor: LocalExecutor, tmp_path: Path, options: dict[str, str]
+) -> None:
+    """A dd job that names no direction writes, so a file of somebody else is safe from it."""
+    path = tmp_path.resolve() / "precious"
+    path.write_text("x", encoding="utf-8")
+    assert dd_refusal(executor, str(path), options).startswith(
+        f"{path} exists and volbench did not"
+    )
+    assert dd_refusal(executor, str(path), options, allow=[str(path)]) == ""
+
+
+def test_dd_reads_a_foreign_file(executor: LocalExecutor, tmp_path: Path) -> None:
+    """A dd job that reads needs no leave."""
+    path = tmp_path.resolve() / "precious"
+    path.write_text("x", encoding="utf-8")
+    assert dd_refusal(executor, str(path), {"rw": "read"}) == ""
+
+
+class TestDevices:
+    """dd on real block devices."""
+
+    pytestmark = pytest.mark.root
+
+    @pytest.mark.parametrize("options", [{}, {"rw": "write"}])
+    def test_dd_needs_leave_for_a_device(
+        self, executor: LocalExecutor, disks: Disks, options: dict[str, str]
+    ) -> None:
+        """A dd job that names no direction does not overwrite a device unasked."""
+        device = disks.attach()
+        assert dd_refusal(executor, device, options) == f"job j would overwrite {device}"
+        assert dd_refusal(executor, device, options, allow=[device]) == ""
+
+    def test_dd_leaves_a_mounted_device_alone(self, executor: LocalExecutor, disks: Disks) -> None:
+        """No leave lets dd write to a mounted device; reading it stays possible."""
+        device = disks.attach()
+        disks.format(device)
+        point = disks.mount(device)
+        expected = f"{device} is mounted, or a part of it: {point}"
+        assert dd_refusal(executor, device, {}, allow=[device]) == expected
+        assert dd_refusal(executor, device, {"rw": "read"}) == ""

@@ -1,0 +1,196 @@
+"""The guard before stacks of devices, scripted: LVM, RAID, device mapper, ZFS, btrfs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.conftest import refusal
+from tests.engine.machines import Server
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.errors import InputError
+from volbench.execute.fake import FakeExecutor
+from volbench.execute.protocol import Completed, FileStat
+
+
+@pytest.fixture
+def server() -> Server:
+    """Hand out a machine with a root disk and a free disk ``sdb`` with a partition."""
+    made = Server()
+    made.disk("sdb", (8, 16), device__serial="S1", device__model="Fast")
+    made.part("sdb", "sdb1", (8, 17))
+    return made
+
+
+def test_a_free_disk_passes(server: Server) -> None:
+    """The scripted machine itself gives no reason to refuse."""
+    assert refusal(server.machine, "/dev/sdb", campaign_dir="/data/c") == ""
+    assert refusal(server.machine, "/dev/sdb1", campaign_dir="/data/c") == ""
+
+
+@pytest.mark.parametrize("upper", ["dm-0", "md0", "bcache0"])
+def test_what_something_is_built_on_is_refused(server: Server, upper: str) -> None:
+    """A disk and its partition belong to the LVM, RAID or cache that holds the partition."""
+    server.build(upper, (253, 0), "sdb1")
+    for device in ("/dev/sdb", "/dev/sdb1"):
+        assert refusal(server.machine, device) == (
+            f"{device} is held by {upper} (LVM, RAID, device mapper or their kin)"
+        )
+
+
+def test_a_partition_of_a_held_disk_is_refused(server: Server) -> None:
+    """Multipath holds the whole disk, so its partition is taken too."""
+    server.build("dm-3", (253, 3), "sdb")
+    assert "/dev/sdb1 is held by dm-3" in refusal(server.machine, "/dev/sdb1")
+
+
+def test_a_logical_volume_passes(server: Server) -> None:
+    """The top of a stack may be overwritten when its user says so."""
+    assert refusal(server.machine, server.build("dm-0", (253, 0), "sdb1")) == ""
+
+
+def test_a_logical_volume_on_the_root_disk_is_refused(server: Server) -> None:
+    """A volume whose disk carries / too is refused, however many layers lie between."""
+    server.part("sda", "sda2", (8, 2))
+    server.build("md0", (9, 0), "sda2", "sdb1")
+    top = server.build("dm-0", (253, 0), "md0")
+    assert refusal(server.machine, top) == f"{top} is the disk under /, or part of it"
+
+
+def test_every_disk_under_root_is_refused(server: Server) -> None:
+    """A root on LVM on RAID protects all its disks, their partitions and each layer."""
+    server.disk("sdc", (8, 32))
+    server.part("sdc", "sdc1", (8, 33))
+    server.build("md0", (9, 0), "sdb1", "sdc1")
+    server.build("dm-0", (253, 0), "md0")
+    server.machine.files["/proc/self/mountinfo"] = (
+        "27 1 253:0 / / rw,relatime - ext4 /dev/mapper/vg-root rw\n"
+    )
+    for name in ("sdb", "sdb1", "sdc", "sdc1", "md0", "dm-0"):
+        device = f"/dev/{name}"
+        assert refusal(server.machine, device) == f"{device} is the disk under /, or part of it"
+    assert refusal(server.machine, "/dev/sda") == ""
+
+
+def test_the_disk_of_a_root_without_a_number_is_refused(server: Server) -> None:
+    """A root on btrfs has a number of its own; the source of the mount tells the disk."""
+    server.machine.files["/proc/self/mountinfo"] = (
+        "27 1 0:25 /@ / rw,relatime - btrfs /dev/sdb1 rw,subvol=/@\n"
+    )
+    assert refusal(server.machine, "/dev/sdb") == "/dev/sdb is the disk under /, or part of it"
+
+
+def test_a_btrfs_mount_is_a_mount(server: Server) -> None:
+    """A mounted btrfs is known by the source of its mount."""
+    server.mount("28 27 0:26 / /data rw - btrfs /dev/sdb1 rw")
+    assert refusal(server.machine, "/dev/sdb", campaign_dir="/") == (
+        "/dev/sdb is mounted, or a part of it: /data"
+    )
+
+
+def test_the_disk_under_the_campaign_folder_is_refused(server: Server) -> None:
+    """A sibling of the partition with the results is on the same disk."""
+    server.part("sdb", "sdb2", (8, 18))
+    server.mount("28 27 8:17 / /data rw - ext4 /dev/sdb1 rw")
+    assert refusal(server.machine, "/dev/sdb2", campaign_dir="/data/new/campaign") == (
+        "/dev/sdb2 is the disk under the campaign folder, or part of it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "usage"),
+    [
+        ("LVM2_member", "raid"),
+        ("linux_raid_member", "raid"),
+        ("zfs_member", "filesystem"),
+        ("isw_raid_member", "raid"),
+        ("bcache", "other"),
+        ("ceph_bluestore", "other"),
+    ],
+)
+def test_a_member_at_rest_is_refused(server: Server, kind: str, usage: str) -> None:
+    """A member of a stack that is not started holds its share of the data."""
+    server.signatures["/dev/sdb1"] = (0, f"DEVNAME=/dev/sdb1\nTYPE={kind}\nUSAGE={usage}\n")
+    for device in ("/dev/sdb", "/dev/sdb1"):
+        assert refusal(server.machine, device) == (
+            f"{device} belongs to something larger: /dev/sdb1 holds {kind}"
+        )
+    assert refusal(server.machine, "/dev/sdb", writes=False) == ""
+
+
+def test_signatures_that_contradict_are_refused(server: Server) -> None:
+    """What blkid can't decide may be a member."""
+    server.signatures["/dev/sdb"] = (8, "")
+    assert refusal(server.machine, "/dev/sdb") == (
+        "/dev/sdb holds several signatures that contradict each other"
+    )
+
+
+@pytest.mark.parametrize(("count", "fine"), [("1", True), ("2", False), ("", False)])
+def test_a_btrfs_of_several_devices_is_refused(server: Server, count: str, *, fine: bool) -> None:
+    """A btrfs alone on its device is any filesystem; one of several, or unknown, is a member."""
+    server.signatures["/dev/sdb"] = (0, "TYPE=btrfs\nUSAGE=filesystem\n")
+    server.btrfs["/dev/sdb"] = f"   {count}\n"
+    expected = "" if fine else "/dev/sdb belongs to a btrfs of several devices: /dev/sdb"
+    assert refusal(server.machine, "/dev/sdb") == expected
+
+
+def test_a_device_nobody_can_look_at_is_refused(server: Server) -> None:
+    """Without blkid, or when it fails, nobody knows whether the device is a member."""
+    expected = "/dev/sdb can't be searched for signatures of LVM, RAID and their kin: /dev/sdb"
+    server.machine.answers["blkid"] = lambda argv: Completed(argv, 2, "", "error: I/O error")
+    assert refusal(server.machine, "/dev/sdb") == expected
+    del server.machine.answers["blkid"]
+    assert refusal(server.machine, "/dev/sdb") == expected
+
+
+def test_a_busy_device_is_refused(server: Server) -> None:
+    """The kernel has the last word."""
+    server.machine.busy["/dev/sdb"] = "Device or resource busy"
+    assert refusal(server.machine, "/dev/sdb") == (
+        "/dev/sdb can't be opened exclusively: Device or resource busy"
+    )
+
+
+def test_names_with_a_slash_are_devices(server: Server) -> None:
+    """The kernel writes ``cciss/c0d0`` with an exclamation mark."""
+    node = server.disk("cciss!c0d0", (104, 0))
+    assert node == "/dev/cciss/c0d0"
+    assert refusal(server.machine, node) == ""
+    server.signatures[node] = (0, "TYPE=LVM2_member\nUSAGE=raid\n")
+    assert refusal(server.machine, node).startswith(f"{node} belongs to something larger")
+
+
+def test_a_disk_in_the_place_of_another_is_refused(server: Server) -> None:
+    """Another serial under the same number and size is another disk."""
+    volume = find_volume(server.machine, role="data", target="/dev/sdb1")
+    assert volume.pin is not None
+    assert (volume.pin.serial, volume.pin.model) == ("S1", "Fast")
+    server.machine.files["/sys/devices/sdb/device/serial"] = "S2\n"
+    assert refusal(server.machine, volume) == (
+        "/dev/sdb1 is not the device that was planned: serial was S1, is S2"
+    )
+
+
+def test_nothing_is_started_but_readers(server: Server) -> None:
+    """The guard runs blkid and od and nothing else."""
+    server.signatures["/dev/sdb"] = (0, "TYPE=btrfs\n")
+    refusal(server.machine, "/dev/sdb")
+    assert {argv[0] for argv in server.machine.ran} == {"/usr/bin/blkid", "/usr/bin/od"}
+    assert all("-w" not in argv for argv in server.machine.ran)
+
+
+def test_what_is_hidden_from_an_ordinary_user_is_no_hindrance(server: Server) -> None:
+    """A loop file or mount source in a folder of root's does not stop what has nothing to do."""
+
+    class Hiding(FakeExecutor):
+        def stat(self, path: str) -> FileStat | None:
+            if path.startswith("/root/"):
+                raise InputError(f"{path} can't be examined: Permission denied")
+            return super().stat(path)
+
+    server.mount("28 27 0:30 / /archive rw - fuse.archive /root/archive rw")
+    server.disk("loop0", (7, 0), loop__backing_file="/root/image")
+    server.machine.files["/proc/swaps"] += "/root/swap file 1024 0 -2\n"
+    hiding = Hiding(**vars(server.machine))
+    assert refusal(hiding, "/dev/sdb") == ""
+    assert refusal(hiding, "/data", files=["/data/new", "/data/x"], made=["/data/x"]) == ""

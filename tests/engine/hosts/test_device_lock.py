@@ -1,0 +1,79 @@
+"""Two campaigns never share a block device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from volbench.engine.hosts.device_lock import free_devices, hold_devices
+from volbench.errors import RefusedError
+from volbench.execute.local import LocalExecutor
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+
+EXECUTOR = LocalExecutor()
+MAJOR = 4094
+"""No device has this number."""
+
+
+def a_campaign(seed: int, *minors: int) -> Campaign:
+    """Return a plan on some devices."""
+    runs = tuple(
+        Run(
+            id=f"r{minor}",
+            profile="p",
+            job="j",
+            volume=Volume(
+                role="data",
+                kind=VolumeKind.DEVICE,
+                target=f"/dev/x{minor}",
+                pin=DevicePin(path=f"/dev/x{minor}", major=MAJOR, minor=minor, size_bytes=1),
+            ),
+            sections=(Section(name="j"),),
+        )
+        for minor in minors
+    )
+    return Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=seed)
+
+
+def lock_of(minor: int) -> Path:
+    """Return where the lock of a device is, whoever holds it."""
+    places = (Path(folder) / f"volbench-{MAJOR}:{minor}" for folder in ("/run/lock", "/tmp"))
+    return next((place for place in places if place.exists()), Path("/nowhere"))
+
+
+@pytest.fixture(autouse=True)
+def _no_locks() -> Iterator[None]:
+    yield
+    for campaign in (a_campaign(1, 1, 2), a_campaign(2, 1, 2)):
+        free_devices(EXECUTOR, campaign)
+    assert not lock_of(1).exists()
+
+
+def test_the_second_campaign_is_refused() -> None:
+    """It is told which device, and holds none of the others either."""
+    hold_devices(EXECUTOR, a_campaign(1, 1))
+    with pytest.raises(RefusedError, match=r"/dev/x1 on local is used by another campaign"):
+        hold_devices(EXECUTOR, a_campaign(2, 2, 1))
+    assert not lock_of(2).exists()
+    free_devices(EXECUTOR, a_campaign(2, 1))
+    assert lock_of(1).exists()
+    free_devices(EXECUTOR, a_campaign(1, 1))
+    hold_devices(EXECUTOR, a_campaign(2, 1))
+
+
+def test_a_campaign_finds_its_own_lock_again() -> None:
+    """A resume goes on with what it held."""
+    hold_devices(EXECUTOR, a_campaign(1, 1))
+    hold_devices(EXECUTOR, a_campaign(1, 1))
+    assert lock_of(1).exists()
+
+
+def test_a_lock_from_before_a_restart_holds_nothing() -> None:
+    """Nothing of that campaign can still run."""
+    hold_devices(EXECUTOR, a_campaign(1, 1))
+    (lock_of(1) / "holder").write_text("0000-another-boot somebody\n")
+    hold_devices(EXECUTOR, a_campaign(2, 1))
+    assert "another-boot" not in (lock_of(1) / "holder").read_text()

@@ -1,0 +1,350 @@
+"""What machines and volumes are, and which targets are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import IMAGE_BYTES, Disks
+from tests.engine.machines import GIB, Server
+from volbench.engine.guard.run_guard import describe_device
+from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume, require_fio
+from volbench.errors import FioError, InputError, RefusedError
+from volbench.execute.fake import FakeExecutor
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Completed, FileStat
+from volbench.model.campaign.target import VolumeKind
+
+
+def _fio_that_says(text: str, *, status: int = 0, stderr: str = "") -> FakeExecutor:
+    return FakeExecutor(answers={"fio": lambda argv: Completed(argv, status, text, stderr)})
+
+
+class TestHost:
+    """What a machine is."""
+
+    def test_this_machine(self, executor: LocalExecutor) -> None:
+        """Facts are those that the system itself tells."""
+        facts = probe_host(executor)
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        assert facts.host == "local"
+        assert facts.kernel == os.uname().release
+        assert facts.cpus == os.sysconf("SC_NPROCESSORS_ONLN")
+        assert facts.memory_bytes == memory
+        assert facts.os
+        version = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True)
+        assert facts.fio_version == version.stdout.strip()
+
+    def test_a_machine_that_tells_nothing(self) -> None:
+        """What is not told stays open."""
+        facts = probe_host(FakeExecutor())
+        assert facts.model_dump() == {
+            "host": "fake",
+            "machine": facts.machine,
+            "kernel": "",
+            "os": "",
+            "cpu_model": "",
+            "cpus": 1,
+            "memory_bytes": None,
+            "fio_version": "",
+            "virtualization": "",
+        }
+
+    def test_a_machine_is_told_from_others_without_its_id(self) -> None:
+        """The machine-id is confidential: only a digest of it leaves."""
+        one, other = (
+            probe_host(FakeExecutor(files={"/etc/machine-id": f"{digit * 32}\n"})).machine
+            for digit in "12"
+        )
+        assert one != other
+        assert len(one) == 16
+        assert "1111" not in one
+
+    def test_a_guest(self) -> None:
+        """CPUs are counted from the kernel's list, and its flags tell a guest."""
+        machine = FakeExecutor(
+            files={
+                "/sys/devices/system/cpu/online": "0-2,5,8-9\n",
+                "/proc/cpuinfo": "model name\t: Fast One\nflags\t\t: fpu hypervisor\n",
+                "/proc/meminfo": "MemTotal:        2048 kB\nMemFree: 1 kB\n",
+                "/etc/os-release": 'NAME=x\nPRETTY_NAME="Some Linux 1"\n',
+                "/proc/sys/kernel/osrelease": "6.1.0\n",
+            }
+        )
+        facts = probe_host(machine)
+        assert (facts.cpus, facts.cpu_model, facts.virtualization) == (6, "Fast One", "vm")
+        assert (facts.memory_bytes, facts.os, facts.kernel) == (
+            2048 * 1024,
+            "Some Linux 1",
+            "6.1.0",
+        )
+        machine.answers["systemd-detect-virt"] = lambda argv: Completed(argv, 0, "kvm\n", "")
+        assert probe_host(machine).virtualization == "kvm"
+
+
+class TestFio:
+    """Which fio Runs are made with."""
+
+    def test_the_installed_fio(self, executor: LocalExecutor) -> None:
+        """The path that is told can be started."""
+        path = require_fio(executor)
+        assert executor.run([path, "--version"]).stdout.startswith("fio-")
+
+    def test_a_missing_fio(self) -> None:
+        """A machine without fio is told how to get it."""
+        with pytest.raises(FioError, match="fio is not installed on fake") as caught:
+            require_fio(FakeExecutor())
+        assert caught.value.exit_code == 5
+        assert "apt-get install fio" in caught.value.hint
+
+    @pytest.mark.parametrize("version", ["fio-2.2.10", "fio-3.1", "fio-3.17", "fio-3.17-12-gabc"])
+    def test_an_old_fio(self, version: str) -> None:
+        """Runs are not made with a fio whose results lack what is needed."""
+        with pytest.raises(FioError, match=f"is {version}; Runs need fio 3.18 or newer"):
+            require_fio(_fio_that_says(f"{version}\n"))
+
+    @pytest.mark.parametrize(
+        "version", ["fio-3.18", "fio-3.42", "fio-3.40-7-gabc-dirty", "fio-4.0"]
+    )
+    def test_a_new_fio(self, version: str) -> None:
+        """3.18 and everything after it will do."""
+        assert require_fio(_fio_that_says(f"{version}\n")) == "/usr/bin/fio"
+
+    def test_a_broken_fio(self) -> None:
+        """The words of a fio that does not work are quoted, and a probe goes on without it."""
+        broken = _fio_that_says("", status=127, stderr="error while loading shared libraries\n")
+        with pytest.raises(FioError, match="error while loading shared libraries"):
+            require_fio(broken)
+        assert probe_host(broken).fio_version == ""
+
+
+class TestTarget:
+    """What a target is."""
+
+    def test_folders_and_files(
+        self, executor: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Targets are told apart and made absolute; a file need not exist."""
+        (tmp_path / "file").write_text("x", encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        kinds = {".": VolumeKind.DIRECTORY, "file": VolumeKind.FILE, "new": VolumeKind.FILE}
+        for target, kind in kinds.items():
+            volume = find_volume(executor, role="data", target=target)
+            assert (volume.role, volume.kind, volume.pin) == ("data", kind, None)
+            assert volume.target == str(tmp_path / target)
+
+    @pytest.mark.parametrize("uri", ["nbd://host:10809/disk", "nbd+unix:///?socket=/run/nbd"])
+    def test_exports(self, executor: LocalExecutor, uri: str) -> None:
+        """An NBD uri stays as it is, and needs no look at this machine."""
+        volume = find_volume(executor, role="data", target=uri)
+        assert (volume.kind, volume.target) == (VolumeKind.NBD, uri)
+        facts = probe_volume(executor, volume)
+        assert (facts.path, facts.size_bytes, facts.device) == (uri, None, "")
+
+    @pytest.mark.parametrize("target", ["", "a\nb", "\x00", "/dev/sd\x1bb"])
+    def test_what_is_no_text_for_a_path(self, executor: LocalExecutor, target: str) -> None:
+        """Control characters never get further."""
+        with pytest.raises(InputError, match="is no target for role data"):
+            find_volume(executor, role="data", target=target)
+
+    def test_a_mistyped_device(self, executor: LocalExecutor) -> None:
+        """A name under /dev where nothing stands is refused, not made."""
+        for target in ("/dev/no-such-disk", "/dev/../dev/no-such-disk", "/dev/disk/by-id/none"):
+            with pytest.raises(RefusedError, match="does not exist: fio would make a file"):
+                find_volume(executor, role="data", target=target)
+        assert not Path("/dev/no-such-disk").exists()
+
+    def test_a_symlink_to_a_mistyped_device(self, executor: LocalExecutor, tmp_path: Path) -> None:
+        """A symlink that leads to nothing under /dev is a mistyped device."""
+        link = tmp_path / "link"
+        link.symlink_to("/dev/no-such-disk")
+        with pytest.raises(RefusedError, match="does not exist: fio would make a file"):
+            find_volume(executor, role="data", target=str(link))
+
+    def test_a_close_name_is_offered(self) -> None:
+        """A slip of the finger gets the nearest device as an answer."""
+        machine = Server().machine
+        with pytest.raises(RefusedError) as caught:
+            find_volume(machine, role="data", target="/dev/sda11")
+        assert caught.value.hint == "did you mean /dev/sda1 or /dev/sda?"
+
+    def test_a_file_in_the_place_of_a_device(self) -> None:
+        """A file that an earlier slip left under /dev is memory, not a device."""
+        machine = Server().machine
+        machine.files["/dev/sdb"] = "x"
+        with pytest.raises(RefusedError, match="/dev/sdb is no block device, only memory"):
+            find_volume(machine, role="data", target="/dev/sdb")
+
+    def test_character_devices_and_pipes(self, executor: LocalExecutor, tmp_path: Path) -> None:
+        """What is neither file, folder nor block device is no volume."""
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        for target, what in (
+            ("/dev/null", "a character device"),
+            (str(pipe), "neither file nor folder"),
+        ):
+            with pytest.raises(RefusedError, match=f"is {what}, not a volume"):
+                find_volume(executor, role="data", target=target)
+
+    def test_a_missing_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:
+        """A new file needs a folder that is there: fio would make it on the disk beneath."""
+        for target in (tmp_path / "none" / "file", tmp_path / "none" / "deeper" / "file"):
+            with pytest.raises(RefusedError, match=f"there is no folder {target.parent}") as caught:
+                find_volume(executor, role="data", target=str(target))
+            assert "mkdir -p" in caught.value.hint
+        with pytest.raises(RefusedError, match="does not exist"):
+            find_volume(executor, role="data", target=f"{tmp_path}/none/")
+
+    @pytest.mark.parametrize("target", ["/data", "/mnt/volume", "/media/volume"])
+    def test_a_missing_mount_point(self, target: str) -> None:
+        """A new name where mount points are is a volume that is not there."""
+        machine = Server().machine
+        machine.files = {k: v for k, v in machine.files.items() if not k.startswith("/data/")}
+        machine.files |= {"/mnt/x": "", "/media/x": ""}
+        folder = target.rpartition("/")[0] or "/"
+        with pytest.raises(RefusedError, match=f"fio would fill the disk under {folder}$"):
+            find_volume(machine, role="data", target=target)
+
+    def test_a_new_file_on_a_volume_at_mnt(self) -> None:
+        """A filesystem mounted at /mnt itself may take new files."""
+        server = Server()
+        server.machine.files["/mnt/x"] = ""
+        server.mount("28 27 8:17 / /mnt rw - ext4 /dev/sdb1 rw")
+        volume = find_volume(server.machine, role="data", target="/mnt/new")
+        assert volume.kind is VolumeKind.FILE
+
+    def test_a_device_is_pinned(self) -> None:
+        """A device is known by number, size, serial and model, those of the disk for its part."""
+        server = Server()
+        server.disk("nvme0n1", (259, 0), device__serial="ABC ", device__model="Fast 1")
+        server.part("nvme0n1", "nvme0n1p1", (259, 1))
+        server.machine.links["/dev/disk/by-id/it"] = "/dev/nvme0n1p1"
+        volume = find_volume(server.machine, role="data", target="/dev/disk/by-id/it")
+        assert volume.target == "/dev/disk/by-id/it"
+        assert volume.pin is not None
+        assert volume.pin.model_dump() == {
+            "path": "/dev/nvme0n1p1",
+            "major": 259,
+            "minor": 1,
+            "size_bytes": 10 * GIB,
+            "serial": "ABC",
+            "model": "Fast 1",
+        }
+
+    def test_a_serial_in_a_binary_page(self) -> None:
+        """SCSI tells its serial behind a binary header."""
+        server = Server()
+        server.disk("sdb", (8, 16), device__vpd_pg80="\x00\ufffd\x00\x04WX-1")
+        volume = find_volume(server.machine, role="data", target="/dev/sdb")
+        assert volume.pin is not None
+        assert volume.pin.serial == "WX-1"
+
+    def test_a_device_without_a_medium(self) -> None:
+        """A device of no size, or one that the kernel does not know, is refused."""
+        server = Server()
+        empty = server.disk("sr0", (11, 0), size="0")
+        server.machine.stats["/dev/old"] = FileStat("block", (0, 6), (3, 0), 9, 0)
+        for target in (empty, "/dev/old"):
+            with pytest.raises(RefusedError, match=f"{target} is a block device without capacity"):
+                find_volume(server.machine, role="data", target=target)
+
+
+class TestVolume:
+    """What stands under a volume."""
+
+    def test_a_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:
+        """A folder has the filesystem, the free bytes and the device that the system tells."""
+        facts = probe_volume(executor, find_volume(executor, role="d", target=str(tmp_path)))
+        told = subprocess.run(
+            ["findmnt", "-n", "-o", "TARGET,FSTYPE", "-T", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert [facts.mount_point, facts.filesystem] == told.stdout.split()
+        assert facts.free_bytes
+        assert facts.content == ""
+
+    def test_a_stack(self) -> None:
+        """Everything under a device is named, nearest first, and its disk's queue is read."""
+        server = Server()
+        server.disk("sdb", (8, 16), queue__rotational="0", queue__scheduler="none [kyber]")
+        server.part("sdb", "sdb1", (8, 17))
+        server.build("md0", (9, 0), "sdb1")
+        top = server.build("dm-0", (253, 0), "md0")
+        facts = probe_volume(server.machine, find_volume(server.machine, role="d", target=top))
+        assert facts.beneath == ("md0", "sdb1", "sdb")
+        assert (facts.rotational, facts.scheduler, facts.write_cache) == (None, "", "")
+        part = find_volume(server.machine, role="d", target="/dev/sdb1")
+        facts = probe_volume(server.machine, part)
+        assert facts.beneath == ("sdb",)
+        assert (facts.rotational, facts.scheduler) == (False, "kyber")
+        assert (facts.major, facts.minor, facts.size_bytes) == (8, 17, 10 * GIB)
+
+    def test_mounts_upon_each_other(self) -> None:
+        """Of two mounts in one place the newest is what a path is on."""
+        server = Server()
+        server.mount("28 27 8:17 / /data rw - ext4 /dev/sdb1 rw")
+        server.mount("29 28 0:40 / /data rw - tmpfs none rw,size=1k")
+        folder = find_volume(server.machine, role="d", target="/data")
+        facts = probe_volume(server.machine, folder)
+        assert (facts.filesystem, facts.mount_options, facts.device) == ("tmpfs", "rw,size=1k", "")
+
+    def test_a_device_that_went_away(self) -> None:
+        """Facts about a device that is gone are empty, not those of another."""
+        server = Server()
+        server.disk("sdb", (8, 16))
+        volume = find_volume(server.machine, role="d", target="/dev/sdb")
+        del server.machine.stats["/dev/sdb"]
+        facts = probe_volume(server.machine, volume)
+        assert (facts.device, facts.size_bytes, facts.content) == ("", None, "")
+
+
+class TestRealDevice:
+    """What stands under and on a loop device."""
+
+    pytestmark = pytest.mark.root
+
+    def test_a_device_in_use(self, executor: LocalExecutor, disks: Disks) -> None:
+        """A loop device tells its image, its content, its mount and the disk beneath."""
+        image = disks.image()
+        device = disks.attach(image)
+        disks.format(device)
+        point = disks.mount(device)
+        facts = probe_volume(executor, find_volume(executor, role="d", target=device))
+        assert facts.kind is VolumeKind.DEVICE
+        assert (facts.device, facts.major) == (Path(device).name, 7)
+        assert (facts.model, facts.size_bytes) == (f"file {image}", IMAGE_BYTES)
+        assert (facts.filesystem, facts.mount_point, facts.content) == ("ext4", str(point), "ext4")
+        assert facts.read_only is False
+        assert facts.logical_block_bytes == 512
+        folder = probe_volume(executor, find_volume(executor, role="d", target=str(point)))
+        assert folder.model_dump(include={"device", "model", "beneath", "mount_options"}) == (
+            facts.model_dump(include={"device", "model", "beneath", "mount_options"})
+        )
+        assert folder.content == ""
+        assert 0 < (folder.free_bytes or 0) < IMAGE_BYTES
+
+    def test_a_device_in_words(self, executor: LocalExecutor, disks: Disks) -> None:
+        """A person sees model, size, serial and what would be lost."""
+        image = disks.image()
+        device = disks.attach(image)
+        words = describe_device(
+            probe_volume(executor, find_volume(executor, role="d", target=device))
+        )
+        assert words.splitlines() == [
+            f"device:  {device}",
+            f"model:   file {image}",
+            f"size:    32m ({IMAGE_BYTES} bytes)",
+            "serial:  unknown",
+            "on it:   nothing that blkid knows",
+        ]
+        disks.format(device)
+        subprocess.run(["tune2fs", "-L", "backup", device], capture_output=True, check=True)
+        facts = probe_volume(executor, find_volume(executor, role="d", target=device))
+        assert describe_device(facts).splitlines()[-1] == 'on it:   ext4 "backup"'
+        evil = facts.model_copy(update={"content": "\x1b[2Jext4"})
+        assert "\x1b" not in describe_device(evil)

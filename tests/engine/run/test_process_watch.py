@@ -1,0 +1,139 @@
+"""Processes are watched to their end, and ended when asked or late; none is left behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from volbench.engine.hosts.orphans import end_orphan, identify, is_alive
+from volbench.engine.run.process_watch import Ending, end_process, watch
+from volbench.engine.run.stop_request import Stop, stop_on_signals
+from volbench.errors import ConnectError, TransportError
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Process
+
+ASLEEP = "import time; time.sleep(60)"
+DEAF = (
+    "import signal, time\n"
+    "for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)\n"
+    "print('deaf', flush=True)\ntime.sleep(60)"
+)
+
+
+def start(folder: Path, program: str) -> Process:
+    """Start a Python program as a Run's process."""
+    return LocalExecutor().start(
+        [sys.executable, "-c", program], cwd=str(folder), stderr=str(folder / "stderr")
+    )
+
+
+def exists(pid: int) -> bool:
+    """Tell whether a process still runs."""
+    return (Path("/proc") / str(pid)).exists()
+
+
+def test_output_and_status_arrive(tmp_path: Path) -> None:
+    """What a process prints is told while it runs, and its exit status at the end."""
+    heard = []
+    process = start(tmp_path, "import sys; print('hello'); sys.exit(7)")
+    watched = watch(
+        process, deadline_s=30, stop=Stop(), on_output=lambda text, _elapsed: heard.append(text)
+    )
+    assert "".join(heard) == "hello\n"
+    assert (watched.exit_status, watched.ending) == (7, Ending.ITSELF)
+
+
+def test_deadline_ends_a_process(tmp_path: Path) -> None:
+    """A process that is late is ended and gone."""
+    process = start(tmp_path, ASLEEP)
+    watched = watch(process, deadline_s=0.3, stop=Stop(), on_output=lambda _text, _elapsed: None)
+    assert watched.ending is Ending.DEADLINE
+    assert watched.exit_status is not None
+    assert not exists(process.pid)
+
+
+def test_second_request_ends_a_deaf_process_soon(tmp_path: Path) -> None:
+    """A process that ignores SIGINT and SIGTERM is killed when the user asks twice."""
+    process = start(tmp_path, DEAF)
+    stop = Stop()
+
+    def ask_twice(text: str, _elapsed_s: float) -> None:
+        if "deaf" in text:
+            stop.request()
+            stop.request()
+
+    watched = watch(process, deadline_s=60, stop=stop, on_output=ask_twice)
+    assert watched.ending is Ending.STOPPED
+    assert watched.exit_status == -9
+    assert watched.elapsed_s < 30
+    assert not exists(process.pid)
+
+
+def test_error_in_between_ends_the_process(tmp_path: Path) -> None:
+    """Whatever goes wrong in the controller, the process does not stay."""
+    process = start(tmp_path, ASLEEP)
+
+    def fail(_text: str, _elapsed_s: float) -> None:
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        watch(process, deadline_s=60, stop=Stop(), on_output=fail)
+    assert not exists(process.pid)
+
+
+def test_signals_become_requests_and_handlers_come_back() -> None:
+    """Inside the block SIGTERM is a request; afterwards the handlers are as before."""
+    import signal  # noqa: PLC0415 - only this test looks at handlers
+
+    before = signal.getsignal(signal.SIGTERM)
+    with stop_on_signals() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.requested
+        assert not stop.urgent
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.urgent
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_orphan_is_recognised_and_ended(tmp_path: Path) -> None:
+    """A process of an earlier controller is ended by what identifies it."""
+    process = start(tmp_path, ASLEEP)
+    executor = LocalExecutor()
+    identity = identify(executor, process.pid)
+    assert is_alive(executor, identity)
+    assert end_orphan(executor, identity)
+    assert process.wait(5) is not None
+    assert not is_alive(executor, identity)
+
+
+def test_another_process_of_that_number_is_left_alone(tmp_path: Path) -> None:
+    """A pid that was given to somebody else, or another boot, is never touched."""
+    process = start(tmp_path, ASLEEP)
+    executor = LocalExecutor()
+    identity = identify(executor, process.pid)
+    for change in ({"start_ticks": 1}, {"boot_id": "another"}):
+        assert not end_orphan(executor, identity | change)
+    assert not end_orphan(executor, {})
+    assert process.poll() is None
+    watch(process, deadline_s=0.0, stop=Stop(), on_output=lambda _text, _elapsed: None)
+
+
+@pytest.mark.parametrize(("error", "runs_on"), [(TransportError, False), (ConnectError, True)])
+def test_only_a_lost_machine_keeps_its_process(
+    tmp_path: Path, error: type[TransportError], *, runs_on: bool
+) -> None:
+    """What fails for good ends the process; a broken line does not."""
+    process = start(tmp_path, ASLEEP)
+
+    def tell(_text: str, _elapsed_s: float) -> None:
+        raise error("no way", hint="none")
+
+    try:
+        with pytest.raises(error):
+            watch(process, deadline_s=60, stop=Stop(), on_output=tell)
+        assert (process.poll() is None) is runs_on
+    finally:
+        end_process(process, Stop())

@@ -1,0 +1,159 @@
+"""``until: steady`` with real fio on simulated volumes whose speed changes as it is told to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.run_once import (
+    Attempt,
+    RunHooks,
+    RunOutcome,
+    run_single,
+)
+from volbench.engine.run.stop_request import Stop
+from volbench.execute.local import LocalExecutor
+from volbench.ingest.run_files import read_run_output, read_status
+from volbench.lab.scenario import load_scenario
+from volbench.lab.server import serve
+from volbench.model.campaign.event import Event, RunProgress
+from volbench.model.campaign.planned_run import Run, RunState, Section
+from volbench.model.profile.profile_model import Until
+from volbench.model.results.result import Direction
+from volbench.store.layout import RunFolder
+
+SERVICE = "service: {read: 4ms, write: 4ms, slots: 4}"
+RISING = f"name: rising\nsize: 4m\nblock: 64k\n{SERVICE}\nfirst_touch: {{write: 50ms}}\n"
+FALLING = f"name: falling\nsize: 4m\nrestored: true\n{SERVICE}\ndrift: -95%\n"
+
+
+@dataclass
+class Done:
+    """A Run that was to go on until it is steady."""
+
+    end: RunOutcome
+    run: Run
+    folder: RunFolder
+    notes: list[str]
+
+    @property
+    def status(self) -> dict[str, object]:
+        """What was noted of it."""
+        return dict(read_status(self.folder))
+
+    @property
+    def verdict(self) -> object:
+        """The last judgement."""
+        return json.loads(json.dumps(self.status["until"]))["verdict"]
+
+
+def run_until(
+    scenario: str,
+    tmp_path: Path,
+    *,
+    runtime_s: int,
+    on_note: Callable[[str, Stop], None] = lambda _note, _stop: None,
+) -> Done:
+    """Write to a simulated volume until a window of ten seconds is steady."""
+    executor, stop, notes = LocalExecutor(), Stop(), list[str]()
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, RunProgress):
+            notes.append(event.progress.note)
+            on_note(event.progress.note, stop)
+
+    with serve(load_scenario(scenario, path="volume.yaml"), tmp_path / "lab") as volume:
+        run = Run(
+            id="001-j-r1",
+            profile="p",
+            job="j",
+            volume=find_volume(executor, role="data", target=volume.uri),
+            sections=(
+                Section(
+                    name="j",
+                    options={
+                        "rw": "randwrite",
+                        "bs": "4096",
+                        "iodepth": "4",
+                        "time_based": "1",
+                        "runtime": f"{runtime_s}s",
+                    },
+                ),
+            ),
+            device_sample_s=0,
+            until=Until(window_s=10, block_s=1),
+        )
+        attempt = Attempt(
+            Machine(executor, shutil.which("fio") or ""),
+            run,
+            RunDirectory(executor, folder),
+            deadline_s=runtime_s + 60,
+            watcher=RunHooks(listen, stop),
+        )
+        end = run_single(attempt)
+    return Done(end, run, folder, notes)
+
+
+def test_run_ends_when_the_volume_is_warm(tmp_path: Path) -> None:
+    """A volume that warms up for a few seconds ends a Run of five minutes orderly, with its data.
+
+    fio is ended by SIGINT, which it tells with exit status 128; it still writes result and logs.
+    """
+    done = run_until(RISING, tmp_path, runtime_s=300)
+    assert done.end == RunOutcome(RunState.FINISHED)
+    assert done.status["ending"] == "steady"
+    assert done.status["exit_status"] == 128
+    assert done.verdict == "steady"
+    (job,) = read_run_output(done.run, done.folder).jobs
+    written = job.direction(Direction.WRITE)
+    assert written is not None
+    assert 10 < written.runtime_s < 200
+    assert len(list(done.folder.path.glob("series_*.log.zst"))) >= 3
+    assert done.notes[0] == "until steady: watching"
+    assert done.notes[-1] == "until steady: now steady"
+
+
+def test_run_on_a_falling_volume_reaches_its_deadline(tmp_path: Path) -> None:
+    """A rate that falls by a fifth in each window is no end; that it was not steady is noted."""
+    done = run_until(FALLING, tmp_path, runtime_s=16)
+    assert done.end == RunOutcome(RunState.FINISHED)
+    assert done.status["ending"] == "itself"
+    assert done.status["exit_status"] == 0
+    assert done.verdict in {"drifting", "stepped", "noisy"}
+    assert any("until steady: now" in note for note in done.notes)
+
+
+def test_stop_of_the_user_stays_an_interruption(tmp_path: Path) -> None:
+    """Ctrl-C while it waits for steadiness does not count as done."""
+
+    def stop_soon(note: str, stop: Stop) -> None:
+        if note and not stop.requested:
+            stop.request()
+
+    done = run_until(RISING, tmp_path, runtime_s=300, on_note=stop_soon)
+    assert done.end.state is RunState.INTERRUPTED
+    assert done.status["ending"] == "stopped"
+    assert done.verdict == "too-short"
+
+
+def test_failing_volume_is_no_steady_one(tmp_path: Path) -> None:
+    """A server that goes away fails the Run, however even the rate was before."""
+    pids: list[int] = []
+
+    def end_server(_note: str, _stop: Stop) -> None:
+        pidfile = tmp_path / "lab" / "nbdkit.pid"
+        if not pids and len(list(pidfile.parent.glob("nbdkit.pid"))) == 1:
+            pids.append(int(pidfile.read_text()))
+            LocalExecutor().run(["kill", "-KILL", str(pids[0])])
+
+    done = run_until(RISING, tmp_path, runtime_s=20, on_note=end_server)
+    assert done.end.state is RunState.FAILED
+    assert done.end.reason

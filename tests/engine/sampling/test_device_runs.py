@@ -1,0 +1,279 @@
+"""Real Runs on real devices: what the device's own counters say of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import Disks, call
+from tests.engine.sampling.test_sampler import running, until
+from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.run_once import (
+    Attempt,
+    RunHooks,
+    RunOutcome,
+    run_single,
+)
+from volbench.engine.run.stop_request import Stop
+from volbench.execute.local import LocalExecutor
+from volbench.ingest.device_rows import Row, Samples, begun_utc_s, device_rows, read_samples
+from volbench.ingest.run_files import read_run_output, read_status
+from volbench.model.campaign.event import Event, Notice, RunProgress
+from volbench.model.campaign.planned_run import Run, RunState, Section
+from volbench.model.profile.profile_model import Tool
+from volbench.store.layout import RunFolder
+
+MIB = 1024**2
+WRITE = {"rw": "write", "bs": "65536", "direct": "1", "ioengine": "libaio", "iodepth": "4"}
+PACED = {**WRITE, "rate": str(8 * MIB), "time_based": "1", "runtime": "2s"}
+
+
+@dataclass
+class Measured:
+    """A Run and what was seen beside it."""
+
+    end: RunOutcome
+    folder: RunFolder
+    samples: Samples
+    rows: list[Row]
+    io_bytes: float
+    runtime_s: float
+
+    def moved(self, column: str, *, level: str = "volume") -> float:
+        """Return the bytes a device moved, in the tail too."""
+        return sum(
+            float(str(row[column])) * float(str(row["interval_s"]))
+            for row in self.rows
+            if row["level"] == level and row["device"]
+        )
+
+
+def measure(  # noqa: PLR0913 - one argument for each choice of a test
+    place: str | Path,
+    folder: Path,
+    options: dict[str, str],
+    *,
+    listener: Callable[[Event], None] = lambda _event: None,
+    stop: Stop | None = None,
+    tool: Tool = Tool.FIO,
+    sample_s: float = 0.2,
+) -> Measured:
+    """Execute a Run and return it with its rows of the device frame."""
+    executor = LocalExecutor()
+    volume = find_volume(executor, role="data", target=str(place))
+    run = Run(
+        id="001-j-r1",
+        profile="p",
+        job="j",
+        volume=volume,
+        tool=tool,
+        sections=(Section(name="j", options=options),),
+        sample_s=0,
+        device_sample_s=sample_s,
+    )
+    facts = probe_volume(executor, volume)
+    kept = RunFolder(folder)
+    kept.path.mkdir()
+    devices = (facts.device, *facts.beneath) if facts.device else ()
+    watcher = RunHooks(listener, stop or Stop(), devices=devices)
+    fio = shutil.which("fio") or ""
+    workplace = RunDirectory(executor, kept)
+    end = run_single(Attempt(Machine(executor, fio), run, workplace, 60, watcher))
+    output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
+    started = str(read_status(kept)["started_utc"])
+    samples = read_samples(kept)
+    begun = begun_utc_s(output, [], started_utc=started)
+    results = [one for job in output.jobs for one in job.directions] if output else []
+    return Measured(
+        end,
+        kept,
+        samples,
+        list(device_rows(samples, facts, begun_utc_s=begun)),
+        sum(one.io_bytes for one in results),
+        max((one.runtime_s for one in results), default=0.0),
+    )
+
+
+def number(row: Row, column: str) -> float:
+    """Return a number of a row."""
+    return float(str(row[column]))
+
+
+def test_an_ordinary_user_sees_the_whole_run(tmp_path: Path) -> None:
+    """In a directory: from before I/O began until after it ended, without any right."""
+    (tmp_path / "place").mkdir()
+    seen = measure(tmp_path / "place", tmp_path / "run", {**PACED, "direct": "0", "size": str(MIB)})
+    assert seen.end.state is RunState.FINISHED, seen.end.reason
+    first, last = seen.rows[0], seen.rows[-1]
+    assert number(first, "t_s") - number(first, "interval_s") <= 0
+    assert number(last, "t_s") >= seen.runtime_s - 0.01
+    assert all(0 <= number(row, "cpu_busy_percent") <= 100 for row in seen.rows)
+    assert all(number(row, "dirty_bytes") >= 0 for row in seen.rows)
+    assert list(seen.samples.marks[:2]) == ["started", "ended"]
+    assert running(tmp_path / "run") == []
+    assert not seen.folder.samples.exists()  # compressed
+
+
+def test_dd_is_watched_too(tmp_path: Path) -> None:
+    """A Run of dd has samples from before its start until after its end."""
+    (tmp_path / "place").mkdir()
+    options = {"rw": "write", "bs": str(MIB), "size": str(MIB)}
+    seen = measure(tmp_path / "place", tmp_path / "run", options, tool=Tool.DD)
+    assert seen.end.state is RunState.FINISHED, seen.end.reason
+    assert len(seen.samples.taken) >= 2
+    assert seen.rows
+
+
+@pytest.mark.parametrize("when", ["running", "tail"])
+def test_a_stop_ends_the_sampler_at_once(tmp_path: Path, when: str) -> None:
+    """Nothing of it is left, and the samples so far are kept."""
+    (tmp_path / "place").mkdir()
+    stop = Stop()
+
+    def listener(event: Event) -> None:
+        wanted = RunProgress if when == "running" else Notice
+        late = not isinstance(event, RunProgress) or event.progress.elapsed_s > 1
+        if isinstance(event, wanted) and late:
+            stop.request()
+
+    options = dict(PACED) if when == "running" else {**WRITE, "direct": "0"}
+    options |= {"size": str(24 * MIB)} | ({"runtime": "60s"} if when == "running" else {})
+    seen = measure(tmp_path / "place", tmp_path / "run", options, listener=listener, stop=stop)
+    expected = RunState.INTERRUPTED if when == "running" else RunState.FINISHED
+    assert seen.end.state is expected
+    assert len(seen.samples.taken) >= 2
+    assert running(tmp_path / "run") == []
+    if stop.requested and when == "tail":
+        assert seen.samples.marks[-1] == "tail cut off: stopped by the user"
+
+
+def test_a_run_survives_its_sampler(tmp_path: Path) -> None:
+    """SIGKILL in the middle: the Run finishes, rows so far are kept, and the user is told."""
+    (tmp_path / "place").mkdir()
+    notices: list[str] = []
+    killed: list[int] = []
+
+    def listener(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.append(event.message)
+        if isinstance(event, RunProgress) and event.progress.elapsed_s > 1 and not killed:
+            killed.extend(pid for pid in running(tmp_path / "run") if command_of(pid) != "fio")
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    options = {**PACED, "size": "4194304"}
+    seen = measure(tmp_path / "place", tmp_path / "run", options, listener=listener)
+    assert killed
+    assert seen.end.state is RunState.FINISHED, seen.end.reason
+    assert seen.rows
+    assert number(seen.rows[-1], "t_s") < seen.runtime_s
+    assert "001-j-r1: the device was not sampled to the end: the sampler ended early" in notices
+
+
+def command_of(pid: int) -> str:
+    """Return the name of a program that runs."""
+    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+
+
+def test_kill_9_of_the_controller_leaves_no_sampler(tmp_path: Path) -> None:
+    """The process under test may go on, as it is ended on resume; the sampler ends by itself."""
+    (tmp_path / "place").mkdir()
+    out = tmp_path / "out"
+    arguments = ["run", "quick", "--on", str(tmp_path / "place"), "--into", str(out)]
+    settings = ["--set", "size=16m", "--set", "runtime=30s"]
+    controller = subprocess.Popen(
+        [sys.executable, "-m", "volbench", *arguments, *settings],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    folder = out / "runs" / "002-randread-qd1-r1"
+    try:
+        until(lambda: (folder / "device.log").exists() and "fio" in names(folder))
+    finally:
+        controller.kill()
+        controller.wait(timeout=10)
+    try:
+        until(lambda: set(names(folder)) <= {"fio"})
+    finally:
+        for pid in running(folder):
+            os.kill(pid, signal.SIGKILL)
+    assert read_samples(RunFolder(folder)).taken
+
+
+def names(folder: Path) -> list[str]:
+    """Return the programs that run in a folder."""
+    found = []
+    for pid in running(folder):
+        try:
+            found.append(command_of(pid))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+@pytest.mark.root
+def test_the_device_counts_the_bytes_that_fio_wrote(tmp_path: Path, disks: Disks) -> None:
+    """With direct=1 both agree within 2 %, and so do the requests' sizes."""
+    device = disks.attach(disks.image(64 * MIB))
+    seen = measure(device, tmp_path / "run", {**PACED, "size": str(64 * MIB)})
+    assert seen.end.state is RunState.FINISHED, seen.end.reason
+    assert seen.moved("write_bw_bytes_per_s") == pytest.approx(seen.io_bytes, rel=0.02)
+    assert {row["device"] for row in seen.rows if row["level"] == "volume"} == {device[5:]}
+    busy = [row for row in seen.rows if number(row, "write_iops") > 0 and row["level"] == "volume"]
+    assert all(number(row, "write_request_bytes") == 65536 for row in busy)
+    assert all(number(row, "active_percent") <= 100 for row in busy)
+    assert seen.samples.marks[-1] == "tail none: nothing is left in memory"
+
+
+@pytest.mark.root
+def test_a_partition_is_told_with_the_disk_beneath_it(tmp_path: Path, disks: Disks) -> None:
+    """What the partition writes its disk writes, and both have rows of their own."""
+    disk = disks.attach()
+    part = disks.partition(disk)
+    seen = measure(part, tmp_path / "run", {**PACED, "size": str(16 * MIB)})
+    told = {(row["level"], row["device"]) for row in seen.rows}
+    assert {("volume", part[5:]), ("beneath", disk[5:])} <= told
+    assert seen.moved("write_bw_bytes_per_s") == pytest.approx(seen.io_bytes, rel=0.02)
+    below = [row for row in seen.rows if row["device"] == disk[5:]]
+    total = sum(number(row, "write_bw_bytes_per_s") * number(row, "interval_s") for row in below)
+    assert total == pytest.approx(seen.io_bytes, rel=0.02)
+
+
+@pytest.mark.root
+def test_a_buffered_write_shows_dirt_and_its_tail(tmp_path: Path, disks: Disks) -> None:
+    """What fio left in memory grows there, and is seen on its way to the device afterwards."""
+    device = disks.attach(disks.image(128 * MIB))
+    disks.format(device)
+    place = disks.mount(device)
+    stop = Stop()
+
+    def write_back() -> None:
+        call("sync", "-f", str(place))
+        # Others on this machine may leave pages too: the tail is not to wait for theirs.
+        threading.Timer(3.0, stop.request).start()
+
+    def listener(event: Event) -> None:
+        if isinstance(event, Notice):
+            threading.Timer(0.5, write_back).start()
+
+    options = {"rw": "write", "bs": "65536", "direct": "0", "size": str(64 * MIB)}
+    seen = measure(place, tmp_path / "run", options, listener=listener, stop=stop)
+    assert seen.end.state is RunState.FINISHED, seen.end.reason
+    unwritten = [sample.unwritten_bytes for sample in seen.samples.taken]
+    assert max(unwritten) - unwritten[0] > 0.5 * seen.io_bytes
+    tail = [row for row in seen.rows if row["after_fio"] and row["device"] == device[5:]]
+    written = sum(number(row, "write_bw_bytes_per_s") * number(row, "interval_s") for row in tail)
+    assert written > 0.5 * seen.io_bytes
+    assert seen.moved("write_bw_bytes_per_s") > 0.98 * seen.io_bytes

@@ -1,0 +1,159 @@
+"""Option tables: the shipped one, and what is made of an installed fio's own help."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+
+import pytest
+
+from volbench.errors import OutputError
+from volbench.fio.jobs.option_table import (
+    installed_table,
+    listed_engines,
+    listed_names,
+    parse_cmdhelp,
+    shipped_table,
+    to_json,
+)
+from volbench.model.profile.fio_option import OptionKind
+
+
+def _ask(arguments: Sequence[str]) -> str:
+    return subprocess.run(["fio", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+BLOCK_SIZE = """\
+                  bs: Block size unit
+               alias: blocksize
+                type: integer value (opt=100)
+             default: 4096
+               range: min=1, max=-1
+"""
+
+
+def test_help_of_an_option_is_read() -> None:
+    """Name, description, alias and kind come from fio's own words."""
+    option = parse_cmdhelp(BLOCK_SIZE)
+    assert (option.name, option.help, option.aliases) == ("bs", "Block size unit", ("blocksize",))
+    assert option.kind is OptionKind.SIZE
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("size", OptionKind.SIZE),
+        ("bsrange", OptionKind.SIZE_RANGE),
+        ("bssplit", OptionKind.BLOCK_SPLIT),
+        ("runtime", OptionKind.DURATION),
+        ("ramp_time", OptionKind.DURATION),
+        ("thinktime", OptionKind.MICROSECONDS),
+        ("max_latency", OptionKind.MICROSECONDS),
+        ("iodepth", OptionKind.INTEGER),
+        ("direct", OptionKind.BOOLEAN),
+        ("time_based", OptionKind.FLAG),
+        ("percentile_list", OptionKind.FLOATS),
+        ("rw", OptionKind.CHOICE),
+        ("cpus_allowed", OptionKind.TEXT),
+    ],
+)
+def test_the_installed_fio_is_understood(name: str, kind: OptionKind) -> None:
+    """Each kind of option is told apart in the help of the fio that is here."""
+    assert parse_cmdhelp(_ask([f"--cmdhelp={name}"])).kind is kind
+
+
+def test_choices_and_limits_are_read() -> None:
+    """Values and ranges that fio lists are kept."""
+    rw = parse_cmdhelp(_ask(["--cmdhelp=rw"]))
+    assert {"read", "write", "trim", "randread", "randwrite", "randtrim"} <= {*rw.choices}
+    assert {"rw", "readwrite", "randrw", "trimwrite"} <= {*rw.choices}
+    iodepth = parse_cmdhelp(_ask(["--cmdhelp=iodepth"]))
+    assert (iodepth.minimum, iodepth.maximum) == (1, None)
+    mix = parse_cmdhelp(_ask(["--cmdhelp=rwmixread"]))
+    assert (mix.minimum, mix.maximum) == (0, 100)
+
+
+@pytest.mark.parametrize("text", ["", "No such command: nosuch\n", "\x00\x01"])
+def test_other_text_is_no_help(text: str) -> None:
+    """What describes no option is refused: fio exits with 0 for unknown ones too."""
+    with pytest.raises(OutputError):
+        parse_cmdhelp(text)
+
+
+def test_the_installed_table_holds_exactly_what_fio_lists() -> None:
+    """Names are the binary's own, and everything it lists is known."""
+    asked: list[str] = []
+
+    def ask(arguments: Sequence[str]) -> str:
+        asked.extend(arguments)
+        return _ask(arguments)
+
+    table = installed_table(ask)
+    general = {name for name, option in table.options.items() if not option.engines}
+    assert general == {*listed_names(_ask(["--cmdhelp=all"]))}
+    assert table.engines == listed_engines(_ask(["--enghelp"]))
+    assert table.source == "installed"
+    known = shipped_table().options
+    assert {name for name in asked if name.startswith("--cmdhelp=")} == {
+        "--cmdhelp=all",
+        *(f"--cmdhelp={name}" for name in general if name not in known),
+    }
+
+
+def test_an_older_fio_lacks_what_it_does_not_list() -> None:
+    """An option that the binary does not know is not accepted because we know it."""
+    answers = {
+        "--version": "fio-3.18\n",
+        "--cmdhelp=all": "bs : Block size unit\nbrand_new : Something\n",
+        "--enghelp": "Available IO engines:\n\tpsync\n\tlibaio\n",
+        "--cmdhelp=brand_new": "brand_new: Something\n type: boolean value (opt=0/1)\n",
+    }
+    table = installed_table(lambda arguments: answers[arguments[0]])
+    assert table.fio_version == "3.18"
+    assert table.engines == ("psync", "libaio")
+    assert table.find("iodepth") is None
+    assert table.find("blocksize") == shipped_table().find("bs")
+    new = table.find("brand_new")
+    assert new is not None
+    assert new.kind is OptionKind.BOOLEAN
+
+
+def test_options_of_an_engine_that_is_not_there_are_unknown() -> None:
+    """An engine's own options come and go with the engine."""
+    answers = {
+        "--version": "fio-3.33\n",
+        "--cmdhelp=all": "bs : Block size unit\n",
+        "--enghelp": "Available IO engines:\n\tlibaio\n",
+    }
+    table = installed_table(lambda arguments: answers[arguments[0]])
+    assert table.find("userspace_reap") is not None
+    assert table.find("skip_bad") is None
+
+
+def test_the_shipped_table_is_whole() -> None:
+    """It knows every option and engine that the fact sheets and profiles use."""
+    table = shipped_table()
+    assert table.source == "shipped"
+    assert {"libaio", "io_uring", "psync", "sync", "nbd", "null"} <= {*table.engines}
+    for name in ("blocksize", "readwrite", "io_limit", "timeout", "wait_for_previous", "iomem"):
+        assert table.find(name), name
+    for name in ("bs", "rw", "iodepth", "uri", "userspace_reap", "ss", "ss_dur", "ss_ramp"):
+        assert table.find(name), name
+    assert len(table.options) > 200
+
+
+def test_names_and_aliases_are_unique() -> None:
+    """No name stands for two general options."""
+    options = [option for option in shipped_table().options.values() if not option.engines]
+    names = [name for option in options for name in (option.name, *option.aliases)]
+    assert len(names) == len({*names})
+
+
+def test_an_entry_leaves_defaults_out() -> None:
+    """The shipped file holds only what says something."""
+    assert to_json(parse_cmdhelp(BLOCK_SIZE)) == {
+        "name": "bs",
+        "kind": OptionKind.SIZE,
+        "help": "Block size unit",
+        "aliases": ["blocksize"],
+    }

@@ -1,0 +1,387 @@
+"""Results of eight fio versions are read exactly, or refused with the reason."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import OutputError
+from volbench.fio.results.json_output import parse_output
+from volbench.fio.version import parse_version
+from volbench.model.results.result import Direction, DirectionResult, Latency, RunOutput
+
+CASES = Path(__file__).parents[2] / "cases"
+ALL = sorted(path.parent.relative_to(CASES).as_posix() for path in CASES.glob("fio-*/*/stdout"))
+REFUSED = {
+    **{f"{path.name}/bad-option": "no output at all" for path in CASES.glob("fio-*")},
+    "fio-2.2.10/fsync-latency": "it said: w: (g=0)",  # json+ came with 2.2.12
+    "fio-2.2.10/numjobs-grouped": "it said: seq: (g=0)",
+    "fio-2.2.10/randrw-jsonplus": "it said: mix: (g=0)",
+    "fio-2.2.10/logs-histogram": "no output at all",  # histogram logs came with 2.13
+    "fio-2.2.10/steadystate": "no output at all",  # steady state came with 2.16
+    "fio-3.16/interrupted": "no output at all",  # the signal came before its handler
+}
+READ = [case for case in ALL if case not in REFUSED]
+Raw = dict[str, object]
+
+
+def text_of(case: str) -> str:
+    """Return the stdout of a case."""
+    return (CASES / case / "stdout").read_text(errors="replace")
+
+
+def raw_of(case: str) -> Raw:
+    """Return the last document of a case as Python decodes it, found by its braces."""
+    found = re.findall(r"^\{\n.*?^\}$", text_of(case), re.DOTALL | re.MULTILINE)
+    document = json.loads(found[-1])
+    assert isinstance(document, dict)
+    return document
+
+
+def below(raw: Raw, key: str) -> Raw:
+    """Return an object of the document."""
+    value = raw[key]
+    assert isinstance(value, dict)
+    return value
+
+
+def listed(raw: Raw, key: str) -> list[Raw]:
+    """Return a list of objects of the document."""
+    value = raw.get(key, [])
+    assert isinstance(value, list)
+    return value
+
+
+def number(raw: Raw, key: str) -> float:
+    """Return a number of the document."""
+    value = raw[key]
+    assert isinstance(value, int | float)
+    return value
+
+
+def test_the_cases_are_there() -> None:
+    """All the cases of all versions take part, so none is lost unseen."""
+    assert len(ALL) == 8 * 17
+    assert set(REFUSED) <= set(ALL)
+
+
+@pytest.mark.parametrize("case", sorted(REFUSED))
+def test_what_is_no_result_is_refused_with_the_reason(case: str) -> None:
+    """Output without a document gives OutputError that says why or quotes fio."""
+    with pytest.raises(OutputError, match=re.escape(REFUSED[case])):
+        parse_output(text_of(case))
+
+
+@pytest.mark.parametrize("case", READ)
+def test_every_number_is_the_raw_one(case: str) -> None:
+    """Every number of a result is fio's own, but for its unit."""
+    output, raw = parse_output(text_of(case)), raw_of(case)
+    version = parse_version(case)
+    assert output.tool_version == raw["fio version"] == case.split("/", maxsplit=1)[0]
+    stamp = ("timestamp_ms", 1000) if "timestamp_ms" in raw else ("timestamp", 1)
+    assert output.ended_utc_s == number(raw, stamp[0]) / stamp[1]
+    assert output.global_options == raw.get("global options", {})
+    entries = listed(raw, "jobs")
+    assert len(output.jobs) == len(entries)
+    for job, entry in zip(output.jobs, entries, strict=True):
+        assert (job.name, job.groupid, job.error) == (
+            entry["jobname"],
+            entry["groupid"],
+            entry["error"],
+        )
+        assert job.options == entry.get("job options", {})
+        assert (job.cpu_usr, job.cpu_sys) == (entry["usr_cpu"], entry["sys_cpu"])
+        assert (job.context_switches, job.major_faults, job.minor_faults) == (
+            entry["ctx"],
+            entry["majf"],
+            entry["minf"],
+        )
+        assert job.elapsed_s == entry["elapsed"]
+        assert job.iodepth_level == entry["iodepth_level"]
+        assert job.steadystate == entry.get("steadystate")
+        assert (job.total_errors, job.members) == (0, 1)
+        if version >= (3, 8):
+            assert job.job_runtime_s == number(entry, "job_runtime") / 1000
+        if version >= (3, 36):
+            assert (job.start_utc_s or 0) == number(entry, "job_start") / 1000
+        for name in ("read", "write", "trim"):
+            found = job.direction(Direction(name))
+            if below(entry, name)["total_ios"] == 0:
+                assert found is None
+            else:
+                assert found is not None
+                compare_direction(found, below(entry, name), version)
+        compare_sync(job.direction(Direction.SYNC), entry, version)
+    compare_disks(output, raw, version)
+
+
+def compare_direction(found: DirectionResult, raw: Raw, version: tuple[int, int]) -> None:
+    """Compare a direction with its object, units told by the version."""
+    assert found.io_bytes == number(raw, "io_bytes") * (1024 if version < (2, 21) else 1)
+    assert found.total_ios == raw["total_ios"]
+    assert found.runtime_s == number(raw, "runtime") / 1000
+    assert found.iops == raw["iops"]
+    bandwidth = number(raw, "bw") * 1024 if version < (3, 2) else raw["bw_bytes"]
+    assert found.bw_bytes_per_s == bandwidth
+    assert (found.short_ios, found.drop_ios) == (raw["short_ios"], raw["drop_ios"])
+    for ours, theirs in (
+        (found.bw_min_bytes_per_s, "bw_min"),
+        (found.bw_max_bytes_per_s, "bw_max"),
+        (found.bw_mean_bytes_per_s, "bw_mean"),
+        (found.bw_stddev_bytes_per_s, "bw_dev"),
+    ):
+        assert ours == number(raw, theirs) * 1024
+    for key in ("iops_min", "iops_max", "iops_mean", "iops_stddev"):
+        # Zeros without a single sample say nothing: they are not told.
+        told = version >= (3, 0) and raw["iops_samples"] != 0
+        assert getattr(found, key) == (raw[key] if told else None)
+    for latency, name in ((found.lat, "lat"), (found.clat, "clat"), (found.slat, "slat")):
+        compare_latency(latency, below(raw, name if version < (3, 0) else f"{name}_ns"), version)
+
+
+def compare_latency(found: Latency | None, raw: Raw, version: tuple[int, int]) -> None:
+    """Compare a latency with its object: microseconds in fio 2, nanoseconds in fio 3."""
+    unit_ns = 1000 if version < (3, 0) else 1
+    if number(raw, "mean") == 0 and number(raw, "max") == 0:
+        assert found is None
+        return
+    assert found is not None
+    assert found.count == (raw["N"] if version >= (3, 18) else None)
+    for value_s, key in (
+        (found.min_s, "min"),
+        (found.max_s, "max"),
+        (found.mean_s, "mean"),
+        (found.stddev_s, "stddev"),
+    ):
+        assert value_s == number(raw, key) / (1e9 / unit_ns)
+    percentiles = below(raw, "percentile") if "percentile" in raw else {}
+    assert found.percentiles == {
+        float(key): number(percentiles, key) / (1e9 / unit_ns)
+        for key in percentiles
+        if float(key) > 0
+    }
+    bins = below(raw, "bins") if "bins" in raw else {}
+    assert found.bins == {int(key) * unit_ns: count for key, count in bins.items()}
+
+
+def compare_sync(found: DirectionResult | None, entry: Raw, version: tuple[int, int]) -> None:
+    """Compare the syncs: they count the samples, for fdatasync is missing in fio's total."""
+    if version < (3, 4) or number(below(below(entry, "sync"), "lat_ns"), "max") == 0:
+        assert found is None
+        return
+    assert found is not None
+    raw = below(below(entry, "sync"), "lat_ns")
+    compare_latency(found.lat, raw, version)
+    assert found.total_ios == sum(below(raw, "bins").values())  # type: ignore[arg-type]  # counts
+    assert (found.iops, found.bw_bytes_per_s, found.io_bytes) == (None, None, 0)
+
+
+def compare_disks(output: RunOutput, raw: Raw, version: tuple[int, int]) -> None:
+    """Compare what the kernel counted."""
+    disks = listed(raw, "disk_util")
+    assert len(output.disk_util) == len(disks)
+    for disk, entry in zip(output.disk_util, disks, strict=True):
+        assert (disk.name, disk.read_ios, disk.write_ios, disk.util_percent) == (
+            entry["name"],
+            entry["read_ios"],
+            entry["write_ios"],
+            entry["util"],
+        )
+        assert disk.read_ticks_s == number(entry, "read_ticks") / 1000
+        assert disk.write_ticks_s == number(entry, "write_ticks") / 1000
+        assert disk.in_queue_s == number(entry, "in_queue") / 1000
+        if version >= (3, 36):
+            assert disk.read_bytes == number(entry, "read_sectors") * 512
+            assert disk.write_bytes == number(entry, "write_sectors") * 512
+        else:
+            assert disk.read_bytes is None
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if case.endswith("status-interval")])
+def test_the_last_of_several_documents_is_the_result(case: str) -> None:
+    """Status documents come first in the stream; the result is the last."""
+    output = parse_output(text_of(case))
+    assert output.documents == 4
+    assert output.jobs[0].directions[0].total_ios == max(
+        int(count) for count in re.findall(r'"total_ios" : (\d+)', text_of(case))
+    )
+
+
+def test_text_around_a_document_is_kept() -> None:
+    """Notes and errors before and after the JSON become diagnostics."""
+    text = text_of("fio-3.33/randtrim-null")
+    output = parse_output(f"fio: pid=7, err=28/file:x\r\n{text}\nfio: later\n")
+    assert output.diagnostics == "fio: pid=7, err=28/file:x\nfio: later"
+    assert output.jobs == parse_output(text).jobs
+    note = parse_output(text_of("fio-3.42/iodepth-note")).diagnostics
+    assert note.startswith("note: both iodepth >= 1")
+
+
+def test_status_lines_before_a_document_do_not_hide_it() -> None:
+    """A status line ends in a carriage return, so the brace follows on the same line."""
+    text = text_of("fio-3.33/randtrim-null")
+    assert parse_output(f"Jobs: 1 (f=1)\r{text}").jobs == parse_output(text).jobs
+    assert parse_output(text.replace("\n", "\r\n")).jobs == parse_output(text).jobs
+
+
+def test_a_document_cut_after_a_complete_one_is_noted() -> None:
+    """The complete status document is the result, and the diagnostics tell of the cut one."""
+    text = text_of("fio-3.33/randtrim-null")
+    output = parse_output(text + "\n" + text[: len(text) // 2])
+    assert output.documents == 1
+    assert "cut off at line" in output.diagnostics
+    before = parse_output(text[: len(text) // 2] + "\n" + text)
+    assert before.jobs == output.jobs
+    assert "unreadable JSON" in before.diagnostics
+    assert "cut off" not in before.diagnostics
+
+
+@pytest.mark.parametrize("case", ["fio-3.33/randrw-jsonplus", "fio-2.2.10/interrupted"])
+def test_a_truncated_document_is_refused_with_the_place(case: str) -> None:
+    """Cut at any byte, the output gives OutputError; only a lost final newline is harmless."""
+    data = (CASES / case / "stdout").read_bytes().rstrip()
+    cuts = [*range(0, len(data), 97), *range(len(data) - 40, len(data))]
+    for cut in cuts:
+        with pytest.raises(OutputError, match=r"line \d+|no output at all|no JSON"):
+            parse_output(data[:cut].decode(errors="replace"))
+    assert parse_output(data.decode()).documents == 1
+
+
+def test_damaged_bytes_never_give_another_error() -> None:
+    """Wherever a byte is replaced, the reader answers with a result or with OutputError."""
+    text = text_of("fio-3.33/fsync-latency")
+    for position in range(0, len(text), 31):
+        for wrong in ('"', "{", "[", "-", "e", "\x00", "9" * 5000):
+            try:
+                output = parse_output(text[:position] + wrong + text[position + 1 :])
+            except OutputError:
+                continue
+            assert isinstance(output, RunOutput)
+
+
+@pytest.mark.parametrize("wrong", ["null", "[]", "{}", '"x"', "true", "-1e999", "[[]]", "[null]"])
+def test_wrong_types_never_give_another_error(wrong: str) -> None:
+    """Whatever value is put in place of fio's, the reader answers with a result or OutputError."""
+    lines = text_of("fio-3.42/fsync-latency").split("\n")
+    for number_, line in enumerate(lines):
+        match = re.fullmatch(r'( +"[^"]+" : )([^{\[]+?)(,?)', line)
+        if match is None or '" : 1,' in line:
+            continue
+        changed = [*lines]
+        changed[number_] = f"{match[1]}{wrong}{match[3]}"
+        try:
+            output = parse_output("\n".join(changed))
+        except OutputError:
+            continue
+        assert isinstance(output, RunOutput)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n"fio version" : "fio-3.33", "jobs" : ' + "[" * 100_000,
+        '{\n"fio version" : "fio-3.33"\n}\n',
+        '{\n"fio version" : "fio-3.33", "jobs" : 3\n}\n',
+        '{\n"fio version" : 3, "jobs" : []\n}\n',
+        '{\n"jobs" : []\n}\n',
+        '{\n"fio version" : "fio-3.33", "jobs" : [' + "9" * 6000 + "]\n}\n",
+        '{\n"fio version" : "fio-3.33", "jobs" : [1]\n}\n',
+        '{\n"fio version" : "fio-3.33", "jobs" : [{"groupid": 0, "error": 1' + "0" * 400 + "}]\n}",
+    ],
+    ids=["deep", "no-jobs", "jobs-number", "version-number", "foreign", "digits", "entry", "huge"],
+)
+def test_foreign_json_is_refused(text: str) -> None:
+    """JSON that fio would never write gives OutputError."""
+    with pytest.raises(OutputError):
+        parse_output(text)
+
+
+def test_numbers_that_are_none_are_read() -> None:
+    """``nan`` and ``inf`` become missing numbers, and a text that looks like one stays."""
+    text = text_of("fio-3.33/randtrim-null")
+    text = re.sub(r'"iops" : [\d.]+', '"iops" : -nan', text)
+    text = re.sub(r'"usr_cpu" : [\d.]+', '"usr_cpu" : inf', text)
+    text = re.sub(r'"stddev" : [\d.]+', '"stddev" : nan', text)
+    text = text.replace('"jobname" : "t"', '"jobname" : "a -nan, inf"')
+    job = parse_output(text).jobs[0]
+    trim = job.direction(Direction.TRIM)
+    assert job.name == "a -nan, inf"
+    assert job.cpu_usr is None
+    assert trim is not None
+    assert trim.iops is None
+    assert trim.lat is not None
+    assert math.isnan(trim.lat.stddev_s)
+
+
+def test_raw_control_characters_in_texts_are_read() -> None:
+    """Quotes and backslashes are all that fio escapes, so a tab stands raw in a name."""
+    text = text_of("fio-3.33/randtrim-null")
+    changed = text.replace('"jobname" : "t"', '"jobname" : "a\tb\x0b\u2028\ufffd"')
+    assert parse_output(changed).jobs[0].name == "a\tb\x0b\u2028\ufffd"
+
+
+def test_the_last_of_a_repeated_option_counts() -> None:
+    """An option given twice is printed as two keys of one object; it used the last."""
+    text = text_of("fio-3.33/randtrim-null")
+    changed = text.replace('"bs" : "4k"', '"bs" : "4k", "bs" : "64k"')
+    assert parse_output(changed).jobs[0].options["bs"] == "64k"
+
+
+def test_constants_of_old_versions_among_the_bins_are_left_out() -> None:
+    """Versions 2.2.12 to 2.19 put constants of fio's source into the bins."""
+    text = text_of("fio-2.21/randrw-jsonplus")
+    changed = re.sub(r'"bins" : \{(?=\s*")', '"bins" : { "FIO_IO_U_PLAT_BITS" : 6,', text)
+    assert changed != text
+    assert parse_output(changed).jobs == parse_output(text).jobs
+
+
+def test_clients_are_told_apart_and_their_sum_left_out() -> None:
+    """With clients each entry names its host, and fio's own sum is not a job."""
+    raw = raw_of("fio-3.33/randtrim-null")
+    entry = listed(raw, "jobs")[0]
+    del raw["jobs"]
+    raw["client_stats"] = [
+        {**entry, "hostname": "left", "port": 8765},
+        {**entry, "hostname": "right", "port": 8765},
+        {**entry, "jobname": "All clients", "hostname": "right"},
+    ]
+    raw["global options"] = [{"hostname": "left", "port": 8765, "bs": "4k"}]
+    output = parse_output("<left> Starting\n" + json.dumps(raw, indent=1))
+    assert [job.name for job in output.jobs] == ["left:t", "right:t"]
+    assert output.global_options == {"bs": "4k"}
+
+
+def test_unified_reporting_is_read_as_mixed() -> None:
+    """``unified_rw_reporting=1`` puts `mixed` in the place of the directions."""
+    raw = raw_of("fio-3.33/randtrim-null")
+    entry = listed(raw, "jobs")[0]
+    entry["mixed"] = entry.pop("trim")
+    for name in ("read", "write", "sync"):
+        del entry[name]
+    (mixed,) = parse_output(json.dumps(raw)).jobs[0].directions
+    assert mixed.direction is Direction.MIXED
+    assert mixed.total_ios == below(entry, "mixed")["total_ios"]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("fio-3.33", (3, 33)),
+        ("fio-3.36-42-gabc1234-dirty", (3, 36)),
+        ("fio-2.2.10\n", (2, 2)),
+    ],
+)
+def test_versions_are_read(text: str, version: tuple[int, int]) -> None:
+    """Releases and builds between them give two comparable numbers."""
+    assert parse_version(text) == version
+
+
+@pytest.mark.parametrize("text", ["", "fio", "fio-git", "bash: fio: command not found"])
+def test_what_is_no_version_is_refused(text: str) -> None:
+    """Any other text gives OutputError."""
+    with pytest.raises(OutputError):
+        parse_version(text)

@@ -1,0 +1,172 @@
+"""Clones of one section become one result: totals, exact pools and percentiles of merged bins."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from volbench.fio.results.json_output import parse_output
+from volbench.fio.results.latency_bins import merge_bins, percentile_ns
+from volbench.fio.results.merge_jobs import merge_clones
+from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
+
+CASES = Path(__file__).parents[2] / "cases"
+VERSIONS = sorted(path.name for path in CASES.glob("fio-*"))
+
+
+def jobs_of(version: str, case: str) -> tuple[JobResult, ...]:
+    """Return the entries of a case."""
+    return parse_output((CASES / version / case / "stdout").read_text()).jobs
+
+
+def write_of(job: JobResult) -> DirectionResult:
+    """Return the writes of an entry that has some."""
+    found = job.direction(Direction.WRITE)
+    assert found is not None
+    return found
+
+
+def latency(samples_ns: list[int]) -> Latency:
+    """Return the exact distribution of some samples, each below fio's first wide bin."""
+    return Latency(
+        count=len(samples_ns),
+        min_s=min(samples_ns) / 1e9,
+        max_s=max(samples_ns) / 1e9,
+        mean_s=statistics.fmean(samples_ns) / 1e9,
+        stddev_s=statistics.stdev(samples_ns) / 1e9 if len(samples_ns) > 1 else 0.0,
+        percentiles={50.0: 0.0, 99.0: 0.0},
+        bins={value: samples_ns.count(value) for value in samples_ns},
+    )
+
+
+def clone(samples_ns: list[int], *, runtime_s: float = 1.0, error: int = 0) -> JobResult:
+    """Return an entry with writes of these latencies."""
+    count = len(samples_ns)
+    direction = DirectionResult(
+        direction=Direction.WRITE,
+        io_bytes=count * 4096,
+        total_ios=count,
+        runtime_s=runtime_s,
+        iops=count / runtime_s,
+        bw_bytes_per_s=count * 4096 / runtime_s,
+        iops_min=10.0,
+        iops_max=30.0,
+        iops_mean=20.0,
+        iops_stddev=3.0,
+        clat=latency(samples_ns),
+    )
+    return JobResult("w", 0, error, (direction,), cpu_usr=float(count), context_switches=count)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_clones_of_a_section_are_added_up(version: str) -> None:
+    """Totals are sums, rates are totals over the longest runtime, and members are counted."""
+    jobs = jobs_of(version, "numjobs-separate")
+    (merged,) = merge_clones(jobs)
+    found, parts = write_of(merged), [write_of(job) for job in jobs]
+    assert merged.members == len(jobs) == 3
+    assert found.total_ios == sum(part.total_ios or 0 for part in parts)
+    assert found.io_bytes == sum(part.io_bytes for part in parts)
+    assert found.runtime_s == max(part.runtime_s for part in parts)
+    assert found.iops == (found.total_ios or 0) / found.runtime_s
+    assert found.bw_bytes_per_s == found.io_bytes / found.runtime_s
+    assert found.clat is not None
+    assert found.clat.max_s == max(part.clat.max_s for part in parts if part.clat)
+    assert not found.clat.percentiles or found.clat.bins
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_different_sections_are_never_added_up(version: str) -> None:
+    """Two jobs one after another stay two, each with fio's own numbers."""
+    jobs = jobs_of(version, "stonewall-two-jobs")
+    assert merge_clones(jobs) == jobs
+
+
+def test_the_same_name_in_another_group_is_another_section() -> None:
+    """A name alone does not make entries clones of each other."""
+    jobs = (clone([1]), replace(clone([2]), groupid=1))
+    assert merge_clones(jobs) == jobs
+
+
+def test_pooled_numbers_are_those_of_all_samples() -> None:
+    """Mean, deviation, extremes and percentiles equal those of the joined samples."""
+    first, second = [3, 5, 9, 9, 100], [1, 7, 7]
+    (merged,) = merge_clones([clone(first), clone(second, runtime_s=2.0)])
+    joined = sorted(first + second)
+    found = write_of(merged)
+    assert (found.total_ios, found.runtime_s, found.iops) == (8, 2.0, 4.0)
+    assert found.clat is not None
+    assert found.clat.count == 8
+    assert found.clat.min_s == 1 / 1e9
+    assert found.clat.max_s == 100 / 1e9
+    assert found.clat.mean_s == pytest.approx(statistics.fmean(joined) / 1e9)
+    assert found.clat.stddev_s == pytest.approx(statistics.stdev(joined) / 1e9)
+    assert found.clat.percentiles == {50.0: 7 / 1e9, 99.0: 100 / 1e9}
+
+
+def test_rates_over_windows_are_combined_as_documented() -> None:
+    """Minimum, mean and maximum are summed; deviations as those of independent clones."""
+    found = write_of(merge_clones([clone([1]), clone([2]), clone([3])])[0])
+    assert (found.iops_min, found.iops_mean, found.iops_max) == (30.0, 60.0, 90.0)
+    assert found.iops_stddev == pytest.approx(math.sqrt(27))
+
+
+def test_percentiles_are_never_averaged() -> None:
+    """Where one clone has no bins the merged result has neither bins nor percentiles."""
+    bare = clone([5, 6])
+    direction = write_of(bare)
+    assert direction.clat is not None
+    without = replace(direction, clat=replace(direction.clat, bins={}))
+    found = write_of(merge_clones([clone([1]), replace(bare, directions=(without,))])[0])
+    assert found.clat is not None
+    assert found.clat.percentiles == {}
+    assert found.clat.bins == {}
+    assert found.clat.mean_s == pytest.approx(4e-9)
+
+
+def test_percentiles_never_exceed_the_maximum() -> None:
+    """A bin's midpoint may lie above the greatest sample, which is exact."""
+    parts = []
+    for job in jobs_of("fio-3.33", "randrw-jsonplus") * 2:
+        direction = write_of(job)
+        assert direction.clat is not None
+        top = replace(direction.clat, percentiles={100.0: 0.0})
+        parts.append(replace(job, directions=(replace(direction, clat=top),)))
+    found = write_of(merge_clones(parts)[0]).clat
+    assert found is not None
+    bins = merge_bins([found.bins])
+    assert found.percentiles[100.0] == min(percentile_ns(bins, 100) / 1e9, found.max_s)
+    assert found.percentiles[100.0] <= found.max_s
+
+
+def test_two_equal_clones_have_the_percentiles_of_one() -> None:
+    """Doubling every bin changes no percentile, and the rate doubles."""
+    (job,) = jobs_of("fio-3.33", "randrw-jsonplus")
+    one, two = write_of(job), write_of(merge_clones([job, job])[0])
+    assert one.clat is not None
+    assert two.clat is not None
+    for percentile, value_s in one.clat.percentiles.items():
+        assert two.clat.percentiles[percentile] == min(value_s, one.clat.max_s)
+    assert two.clat.mean_s == pytest.approx(one.clat.mean_s)
+    assert two.iops == pytest.approx(2 * (one.iops or 0), rel=1e-6)
+
+
+def test_the_first_error_is_kept_and_the_processor_averaged() -> None:
+    """An error of any clone is the section's; shares of a processor are averaged."""
+    merged = merge_clones([clone([1, 2]), clone([1] * 4, error=28), clone([1] * 6, error=5)])[0]
+    assert merged.error == 28
+    assert merged.cpu_usr == 4.0
+    assert merged.context_switches == 12
+
+
+def test_a_direction_of_some_clones_is_kept() -> None:
+    """Clones that did nothing in a direction do not hide those that did."""
+    idle = replace(clone([1]), directions=())
+    (merged,) = merge_clones([idle, clone([1, 2])])
+    assert write_of(merged).total_ios == 2
+    assert merged.members == 2
+    assert merge_clones([]) == ()

@@ -1,0 +1,61 @@
+"""Folders of results to import, made of the cases, and what became of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from volbench.api import CampaignData, open_campaign
+from volbench.importer.folder_labels import parse_labels
+from volbench.importer.import_campaign import Intake, Wanted, import_results
+
+CASES = Path(__file__).parents[1] / "cases"
+CLIENTS = CASES / "client-server" / "3.33-two-hosts"
+JSON = (CASES / "fio-3.33/randrw-jsonplus/stdout").read_text()
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    """Write a file with the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def result_of(case: str, *, jobname: str = "", **options: str) -> str:
+    """Return the document of a case, its first job under another name and with other options."""
+    text = (CASES / case / "stdout").read_text()
+    document = json.loads(text[text.index("{\n") :])
+    entry = document["jobs"][0]
+    entry["jobname"] = jobname or entry["jobname"]
+    entry["job options"] = {**entry.get("job options", {}), **options}
+    return json.dumps(document, indent=2)
+
+
+def copy_logs(case: str, folder: Path, *, prefix: str, gone: str = "l") -> None:
+    """Copy the logs of a case under another prefix."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((CASES / case).glob(f"{gone}_*.log")):
+        shutil.copy(path, folder / (prefix + path.name.removeprefix(gone)))
+
+
+def take(
+    *paths: Path,
+    into: Path,
+    pattern: str = "",
+    labels: tuple[str, ...] = (),
+    host: str = "",
+    fio_version: str = "",
+    strict: bool = False,
+) -> tuple[Intake, CampaignData]:
+    """Import paths, and open the campaign."""
+    wanted = Wanted(
+        paths=paths,
+        into=into,
+        pattern=pattern,
+        labels=parse_labels(labels),
+        host=host,
+        fio_version=fio_version,
+        strict=strict,
+    )
+    return import_results(wanted), open_campaign(into)

@@ -1,0 +1,209 @@
+"""Results are read as people keep them: wrapped, compressed, in other encodings, cut off."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import json
+import lzma
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.importer.sources import JSON, put, result_of, take
+from volbench.errors import InputError, OutputError
+from volbench.fio.results.embedded_results import find_results
+
+ETA = "Jobs: 1 (f=1): [m(1)][50.0%][r=12.3MiB/s][r=3150 IOPS][eta 00m:01s]\r"
+DOCUMENT = json.loads(JSON)
+OTHER = json.loads(result_of("fio-3.33/fsync-latency"))
+
+
+def _zstd(content: bytes) -> bytes:
+    packed = pa.compress(content, codec="zstd", asbytes=True)
+    assert isinstance(packed, bytes)
+    return packed
+
+
+FORMS: dict[str, str | bytes] = {
+    "plain.json": JSON,
+    "crlf.json": JSON.replace("\n", "\r\n"),
+    "bom.json": b"\xef\xbb\xbf" + JSON.encode(),
+    "powershell.json": JSON.encode("utf-16"),
+    "behind a warning.json": f"fio: this platform does not support process shared mutexes\n{JSON}",
+    "behind-eta.txt": f"{ETA}{ETA}\n{JSON}",
+    "eta-in-its-line.txt": f"{ETA}{JSON}",
+    "mid-line.log.txt": f"2026-01-01T00:00:00Z stdout F {JSON}",
+    "json,normal.txt": f"{JSON}\nmix: (groupid=0, jobs=1): err= 0: pid=1: Sat\n  read: IOPS=1\n",
+    "ezfio.out": f"[JOBFILE]\n[test-/dev/sdb]\nrw=randrw\n\n[STDOUT]\n{JSON}\n[STDERR]\n\n",
+    "one-line.json": json.dumps(DOCUMENT),
+    "list.json": json.dumps([DOCUMENT]),
+    "nested.json": json.dumps({"raw": [{"result": {"storageClass": "gp3", "fio": DOCUMENT}}]}),
+    "entry.json": json.dumps(DOCUMENT["jobs"][0]),
+    "no-version.json": json.dumps({"jobs": DOCUMENT["jobs"]}, indent=2),
+    "packed.json.gz": gzip.compress(JSON.encode()),
+    "packed.json.xz": lzma.compress(JSON.encode()),
+    "packed.json.bz2": bz2.compress(JSON.encode()),
+    "packed.json.zst": _zstd(JSON.encode()),
+    "no-ending": JSON,
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_gives_the_same_numbers(tmp_path: Path, name: str) -> None:
+    """Whatever stands around a result, its numbers are the same, and read back from the copy."""
+    put(tmp_path / "my results" / name, FORMS[name])
+    intake, opened = take(tmp_path / "my results", into=tmp_path / "campaign")
+    assert not intake.malformed
+    rows = opened.summary()
+    assert rows["iops"].tolist() == [DOCUMENT["jobs"][0][way]["iops"] for way in ("read", "write")]
+    assert rows["status"].tolist() == ["finished"] * 2
+    assert rows["damage"].isna().all()
+
+
+def test_zeros_that_a_tool_left_out_are_filled_in(tmp_path: Path) -> None:
+    """A report that was written anew without zeros, as Go programs do, is still a result."""
+    entry = {
+        name: {key: value for key, value in told.items() if value != 0}
+        if isinstance(told, dict)
+        else told
+        for name, told in DOCUMENT["jobs"][0].items()
+        if told != 0
+    }
+    put(tmp_path / "x" / "r.json", json.dumps([{"raw": {**DOCUMENT, "jobs": [entry]}}]))
+    _, opened = take(tmp_path / "x", into=tmp_path / "campaign")
+    assert opened.summary()["direction"].tolist() == ["read", "write"]
+
+
+def test_documents_of_several_processes_are_all_imported(tmp_path: Path) -> None:
+    """Results that were appended to one file are results, not states of one."""
+    put(tmp_path / "x" / "all.json", JSON + "\n" + json.dumps(OTHER, indent=2))
+    intake, opened = take(tmp_path / "x", into=tmp_path / "campaign")
+    assert len(intake.runs) == 2
+    assert set(opened.summary()["job"]) == {"mix", "w"}
+
+
+def test_the_same_job_run_twice_is_two_results() -> None:
+    """The times tell a job that was run again from a later state of the first."""
+    later = {**DOCUMENT, "timestamp_ms": DOCUMENT["timestamp_ms"] + 60_000}
+    assert len(find_results(JSON + json.dumps(later, indent=1)).results) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason", "line"),
+    [
+        ("cut.json", JSON[:3000], "the text ends before the document does", 1),
+        ("cut.json.gz", gzip.compress(JSON.encode())[:400], "can't be unpacked", 0),
+        ("empty.json", "", "it is empty", 0),
+        ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
+        ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 0),
+        ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
+        ("no-jobs.json", '{\n"fio version": "fio-3.33",\n"jobs": []\n}\n', "holds no job", 0),
+    ],
+)
+def test_malformed_files_are_listed_and_the_rest_imported(
+    tmp_path: Path, name: str, content: str | bytes, reason: str, line: int
+) -> None:
+    """Each has its path, its place where there is one, and its reason."""
+    put(tmp_path / "in" / "good.json", JSON)
+    put(tmp_path / "in" / "bad folder" / name, content)
+    intake, _ = take(tmp_path / "in", into=tmp_path / "campaign")
+    (problem,) = intake.malformed
+    assert problem.path == f"in/bad folder/{name}"
+    assert reason in problem.message
+    assert bool(problem.line) == bool(line)
+    assert len(intake.runs) == 1
+    with pytest.raises(OutputError, match="nothing was imported") as caught:
+        take(tmp_path / "in", into=tmp_path / "strict", strict=True)
+    assert name in caught.value.message
+    assert not (tmp_path / "strict").exists()
+
+
+def test_a_cut_off_last_state_is_told(tmp_path: Path) -> None:
+    """Where fio was killed while it wrote, what stands before is not its end."""
+    put(tmp_path / "r.json", JSON + JSON[:2000])
+    intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
+    assert [run.state.value for run in intake.runs] == ["failed"]
+    assert "cut off" in opened.runs[intake.runs[0].run.id].reason
+
+
+def test_other_files_are_counted_and_never_touched(tmp_path: Path) -> None:
+    """Images, notes and other JSON are no errors; the source folder stays as it was."""
+    source = tmp_path / "in"
+    put(source / "good.json", JSON)
+    put(source / "chart.png", b"\x89PNG\r\n\x1a\n\0\0")
+    put(source / "notes.md", "# 4k random reads: fio version 3\n")
+    put(source / "package.json", '{"name": "x", "jobs": []}')
+    put(source / "job.fio", "[w]\nrw=write\n")
+    put(source / ".hidden.json", "{")
+    put(source / "README.md", f"Example:\n\n```json\n{JSON}```\n")
+    put(source / "packed.tar.gz", gzip.compress(b"\0" * 99))
+    before = {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))}
+    intake, _ = take(source, into=tmp_path / "campaign")
+    assert (intake.others, intake.malformed, len(intake.runs)) == (6, (), 1)
+    assert {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))} == before
+
+
+def test_names_of_any_bytes_are_read(tmp_path: Path) -> None:
+    """Names that are no UTF-8 are written down so that they can be read."""
+    put(tmp_path / "in" / os.fsdecode(b"gp\xff3") / "fio.json", JSON)
+    intake, opened = take(tmp_path / "in", into=tmp_path / "campaign", pattern="{volume_type}")
+    assert len(intake.runs) == 1
+    assert opened.summary()["label_volume_type"][0] == "gp?3"
+
+
+def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
+    """It says what was there, and writes nothing."""
+    put(tmp_path / "in" / "notes.md", "hello")
+    put(tmp_path / "in" / "l_lat.1.log", "1, 2, 0, 0, 0\n")
+    with pytest.raises(OutputError, match=r"1 other files\)\n  in/l_lat\.1\.log: nothing tells"):
+        take(tmp_path / "in", into=tmp_path / "campaign")
+    with pytest.raises(InputError, match="does not exist"):
+        take(tmp_path / "missing", into=tmp_path / "campaign")
+    assert not (tmp_path / "campaign").exists()
+
+
+def test_a_campaign_of_ours_is_not_imported_again(tmp_path: Path) -> None:
+    """Its files are results already."""
+    put(tmp_path / "in" / "good.json", JSON)
+    take(tmp_path / "in", into=tmp_path / "in" / "first")
+    intake, _ = take(tmp_path / "in", into=tmp_path / "second")
+    assert len(intake.runs) == 1
+    assert "already" in intake.malformed[0].message
+
+
+def test_half_an_import_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file can't be copied, no folder is left that looks like all of it."""
+    put(tmp_path / "in" / "1.json", JSON)
+    put(tmp_path / "in" / "2.json", result_of("fio-3.33/fsync-latency"))
+
+    def vanishing(source: Path, target: Path) -> None:
+        if source.name == "1.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        Path(target).write_bytes(Path(source).read_bytes())
+
+    monkeypatch.setattr(shutil, "copyfile", vanishing)
+    with pytest.raises(InputError, match="No space left"):
+        take(tmp_path / "in", into=tmp_path / "campaign")
+    assert not (tmp_path / "campaign").exists()
+
+
+def test_a_changed_copy_is_told(tmp_path: Path) -> None:
+    """A file that is not as it was imported gives no numbers."""
+    put(tmp_path / "r.json", JSON)
+    intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
+    path = opened.path / "runs" / intake.runs[0].run.id / "fio.json"
+    path.write_text(JSON.replace('"iops" : ', '"iops" : 9'))
+    rows = opened.summary()
+    assert rows["status"].tolist() == ["damaged"]
+    assert "not as it was imported" in rows["damage"][0]
+
+
+@pytest.mark.parametrize("text", ["[" * 20_000, '{"a":' * 20_000, "{\n" * 1000, "\x00", "[1, 2"])
+def test_odd_texts_are_no_results(text: str) -> None:
+    """Whatever else a file holds, it is passed over."""
+    assert find_results(text).results == ()

@@ -1,0 +1,103 @@
+"""Options and volumes are those that a result tells; what it leaves out is not made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.importer.sources import CASES, copy_logs, put, result_of, take
+from volbench.analyse.frames.run_facts import fact_columns, stack, with_facts
+from volbench.fio.results.embedded_results import find_results
+from volbench.importer.reported_options import told_of, unsaid_by, volume_of
+from volbench.model.campaign.target import VolumeKind
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "target"),
+    [
+        ({"filename": "/dev/nvme0n1"}, VolumeKind.DEVICE, "/dev/nvme0n1"),
+        ({"filename": "/mnt/a.dat"}, VolumeKind.FILE, "/mnt/a.dat"),
+        ({"directory": "/mnt", "filename": "a"}, VolumeKind.FILE, "/mnt/a"),
+        ({"directory": "/mnt/data"}, VolumeKind.DIRECTORY, "/mnt/data"),
+        ({"filename": "/dev/sdb:/dev/sdc"}, VolumeKind.UNKNOWN, "/dev/sdb:/dev/sdc"),
+        ({"filename": r"\\.\PhysicalDrive1"}, VolumeKind.FILE, r"\\.\PhysicalDrive1"),
+        ({"ioengine": "nbd", "uri": "nbd://h/x"}, VolumeKind.NBD, "nbd://h/x"),
+        ({}, VolumeKind.UNKNOWN, "unknown"),
+    ],
+)
+def test_a_volume_is_what_was_told(options: dict[str, str], kind: VolumeKind, target: str) -> None:
+    """A device, a file, a directory or an export; several, or none, are unknown."""
+    (output,) = find_results(result_of("fio-3.33/fsync-latency", **options)).results
+    volume = volume_of({"w": told_of(output, output.jobs[0])})
+    assert (volume.kind, volume.target) == (kind, target)
+
+
+def test_options_are_read_as_fio_reads_them() -> None:
+    """Texts of a job file become canonical; what can't be read is named, and nothing fails."""
+    text = result_of(
+        "fio-3.33/fsync-latency", bs="4k", runtime="1m", numjobs="2", iodepth="oops", odd_one="x"
+    )
+    (output,) = find_results(text).results
+    told = told_of(output, output.jobs[0])
+    assert (told.options["bs"], told.options["runtime"]) == ("4096", "60s")
+    assert told.left_out == ("iodepth=oops",)
+    assert "odd_one" not in told.options
+    assert not told.is_whole  # so that the depth is unknown, not 1
+
+
+def test_options_without_a_value_are_unsaid_before_they_were_written() -> None:
+    """Up to 3.36 fio leaves a bare ``time_based`` out of its result, 3.42 does not."""
+    for version, wanted in (("3.36", True), ("3.42", False)):
+        (output,) = find_results((CASES / f"fio-{version}/logs-numjobs/stdout").read_text()).results
+        assert ("time_based" in unsaid_by(output)) is wanted
+    (output,) = find_results(json.dumps({"jobs": [json.loads(_entry())]})).results
+    assert "refill_buffers" in unsaid_by(output)
+
+
+def _entry() -> str:
+    document = json.loads(result_of("fio-3.42/fsync-latency"))
+    entry = document["jobs"][0]
+    del entry["job options"]
+    return json.dumps(entry)
+
+
+def test_an_odd_version_does_no_harm(tmp_path: Path) -> None:
+    """It is shown as it stands, and only logs need one."""
+    put(tmp_path / "r.json", result_of("fio-3.33/fsync-latency").replace("fio-3.33", "own build"))
+    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    assert set(opened.summary()["fio_version"]) == {"own build"}
+
+
+def test_no_doubt_stands_on_what_was_not_told(tmp_path: Path) -> None:
+    """Whether buffers were filled anew is not known where bare options are left out."""
+    for version, doubted in (("3.33", False), ("3.42", True)):
+        source = put(tmp_path / f"{version}.json", result_of(f"fio-{version}/randrw-jsonplus"))
+        _, opened = take(source, into=tmp_path / version)
+        assert ("compressible" in set(opened.findings()["rule"])) is doubted
+
+
+def test_what_was_not_told_is_no_difference(tmp_path: Path) -> None:
+    """A comparison says that an option is not known; it does not take it for not set."""
+    parts = []
+    for version in ("3.36", "3.42"):
+        source = put(tmp_path / f"{version}.json", result_of(f"fio-{version}/logs-averaged"))
+        _, opened = take(source, into=tmp_path / version)
+        parts.append(with_facts(opened.summary(), opened.views(), volbench_version="0"))
+    rows = stack(parts)
+    assert "time_based" in fact_columns(rows)
+    assert rows["time_based"].isna().tolist() == [True, True, False, False]
+
+
+def test_logs_without_a_time_of_day_get_it_from_the_result(tmp_path: Path) -> None:
+    """From 3.36 on fio tells when I/O began; before, nobody knows."""
+    for version, known in (("3.33", False), ("3.36", True)):
+        case = f"fio-{version}/logs-averaged"
+        put(tmp_path / version / "r.json", result_of(case))
+        copy_logs(case, tmp_path / version, prefix="l")
+        _, opened = take(tmp_path / version, into=tmp_path / f"c{version}")
+        series = opened.series()
+        assert series["utc"].notna().all() == known
+        assert series["utc"].isna().all() != known
+    assert series["utc"].min() == "2026-11-21T03:18:51.540Z"

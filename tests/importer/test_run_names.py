@@ -1,0 +1,166 @@
+"""Jobs, repeats, hosts and labels are called as paths and results tell, and never mixed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.importer.sources import JSON, put, result_of, take
+from volbench.errors import InputError
+from volbench.importer.folder_labels import parse_labels, parse_pattern
+from volbench.importer.run_names import choose_hosts, split_repeat
+
+RANDREAD = result_of("fio-3.33/logs-histogram", jobname="FIOJOB")
+DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")
+
+
+def jobs_of(*, source: Path, into: Path, pattern: str = "") -> list[tuple[str, str, int]]:
+    """Return host, job and repeat of every Run, sorted."""
+    intake, _ = take(source, into=into, pattern=pattern)
+    return sorted((one.run.host, one.run.job, one.run.repeat) for one in intake.runs)
+
+
+def test_a_jobname_that_tells_enough_is_kept(tmp_path: Path) -> None:
+    """Files whose jobs differ in name are called by them."""
+    put(tmp_path / "in" / "a.json", JSON)
+    put(tmp_path / "in" / "b.json", RANDREAD)
+    assert jobs_of(source=tmp_path / "in", into=tmp_path / "c") == [
+        ("unknown", "FIOJOB", 1),
+        ("unknown", "mix", 1),
+    ]
+
+
+def test_paths_tell_jobs_of_one_name_apart(tmp_path: Path) -> None:
+    """Two settings under one jobname are never pooled; the least of their paths is used."""
+    put(tmp_path / "in" / "4k" / "randread-1-3.json", RANDREAD)
+    put(tmp_path / "in" / "4k" / "randread-16-3.json", DEEPER)
+    put(tmp_path / "in" / "8k" / "randread-16-3.json", DEEPER)
+    assert [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")] == [
+        "4k-randread-16-3",
+        "8k-randread-16-3",
+        "randread-1-3",
+    ]
+
+
+def test_files_of_no_name_are_called_by_their_folders(tmp_path: Path) -> None:
+    """A folder called gp3 tells more than a file called fio.json."""
+    put(tmp_path / "in" / "gp2" / "fio.json", RANDREAD)
+    put(tmp_path / "in" / "gp3" / "fio.json", RANDREAD)
+    jobs = [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")]
+    assert jobs == ["gp2", "gp3"]
+
+
+def test_only_what_says_so_is_a_repeat(tmp_path: Path) -> None:
+    """Folders called run-1 and run-2 hold repeats, if the settings are equal."""
+    put(tmp_path / "in" / "run-1" / "fio.json", RANDREAD)
+    put(tmp_path / "in" / "run-2" / "fio.json", RANDREAD)
+    put(tmp_path / "in" / "deep_rep3.json", DEEPER)
+    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c")
+    assert sorted(repeat for _, _, repeat in found) == [1, 1, 2]
+    assert len({job for _, job, _ in found}) == 2
+
+
+def test_equal_results_without_a_word_are_kept_apart(tmp_path: Path) -> None:
+    """Nobody said that two equal files are repeats, so they are two jobs."""
+    put(tmp_path / "a" / "fio.json", RANDREAD)
+    put(tmp_path / "b" / "fio.json", RANDREAD)
+    intake, opened = take(tmp_path / "a", tmp_path / "b", into=tmp_path / "c")
+    assert [run.run.job for run in intake.runs] == ["a", "b"]
+    assert opened.summary()["repeat"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("path", "rest", "number"),
+    [
+        (("4k", "run-2", "fio"), ("4k",), 2),
+        (("randread_rep3",), ("randread",), 3),
+        (("Iteration 12", "out"), ("out",), 12),
+        (("brun3",), ("brun3",), None),
+        (("fio",), ("fio",), None),
+    ],
+)
+def test_repeats_are_numbered_by_names(
+    path: tuple[str, ...], rest: tuple[str, ...], number: int | None
+) -> None:
+    """A number behind a word for a repeat is one; what is left names the job."""
+    assert split_repeat(path) == (rest, number)
+
+
+def test_labels_come_from_folders(tmp_path: Path) -> None:
+    """Each part of the pattern is a folder, or the name of the file without its endings."""
+    for provider, kind, host in (("azure", "P15", "vm1"), ("azure", "P20", "vm2")):
+        put(tmp_path / "in" / provider / kind / host / "fio.json", RANDREAD)
+    put(tmp_path / "in" / "aws" / "gp3" / "vm3.json", RANDREAD)
+    _, opened = take(
+        tmp_path / "in",
+        into=tmp_path / "c",
+        pattern="{provider}/{volume_type}/{host}",
+        labels=("zone=1",),
+    )
+    frame = opened.summary().sort_values("host", ignore_index=True)
+    assert frame["host"].tolist() == ["vm1", "vm2", "vm3"]
+    assert frame["label_provider"].tolist() == ["azure", "azure", "aws"]
+    assert frame["label_volume_type"].tolist() == ["P15", "P20", "gp3"]
+    assert set(frame["label_zone"]) == {"1"}
+    assert set(frame["job"]) == {"FIOJOB"}
+
+
+def test_hosts_without_a_name_are_called_by_their_labels(tmp_path: Path) -> None:
+    """A host that was measured on two volume types is two to every chart."""
+    put(tmp_path / "in" / "gp2" / "r.json", RANDREAD)
+    put(tmp_path / "in" / "gp3" / "r.json", RANDREAD)
+    intake, _ = take(tmp_path / "in", into=tmp_path / "c", pattern="{volume_type}", host="vm1")
+    assert [run.run.host for run in intake.runs] == ["vm1-gp2", "vm1-gp3"]
+    intake, _ = take(tmp_path / "in", into=tmp_path / "d", pattern="{volume_type}")
+    assert [run.run.host for run in intake.runs] == ["gp2", "gp3"]
+    assert {run.run.job for run in intake.runs} == {"FIOJOB"}
+
+
+def test_repeats_and_jobs_can_be_told_by_the_pattern(tmp_path: Path) -> None:
+    """{repeat} and {job} are no labels."""
+    for number in (1, 2):
+        put(tmp_path / "in" / "reads" / f"{number}.json", RANDREAD)
+    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}/{repeat}")
+    assert found == [("unknown", "reads", 1), ("unknown", "reads", 2)]
+
+
+def test_a_pattern_that_fits_nothing_is_refused_with_an_example(tmp_path: Path) -> None:
+    """The message shows a path that is there, and the hint a pattern that would fit it."""
+    put(tmp_path / "in" / "azure" / "vm1.json", RANDREAD)
+    with pytest.raises(InputError, match="for example, azure/vm1") as caught:
+        take(tmp_path / "in", into=tmp_path / "c", pattern="{a}/{b}/{c}/{d}")
+    assert "{provider}/{volume_type}" in caught.value.hint
+
+
+def test_a_path_that_does_not_fit_is_imported_without_labels(tmp_path: Path) -> None:
+    """One file in the wrong place is no reason to lose it, and it is said."""
+    put(tmp_path / "in" / "azure" / "vm1.json", RANDREAD)
+    put(tmp_path / "in" / "stray.json", RANDREAD)
+    intake, opened = take(tmp_path / "in", into=tmp_path / "c", pattern="{provider}/{host}")
+    assert [note.path for note in intake.remarks] == ["in/stray.json"]
+    assert opened.summary()["label_provider"].isna().sum() == 1
+
+
+@pytest.mark.parametrize("text", ["azure", "{a}/{a}", "{a", "{}", "{a b}", "{a}}"])
+def test_odd_patterns_are_refused(text: str) -> None:
+    """A pattern has names, each once."""
+    with pytest.raises(InputError, match="no pattern"):
+        parse_pattern(text)
+
+
+@pytest.mark.parametrize("texts", [("a",), ("=b",), ("a=",), ("host=x",), ("a=1", "a=2")])
+def test_odd_labels_are_refused(texts: tuple[str, ...]) -> None:
+    """A label has a name and a value, and no name is reserved or stands twice."""
+    with pytest.raises(InputError, match="no label"):
+        parse_labels(texts)
+
+
+def test_hosts_that_differ_never_share_a_name() -> None:
+    """Also where odd letters fall away."""
+    assert choose_hosts([("a b", {}), ("a:b", {}), ("", {}), ("a b", {})]) == [
+        "a-b",
+        "a-b-2",
+        "unknown",
+        "a-b",
+    ]

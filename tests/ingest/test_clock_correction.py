@@ -1,0 +1,59 @@
+"""Hosts whose clocks differ are laid over each other by the controller's clock."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.ingest.test_campaign_frames import history, make
+from volbench.ingest.campaign_frames import ingest
+from volbench.ingest.clock_correction import clock_offset_s, shifted_utc
+from volbench.model.campaign.planned_run import RunState, Section
+
+EPOCH_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z."""
+
+
+@pytest.mark.parametrize(
+    ("status", "offset_s"),
+    [
+        ({"start": {"clock_offset_s": 3.25}}, 3.25),
+        ({"start": {"clock_offset_s": -3}}, -3.0),
+        ({"start": {"clock_offset_s": None}}, 0.0),
+        ({"start": {"clock_offset_s": float("nan")}}, 0.0),
+        ({"start": {}}, 0.0),
+        ({"start": "soon"}, 0.0),
+        ({}, 0.0),
+    ],
+)
+def test_offset_is_what_the_start_noted(status: dict[str, object], offset_s: float) -> None:
+    """A Run that started alone, or before anybody noted it, has none."""
+    assert clock_offset_s(status) == offset_s
+
+
+def test_instants_are_shifted_and_nothing_else() -> None:
+    """Milliseconds stay; what nobody told stays untold."""
+    assert shifted_utc("2026-01-01T00:00:01.500Z", by_s=-3.25) == "2025-12-31T23:59:58.250Z"
+    assert shifted_utc("2026-01-01T00:00:01Z", by_s=0.0) == "2026-01-01T00:00:01Z"
+    assert shifted_utc(None, by_s=5.0) is None
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, 3.0, -7200.0])
+def test_series_stand_where_the_controller_saw_them(tmp_path: Path, ahead_s: float) -> None:
+    """A host that is three seconds ahead did its I/O three seconds earlier than it says."""
+    section = Section(name="mix", options={"rw": "randrw"})
+    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
+    folder = layout.run("001-a-r1")
+    (run,) = campaign.runs
+    campaign = campaign.model_copy(update={"runs": (run.model_copy(update={"sample_s": 0.1}),)})
+    rows = "".join(
+        f"{EPOCH_MS + round(1000 * ahead_s) + 100 * n}, 50, 0, 0, 0\n" for n in range(1, 6)
+    )
+    (folder.path / "series_iops.1.log").write_text(rows)
+    status = {"started_utc": "2026-01-01T00:00:00.000Z", "start": {"clock_offset_s": ahead_s}}
+    folder.status.write_text(json.dumps(status))
+    told = ingest(layout, campaign, history(RunState.FINISHED))
+    assert told.series[0]["utc"] == "2026-01-01T00:00:00.100Z"
+    assert {row["started_utc"] for row in told.summary} == {"2026-01-01T00:00:00.000Z"}

@@ -1,0 +1,185 @@
+"""Logs of real Runs become whole series, and what can't be read of them is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+from volbench.engine.hosts.machine import Machine
+from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.run_once import (
+    Attempt,
+    RunHooks,
+    run_single,
+)
+from volbench.engine.run.stop_request import Stop
+from volbench.errors import ArchiveError, OutputError
+from volbench.execute.local import LocalExecutor
+from volbench.fio.results.json_output import parse_output
+from volbench.ingest.campaign_frames import ingest
+from volbench.ingest.run_files import read_run_output
+from volbench.ingest.series_rows import SectionSeries, read_section_series
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.store.journal import History
+from volbench.store.layout import Layout, RunFolder
+from volbench.store.log_files import compress, open_log
+
+CASES = Path(__file__).parent.parent / "cases"
+
+
+def run_on(place: Path, *sections: Section, sample_s: float = 0.1) -> Run:
+    """Return a Run of a few seconds in a directory."""
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(place))
+    return Run(
+        id="001-a-r1", profile="p", job="a", volume=volume, sections=sections, sample_s=sample_s
+    )
+
+
+def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
+    """Execute a Run and read its series back."""
+    fio = shutil.which("fio")
+    assert fio is not None
+    folder.path.mkdir()
+    watcher = RunHooks(listener=lambda _event: None, stop=Stop())
+    place = RunDirectory(LocalExecutor(), folder)
+    end = run_single(Attempt(Machine(LocalExecutor(), fio), run, place, 60, watcher))
+    assert end.state is RunState.FINISHED, end.reason
+    return list(read_section_series(run, folder, read_run_output(run, folder)))
+
+
+def of_case(folder: Path) -> tuple[Run, RunFolder]:
+    """Return a Run that left averaged logs of fio 3.33 at 400 IOPS each way for two seconds."""
+    folder.mkdir(parents=True)
+    for path in (CASES / "fio-3.33/logs-averaged").glob("*.log"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    output = (CASES / "fio-3.33/logs-averaged/stdout").read_bytes()
+    (folder / "fio.json").write_bytes(output)
+    return run_on(folder, Section(name="rw", options={"rw": "randrw"})), RunFolder(folder)
+
+
+def read(run: Run, folder: RunFolder) -> SectionSeries:
+    """Return the series of a Run of one section."""
+    output = parse_output(folder.fio_output.read_text(), path="fio.json")
+    (series,) = read_section_series(run, folder, output)
+    return series
+
+
+def rates(series: SectionSeries, direction: str) -> list[float]:
+    """Return the IOPS of one direction in order."""
+    return [float(str(row["iops"])) for row in series.rows if row["direction"] == direction]
+
+
+def test_real_sections_keep_their_own_logs(tmp_path: Path) -> None:
+    """Clones of a section are summed, sections are not, and the grid has neither gap nor stall."""
+    common = {"ioengine": "psync", "size": "1048576", "time_based": "1", "runtime": "2"}
+    two = Section(
+        name="two", options={**common, "rw": "randread", "numjobs": "2", "rate_iops": "300"}
+    )
+    one = Section(name="one", options={**common, "rw": "randwrite", "rate_iops": "200"})
+    found = series_of(run_on(tmp_path, two, one, sample_s=0.25), RunFolder(tmp_path / "run"))
+    assert [series.section.name for series in found] == ["two", "one"]
+    for series, direction, expected in zip(found, ("read", "write"), (600, 200), strict=True):
+        assert series.bad_rows == ()
+        assert {row["direction"] for row in series.rows} == {direction}
+        mine = rates(series, direction)
+        assert [row["t_s"] for row in series.rows] == [0.25 * n for n in range(1, len(mine) + 1)]
+        assert len(mine) in {7, 8}
+        assert min(mine) > 0
+        assert math.fsum(mine) / len(mine) == pytest.approx(expected, rel=0.1)
+        assert all(str(row["utc"]).endswith("Z") for row in series.rows)
+
+
+def test_a_real_stall_is_on_the_chart(tmp_path: Path) -> None:
+    """A job that rests for half a second has windows of 0 there, in their place."""
+    options = {"ioengine": "psync", "rw": "write", "size": "4194304", "bs": "4096"}
+    options |= {"time_based": "1", "runtime": "3", "rate_iops": "1000"}
+    resting = {"thinktime": "500000", "thinktime_blocks": "500"}
+    section = Section(name="w", options={**options, **resting})
+    (series,) = series_of(run_on(tmp_path, section), RunFolder(tmp_path / "run"))
+    times = [round(float(str(row["t_s"])) * 10) for row in series.rows]
+    assert times == list(range(1, len(times) + 1))
+    mine = rates(series, "write")
+    assert mine.count(0) >= 5
+    assert max(mine) >= 500
+    assert all(row["lat_mean_s"] is None for row in series.rows if row["iops"] == 0)
+
+
+@pytest.mark.parametrize("way", ["plain", "zstd", "gzip", "both"])
+def test_every_way_of_storing_gives_one_series(tmp_path: Path, way: str) -> None:
+    """A log counts once, also when its compression was interrupted before the plain one went."""
+    run, folder = of_case(tmp_path / "run")
+    for path in list(folder.path.glob("*.log")):
+        raw = path.read_bytes()
+        if way == "gzip":
+            path.with_name(path.name + ".gz").write_bytes(gzip.compress(raw))
+            path.unlink()
+        elif way != "plain":
+            compress(path)
+            if way == "both":
+                path.write_bytes(raw)
+    mine = rates(read(run, folder), "read")
+    assert len(mine) >= 15
+    assert math.fsum(mine) / len(mine) == pytest.approx(400, rel=0.03)
+
+
+def test_bad_lines_stand_beside_the_numbers(tmp_path: Path) -> None:
+    """A log with a line cut in the middle and garbage is told in the summary of its Run."""
+    layout = Layout(tmp_path / "c")
+    run, folder = of_case(layout.run("001-a-r1").path)
+    folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
+    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
+    history = History(states={run.id: RunState.FINISHED})
+    whole = ingest(layout, campaign, history)
+    assert [row["bad_log_rows"] for row in whole.summary] == [0, 0]
+    path = folder.path / "l_iops.1.log"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]) + b"fio: fwrite failed\n" + lines[-1][:5])
+    compress(path)
+    rows = ingest(layout, campaign, history)
+    assert [row["bad_log_rows"] for row in rows.summary] == [2, 2]
+    assert len(rows.series) in {len(whole.series), len(whole.series) - 2}
+    (told,) = read(run, folder).bad_rows
+    assert told.log.endswith("l_iops.1.log.zst")
+    assert (told.bad_rows, told.first_line) == (2, len(lines) - 1)
+
+
+def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
+    """A log without a single row names its path; a damaged archive is an error of the store."""
+    run, folder = of_case(tmp_path / "run")
+    path = folder.path / "l_bw.1.log"
+    kept = path.read_bytes()
+    path.write_text("<html>\n")
+    with pytest.raises(OutputError, match=r"l_bw\.1\.log .*line 1"):
+        read(run, folder)
+    path.write_bytes(kept)
+    packed = compress(path)
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(ArchiveError, match=r"l_bw\.1\.log\.zst"):
+        read(run, folder)
+
+
+def test_a_damaged_log_costs_its_series_only(tmp_path: Path) -> None:
+    """The numbers of the Run stay, and its rows name the log."""
+    layout = Layout(tmp_path / "c")
+    run, folder = of_case(layout.run("001-a-r1").path)
+    (folder.path / "l_bw.1.log").write_text("<html>\n")
+    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
+    rows = ingest(layout, campaign, History(states={run.id: RunState.FINISHED}))
+    assert rows.series == []
+    assert all(row["iops"] and "l_bw.1.log" in str(row["damage"]) for row in rows.summary)
+
+
+def test_runs_without_samples_have_no_series(tmp_path: Path) -> None:
+    """A Run that asked for none has none, whatever lies in its folder."""
+    run, folder = of_case(tmp_path / "run")
+    output = parse_output(folder.fio_output.read_text(), path="fio.json")
+    quiet = run.model_copy(update={"sample_s": 0.0})
+    assert list(read_section_series(quiet, folder, output)) == []
+    with open_log(folder.path / "l_bw.1.log") as stream:
+        assert stream.read(1)

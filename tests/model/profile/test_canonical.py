@@ -1,0 +1,288 @@
+"""Values and options of profiles: what may stand in one, and what leaves for the job file."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.canonical import canonical, check_option, check_text, render_duration
+from volbench.model.profile.dd_option import check_dd_option
+from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY, Option, nearest
+
+TABLE = shipped_table()
+
+
+def _option(name: str) -> Option:
+    option = TABLE.find(name)
+    assert option is not None
+    return option
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "value"),
+    [
+        ("size", "1.5g", "1610612736"),
+        ("size", "64MiB", "67108864"),
+        ("size", 4096, "4096"),
+        ("size", "50%", "50%"),
+        ("offset", "2z", "2z"),
+        ("bs", "4k,8k", "4096,8192"),
+        ("bs", "4k,,8k", "4096,,8192"),
+        ("bsrange", "4k-64k", "4096-65536"),
+        ("bsrange", "4k-8k,16k-32k", "4096-8192,16384-32768"),
+        ("bssplit", "4k/50:64k/50", "4096/50:65536/50"),
+        ("bssplit", "4k/60:64k/", "4096/60:65536/"),
+        ("runtime", "1min", "60s"),
+        ("runtime", 300, "300s"),
+        ("runtime", "1.5s", "1500ms"),
+        ("runtime", "250us", "250us"),
+        ("runtime", "1.5h", "5400s"),
+        ("thinktime", 100, "100"),
+        ("thinktime", "2ms", "2000"),
+        ("latency_target", "1s", "1000000"),
+        ("direct", True, "1"),
+        ("direct", "yes", "1"),
+        ("direct", "off", "0"),
+        ("time_based", False, "0"),
+        ("iodepth", "0x10", "16"),
+        ("nice", -5, "-5"),
+        ("rate_iops", "100,200", "100,200"),
+        ("rw", "randrw:4", "randrw:4"),
+        ("random_distribution", "zipf:1.2", "zipf:1.2"),
+        ("percentile_list", "50:99:99.9", "50:99:99.9"),
+        ("cpus_allowed", "0-2,5", "0-2,5"),
+        ("filename", "a b", "a b"),
+    ],
+)
+def test_values_become_canonical(name: str, raw: object, value: str) -> None:
+    """A value means what a person means, and leaves as plain numbers."""
+    assert canonical(_option(name), raw) == value
+
+
+@pytest.mark.parametrize("name", ["size", "bs", "runtime", "thinktime", "bsrange", "bssplit"])
+def test_canonical_values_stay(name: str) -> None:
+    """Reading a canonical value again changes nothing, so YAML can be written and read."""
+    raw = {"bsrange": "4k-8k", "bssplit": "4k/40:8k/60", "runtime": "1.5s"}.get(name, "16384")
+    once = canonical(_option(name), raw)
+    assert canonical(_option(name), once) == once
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("size", "4 potatoes"),
+        ("size", "-4k"),
+        ("size", "0.3"),
+        ("size", "12.5%"),
+        ("size", "4k,8k"),
+        ("bs", "50%"),
+        ("bs", "1k,2k,3k,4k"),
+        ("bsrange", "4k"),
+        ("bssplit", "4k/50:8k/40"),
+        ("bssplit", "4k/x:8k/40"),
+        ("runtime", "soon"),
+        ("runtime", "0.1us"),
+        ("thinktime", "1.5"),
+        ("iodepth", 0),
+        ("iodepth", "4k"),
+        ("iodepth", 1.5),
+        ("rwmixread", 101),
+        ("direct", 2),
+        ("direct", "perhaps"),
+        ("percentile_list", "0:50"),
+        ("percentile_list", "50:101"),
+        ("percentile_list", ":".join(["50"] * 21)),
+        ("percentile_list", "50:x"),
+        ("rw", "randwirte"),
+        ("size", None),
+        ("size", ""),
+        ("size", ["4k", "8k"]),
+        ("size", {"a": 1}),
+    ],
+)
+def test_values_that_cant_be_are_refused(name: str, raw: object) -> None:
+    """The error names the option and a way out."""
+    with pytest.raises(InputError) as caught:
+        canonical(_option(name), raw)
+    assert name in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a#b",
+        "a;b",
+        "a\nb",
+        "a\rb",
+        "a\x00b",
+        "a\x1bb",
+        "a\x7fb",
+        "a\x85b",
+        "a\u2028b",
+        "${HOME}",
+        "$ncpus",
+        "x$mb_memory",
+        "$pagesize",
+        " a",
+        "a ",
+    ],
+)
+def test_texts_that_fio_would_change_are_refused(text: str) -> None:
+    """What would cut, end or change a line of a job file never gets into one."""
+    with pytest.raises(InputError):
+        check_text(text)
+
+
+@pytest.mark.parametrize("text", ["a b", "$jobname.$jobnum", "zipf:1.2", "50%", "gr\u00fc\u00df"])
+def test_harmless_texts_pass(text: str) -> None:
+    """A text that means to fio what it says comes back as it is."""
+    assert check_text(text) == text
+
+
+def test_aliases_become_canonical_names() -> None:
+    """Whatever name was written, fio's own leaves."""
+    assert check_option(TABLE, "blocksize", "4k") == ("bs", "4096")
+    assert check_option(TABLE, "readwrite", "randread") == ("rw", "randread")
+    assert check_option(TABLE, "timeout", "5m") == ("runtime", "300s")
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "near"),
+    [
+        ("iodeptj", 4, "iodepth"),
+        ("numjob", 4, "numjobs"),
+        ("ioengine", "libaoi", "libaio"),
+        ("rw", "randwirte", "randwrite"),
+    ],
+)
+def test_misspelt_words_get_the_nearest(name: str, raw: object, near: str) -> None:
+    """A typing error is answered with what was meant."""
+    with pytest.raises(InputError) as caught:
+        check_option(TABLE, name, raw)
+    assert f"did you mean `{near}`?" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", [name for name in RISKY if TABLE.find(name)])
+def test_risky_options_need_leave(name: str) -> None:
+    """What runs programs or leaves the Run's folder is refused without --allow-exec."""
+    with pytest.raises(InputError, match="is refused") as caught:
+        check_option(TABLE, name, "1")
+    assert "--allow-exec" in caught.value.hint
+
+
+def test_a_log_to_replay_is_named_in_full() -> None:
+    """A short name would be looked for in the Run's folder, where no log is."""
+    with pytest.raises(InputError, match="in the Run's folder"):
+        check_option(TABLE, "read_iolog", "boot.log", allow_exec=True)
+    named = ("read_iolog", "/traces/boot.log")
+    assert check_option(TABLE, *named, allow_exec=True) == named
+
+
+def test_risky_options_pass_with_leave() -> None:
+    """With --allow-exec the same option is only checked for its value."""
+    assert check_option(TABLE, "exec_prerun", "sync", allow_exec=True) == ("exec_prerun", "sync")
+
+
+@pytest.mark.parametrize("allow_exec", [False, True], ids=["refused", "allowed"])
+@pytest.mark.parametrize("name", [name for name in OWN if TABLE.find(name)])
+def test_own_options_are_never_taken(name: str, *, allow_exec: bool) -> None:
+    """What volbench sets itself comes with what to write instead."""
+    with pytest.raises(InputError) as caught:
+        check_option(TABLE, name, "1", allow_exec=allow_exec)
+    assert caught.value.hint == OWN[name]
+
+
+@pytest.mark.parametrize("name", ["exec", "rbd", "net", "external:/tmp/x.so"])
+def test_engines_that_leave_the_volume_need_leave(name: str) -> None:
+    """An engine that runs code or works elsewhere is refused without --allow-exec."""
+    with pytest.raises(InputError, match="is refused"):
+        check_option(TABLE, "ioengine", name)
+    assert check_option(TABLE, "ioengine", name, allow_exec=True) == ("ioengine", name)
+
+
+def test_foreign_engines_say_why() -> None:
+    """Every such engine has its reason."""
+    assert all(FOREIGN_ENGINES.values())
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../x", "a/b", "", "a:", "a:/b", "..", ".", "-", "a\\", "/dev/sda"]
+)
+def test_file_names_stay_inside_the_volume(name: str) -> None:
+    """A profile names files, never places."""
+    with pytest.raises(InputError):
+        check_option(TABLE, "filename", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [("numjobs", 0), ("bs", 0), ("filename_format", "../$jobnum"), ("mem", "mmaphuge:/x/y")],
+)
+def test_values_that_fio_would_trip_over_are_refused(name: str, raw: object) -> None:
+    """Some values pass fio's parser and fail, or do harm, when it runs."""
+    with pytest.raises(InputError):
+        check_option(TABLE, name, raw)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(300.0, "300s"), (0.0, "0s"), (0.5, "500ms"), (1e-6, "1us"), (1.1, "1100ms")],
+)
+def test_durations_are_whole_numbers(seconds: float, text: str) -> None:
+    """The largest unit with a whole number is taken."""
+    assert render_duration(seconds) == text
+
+
+def test_nearest_finds_nothing_far() -> None:
+    """A word like no other gets no suggestion."""
+    assert nearest("xyzzy", ["iodepth", "rw"]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "value"),
+    [
+        ("bs", "1m", "1048576"),
+        ("size", "64m", "67108864"),
+        ("if", "/dev/urandom", "/dev/urandom"),
+        ("oflag", "direct,dsync", "direct,dsync"),
+        ("conv", "fsync", "fsync"),
+        ("rw", "read", "read"),
+    ],
+)
+def test_dd_options_become_canonical(name: str, raw: object, value: str) -> None:
+    """A dd job knows few options, and sizes leave as bytes."""
+    assert check_dd_option(name, raw) == (name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("of", "/dev/sda"),
+        ("if", "/etc/shadow"),
+        ("if", "/dev/sda"),
+        ("oflag", "append"),
+        ("oflag", "direct, dsync"),
+        ("conv", "sparse"),
+        ("bs", 0),
+        ("bs", True),
+        ("size", None),
+        ("size", "50%"),
+        ("rw", "randread"),
+    ],
+)
+def test_dd_options_never_name_a_place(name: str, raw: object) -> None:
+    """What would read or write anything but the volume is refused."""
+    with pytest.raises(InputError) as caught:
+        check_dd_option(name, raw)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("value", ["$clientuidprecious", "$clientuid", "a/$jobname", "..", "$x"])
+def test_file_names_are_known_before_the_run(value: str) -> None:
+    """A format whose names volbench can't tell beforehand could hit somebody's file."""
+    with pytest.raises(InputError):
+        check_option(shipped_table(), "filename_format", value)
+    kept = check_option(shipped_table(), "filename_format", "f.$jobname.$jobnum.$filenum")
+    assert kept == ("filename_format", "f.$jobname.$jobnum.$filenum")

@@ -1,0 +1,48 @@
+"""The table of options: names, aliases, suggestions."""
+
+from __future__ import annotations
+
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY, nearest
+
+TABLE = shipped_table()
+
+
+def test_every_option_is_found_by_each_of_its_names() -> None:
+    """An alias leads to the option that has it, unless the alias is an option itself."""
+    for name, option in TABLE.options.items():
+        assert TABLE.find(name) is option
+        for alias in option.aliases:
+            found = TABLE.find(alias)
+            assert found is not None
+            assert alias in {found.name, *found.aliases}
+    assert TABLE.find("no-such-option") is None
+
+
+def test_every_name_survives_a_typing_error() -> None:
+    """With one letter doubled the name itself is suggested, or one as near."""
+    for name in TABLE.options:
+        near = TABLE.suggest(f"{name[:2]}{name[1:]}")
+        assert near is not None
+        assert abs(len(near) - len(name)) <= 1
+
+
+def test_capitals_do_not_hide_a_name() -> None:
+    """A suggestion is found for a name in capitals."""
+    assert TABLE.suggest("IODEPTH") == "iodepth"
+
+
+def test_nothing_is_nearest_among_nothing() -> None:
+    """No names, no suggestion."""
+    assert nearest("iodepth", []) is None
+
+
+def test_no_option_is_both_risky_and_ours() -> None:
+    """What volbench sets itself can't be allowed by --allow-exec."""
+    assert not RISKY.keys() & OWN.keys()
+
+
+def test_every_engine_that_runs_code_is_known_as_such() -> None:
+    """Fio's engines that leave the volume are named, as far as this fio has them."""
+    reaching_out = {"exec", "net", "netsplice", "rdma", "rbd", "rados", "http", "nfs", "libhdfs"}
+    assert reaching_out & set(TABLE.engines) <= FOREIGN_ENGINES.keys()

@@ -1,0 +1,169 @@
+"""Time, bytes and deadlines, as far as a plan tells them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
+from volbench.plan.expansion.expand import Terms, expand
+from volbench.plan.profile.load_profile import load_profile
+
+GIB = 2**30
+
+
+def planned(*jobs: str, kind: VolumeKind = VolumeKind.DIRECTORY, repeat: int = 1) -> Campaign:
+    """Expand jobs, each written in one line, on one volume."""
+    text = "name: x\njobs:\n" + "".join(f"  j{n}: {{{job}}}\n" for n, job in enumerate(jobs))
+    profile = load_profile(text, path="p.yaml", table=shipped_table())
+    volume = Volume(role="data", kind=kind, target="/there")
+    return expand([profile], {"data": volume}, Terms(name="c", seed=1, repeat=repeat))
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds"),
+    [
+        ("rw: read, size: 1g, runtime: 60s", 60),
+        ("rw: read, size: 1g, runtime: 1.5s, ramp_time: 500ms, startdelay: 250us", 2.00025),
+        ("rw: read, size: 1g", None),
+        ("rw: read, size: 1g, runtime: 0", None),
+        ("size: 1g, sections: {a: {rw: read, runtime: 5s}, b: {rw: read, runtime: 9s}}", 9),
+        ("size: 1g, sections: {a: {rw: read, runtime: 5s}, b: {rw: read}}", None),
+        ("size: 1g, sections: {a: {runtime: 5s}, b: {runtime: 9s, wait_for: a}}", 14),
+        ("size: 1g, sections: {a: {rw: read}, b: {runtime: 9s, wait_for: a}}", None),
+        ("tool: dd, bs: 1m, size: 1g", None),
+    ],
+)
+def test_expected_time(job: str, seconds: float | None) -> None:
+    """The longest section counts; one without runtime leaves the end open."""
+    (run,) = planned(job).runs
+    assert expected_s(run) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("job", "kind", "written"),
+    [
+        ("tool: dd, bs: 1m, size: 1g", VolumeKind.DEVICE, GIB),
+        ("tool: dd, bs: 1m, size: 1g", VolumeKind.DIRECTORY, GIB),
+        ("tool: dd, bs: 1m, size: 1g, rw: read", VolumeKind.DEVICE, 0),
+        ("rw: write, size: 1g, numjobs: 2, loops: 3", VolumeKind.DEVICE, 6 * GIB),
+        ("rw: randread, size: 1g", VolumeKind.DEVICE, 0),
+        ("rw: randread, size: 1g", VolumeKind.DIRECTORY, GIB),
+        ("rw: 'randread:8', size: 1g", VolumeKind.DEVICE, 0),
+        ("rw: randwrite, size: 1g, runtime: 5s, time_based: 1", VolumeKind.DEVICE, None),
+        ("rw: randwrite, size: 1g, io_size: 2g", VolumeKind.DEVICE, 2 * GIB),
+        ("rw: randwrite, size: 50%", VolumeKind.DEVICE, None),
+    ],
+)
+def test_bytes_written(job: str, kind: VolumeKind, written: int | None) -> None:
+    """Sizes bound what is written, laid-out files included; a time-based job has no bound."""
+    assert estimate(planned(job, kind=kind)).bytes_written == written
+
+
+def test_files_are_counted_once_for_each_clone_of_their_own() -> None:
+    """Clones share a named file, and make one each without a name."""
+    (shared,) = planned("rw: read, size: 1g, numjobs: 4, filename: f").runs
+    (own,) = planned("rw: read, size: 1g, numjobs: 4").runs
+    (device,) = planned("rw: read, size: 1g, numjobs: 4", kind=VolumeKind.DEVICE).runs
+    assert [layout_bytes(run) for run in (shared, own, device)] == [GIB, 4 * GIB, 0]
+
+
+def test_deadlines_grow_with_what_takes_longer() -> None:
+    """More bytes, a slower rate or a longer pause never end a Run earlier."""
+    jobs = (
+        "rw: write, size: 64m",
+        "rw: write, size: 1g",
+        "rw: write, size: 1g, rate: 512k",
+        "rw: write, size: 1g, rate: 512k, thinktime: 10ms",
+    )
+    deadlines = [deadline_s(run, grace_s=10) for run in planned(*jobs).runs]
+    assert deadlines == sorted(set(deadlines))
+    assert deadlines[0] > 10
+
+
+def test_nobody_knows_the_end_of_an_unknown_size() -> None:
+    """A share of a file that may be there already gives no deadline that could be wrong."""
+    (run,) = planned("rw: read, size: 50%").runs
+    assert deadline_s(run, grace_s=10) == math.inf
+
+
+def test_a_campaign_is_the_sum_of_its_runs() -> None:
+    """Repeats count; where nothing is timed there is no total."""
+    whole = estimate(planned("rw: read, size: 1g, runtime: 60s", "rw: read, size: 1g", repeat=3))
+    assert whole.runs == 6
+    assert whole.total_s is not None
+    assert 180 <= whole.total_s < 190
+    assert estimate(planned("rw: read, size: 1g")).total_s is None
+
+
+def test_endless_campaigns_are_refused() -> None:
+    """The product of repeats and jobs is told before memory runs out."""
+    assert estimate(planned("rw: read", repeat=2000)).runs == 2000
+    with pytest.raises(InputError, match="200000 Runs") as caught:
+        planned(*["rw: read"] * 20, repeat=10_000)
+    assert "repeat" in caught.value.hint
+
+
+ROUNDS = """
+name: x
+rounds: {most: 20, track: [w.iops]}
+cold_probe: true
+limits: {bandwidth: 1MB/s, burst_bandwidth: 4MB/s, burst_bytes: 1g}
+defaults: {size: 100m, runtime: 60s, time_based: 1}
+phases:
+  precondition:
+    fill: {rw: write, bs: 1m, loops: 2, runtime: null, time_based: null}
+jobs:
+  w: {rw: randwrite, pause_before: 9.5s}
+  r: {rw: randrw, rwmixread: 100}
+"""
+
+
+def test_the_least_and_the_most_of_rounds() -> None:
+    """Five rounds at least; the base limits the fill, the burst the writes; reads write nothing."""
+    profile = load_profile(ROUNDS, path="p.yaml", table=shipped_table())
+    pin = DevicePin(path="/dev/x", major=8, minor=0, size_bytes=100 * 2**20)
+    volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/x", pin=pin)
+    found = estimate(expand([profile], {"data": volume}, Terms(name="c", seed=1)))
+    fill_s = 2 * 100 * 2**20 / 1e6 + 0.5
+    round_s = 9.5 + 60 + 60 + 2 * 0.5
+    assert (found.runs, found.least_runs, found.untimed, found.unbounded) == (41, 11, 0, 0)
+    assert found.least_s == pytest.approx(fill_s + 5 * round_s)
+    assert found.total_s == pytest.approx(90 + fill_s + 20 * round_s)
+    assert found.bytes_written == 200 * 2**20 + 20 * 60 * 4_000_000
+    assert found.least_bytes == 200 * 2**20 + 5 * 60 * 4_000_000
+    assert found.times_capacity == pytest.approx(found.bytes_written / pin.size_bytes)
+    assert found.is_long
+    assert found.is_most
+
+
+def test_until_steady_may_end_after_its_window() -> None:
+    """The least is the first window there is, the most the deadline."""
+    job = "rw: read, size: 1g, runtime: 1h, time_based: 1, until: steady"
+    found = estimate(planned(job))
+    assert (found.least_s, found.total_s) == (300.5, 3600.5)
+    short = estimate(planned(job.replace("1h", "20m")))
+    assert not short.is_long
+
+
+def test_what_nothing_bounds_is_counted_apart() -> None:
+    """A time-based write and a read of a whole volume are told as what they are."""
+    jobs = "rw: write, size: 1g", "rw: write, size: 1g, runtime: 5s, time_based: 1"
+    found = estimate(planned(*jobs, kind=VolumeKind.DEVICE))
+    assert (found.bytes_written, found.bounded_bytes, found.unbounded) == (None, GIB, 1)
+    assert (found.untimed, found.total_s) == (1, 6.0)
+
+
+def test_a_file_is_laid_out_once() -> None:
+    """Reads of a file that an earlier Run made write nothing; a larger one is made anew."""
+    read = "rw: read, filename: f, size: "
+    assert estimate(planned(f"{read}1g", f"{read}1g", repeat=3)).bytes_written == GIB
+    assert estimate(planned(f"{read}1g", f"{read}2g")).bytes_written == 3 * GIB
+    assert (
+        estimate(planned(f"{read}1g", "rw: read, filename: g, size: 1g")).bytes_written == 2 * GIB
+    )

@@ -1,0 +1,275 @@
+"""From profiles to Runs: order, names, seeds, inheritance."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.fio.jobs.render_job import render
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Limits, Profile
+from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
+from volbench.plan.expansion.expand import Terms, expand
+from volbench.plan.profile.bundled import profile_names, read_profile
+from volbench.plan.profile.dump_profile import dump_profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.override import apply_overrides
+
+TABLE = shipped_table()
+
+
+def load(text: str) -> Profile:
+    """Load a profile against the shipped table."""
+    return load_profile(text, path="p.yaml", table=TABLE)
+
+
+def bundled(name: str) -> Profile:
+    """Load a bundled profile."""
+    text, path = read_profile(name)
+    return load_profile(text, path=path, table=TABLE)
+
+
+def planned(*profiles: Profile, seed: int | None = 1, repeat: int | None = None) -> Campaign:
+    """Expand profiles on two folders."""
+    volumes = {
+        role: Volume(role=role, kind=VolumeKind.DIRECTORY, target=f"/{role}")
+        for role in ("data", "os")
+    }
+    return expand(profiles, volumes, Terms(name="c", seed=seed, repeat=repeat))
+
+
+PHASES = """
+name: x
+order: shuffled
+phases:
+  precondition: {fill: {rw: write}}
+  warmup: {warm: {rw: write}}
+jobs: {a: {rw: read}, b: {rw: read}, c: {rw: read}, d: {rw: read}, e: {rw: read}}
+"""
+
+
+def test_phases_in_order_and_shuffle_in_blocks() -> None:
+    """The precondition comes once, the warm-up before each repeat, and each repeat is complete."""
+    jobs = [run.job for run in planned(load(PHASES), repeat=3).runs]
+    assert jobs[0] == "fill"
+    blocks = [jobs[1:7], jobs[7:13], jobs[13:19]]
+    for block in blocks:
+        assert block[0] == "warm"
+        assert sorted(block[1:]) == ["a", "b", "c", "d", "e"]
+    assert len({tuple(block) for block in blocks}) > 1
+
+
+def test_a_seed_gives_the_same_plan_again() -> None:
+    """Order and offsets depend on the seed alone; a drawn seed is recorded."""
+    profile = load(PHASES)
+    assert planned(profile, seed=5, repeat=4).runs == planned(profile, seed=5, repeat=4).runs
+    assert planned(profile, seed=5).runs != planned(profile, seed=6).runs
+    drawn = planned(profile, seed=None)
+    assert planned(profile, seed=drawn.seed).runs == drawn.runs
+
+
+def test_each_repeat_has_other_offsets() -> None:
+    """Repeats of one job do not touch the same blocks in the same order."""
+    seeds = [run.seed for run in planned(load(PHASES), repeat=5).runs]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_ids_are_unique_over_profiles() -> None:
+    """Two profiles with the same job names never share a folder."""
+    runs = planned(load(PHASES), load(PHASES.replace("name: x", "name: y"))).runs
+    assert len({run.id for run in runs}) == len(runs) == 14
+
+
+def test_a_role_without_volume_names_the_fix() -> None:
+    """The message holds the option to add."""
+    profile = load("name: x\njobs: {a: {role: log, rw: read}}\n")
+    with pytest.raises(InputError) as caught:
+        planned(profile)
+    assert "--on log=" in caught.value.hint
+
+
+def test_null_takes_an_inherited_option_away() -> None:
+    """What a job or a section takes away is not in its job file."""
+    profile = load(
+        "name: x\ndefaults: {runtime: 9s, bs: 8k}\njobs:\n"
+        "  a: {rw: read, runtime: null}\n"
+        "  b: {sections: {s: {rw: read, bs: null}, t: {rw: write}}}\n"
+    )
+    a, b = planned(profile).runs
+    assert a.effective(a.sections[0]) == {"bs": "8192", "rw": "read"}
+    assert b.effective(b.sections[0]) == {"runtime": "9s", "rw": "read"}
+    assert b.effective(b.sections[1]) == {"runtime": "9s", "bs": "8192", "rw": "write"}
+
+
+def test_limits_of_job_role_and_profile() -> None:
+    """A job's own limits count before its role's, and these before everybody's."""
+    profile = load(
+        "name: x\nlimits: {data: {iops: 1}, '*': {iops: 2}}\n"
+        "jobs: {a: {rw: read, limits: {iops: 3}}, b: {rw: read}, c: {rw: read, role: os}}\n"
+    )
+    assert [run.limits for run in planned(profile).runs] == [
+        Limits(iops=3),
+        Limits(iops=1),
+        Limits(iops=2),
+    ]
+
+
+AKS = {
+    "test1": ("os", "1", "write", "1", "4096"),
+    "test2": ("data", "0", "write", "1", "4096"),
+    "test3": ("data", "1", "write", "1", "4096"),
+    "test4": ("data", "1", "write", "16", "4096"),
+    "test5": ("data", "1", "write", "1", "131072"),
+    "test6": ("data", "0", "write", "1", "262144"),
+    "test7": ("data", "0", "randwrite", "1", "4096"),
+    "test8": ("data", "0", "randwrite", "16", "262144"),
+    "test9": ("data", "0", "randwrite", "16", "4096"),
+}
+
+
+def test_aks_disk_is_the_published_matrix() -> None:
+    """Global and own options are those of the article, and nothing else."""
+    runs = planned(bundled("aks-disk")).runs
+    assert [run.job for run in runs] == list(AKS)
+    for run in runs:
+        role, *values = AKS[run.job]
+        assert run.volume.role == role
+        assert run.options == {
+            "ioengine": "libaio",
+            "group_reporting": "1",
+            "thread": "1",
+            "size": str(10 * 2**30),
+            "cpus_allowed": "1",
+            "runtime": "300s",
+            "filename": "fio-test-file",
+        }
+        (section,) = run.sections
+        assert section.options == dict(zip(("direct", "rw", "iodepth", "bs"), values, strict=True))
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_bundled_profiles_are_good(name: str, tmp_path: Path) -> None:
+    """Each reads back from its own dump, and fio parses every job file of it."""
+    profile = bundled(name)
+    assert load(dump_profile(profile)) == profile
+    for run in planned(profile).runs:
+        if run.tool == "fio" and run.repeat == 1:
+            path = tmp_path / f"{run.id}.fio"
+            path.write_text(render(run))
+            done = subprocess.run(
+                ["fio", "--parse-only", str(path)], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+
+
+OVERRIDDEN = """
+name: x
+defaults: {size: 1g, runtime: 60s}
+phases: {precondition: {fill: {rw: write, runtime: null}}}
+jobs:
+  a: {rw: read, size: 2g}
+  b: {sections: {s: {rw: read, size: 3g}, t: {rw: write}}}
+  d: {tool: dd, bs: 1m, size: 1g}
+"""
+
+
+def overridden(*settings: str) -> dict[str, dict[str, str]]:
+    """Return the options of each section after overrides."""
+    runs = planned(apply_overrides(load(OVERRIDDEN), settings, table=TABLE)).runs
+    return {s.name: run.effective(s) for run in runs for s in run.sections}
+
+
+def test_an_override_reaches_every_job() -> None:
+    """Size and runtime shrink any profile, dd included; what was taken away stays away."""
+    found = overridden("size=4m", "runtime=2s")
+    assert {options["size"] for options in found.values()} == {str(4 * 2**20)}
+    assert "runtime" not in found["fill"]
+    assert "runtime" not in found["d"]
+    assert found["a"]["runtime"] == found["s"]["runtime"] == "2s"
+
+
+def test_an_override_of_one_job() -> None:
+    """JOB.option holds for that job alone."""
+    found = overridden("a.size=8k", "d.size=2m")
+    assert found["a"]["size"] == "8192"
+    assert found["t"]["size"] == str(2**30)
+    assert found["d"]["size"] == str(2 * 2**20)
+
+
+def test_an_empty_override_takes_away() -> None:
+    """`KEY=` leaves the option out of every job."""
+    found = overridden("runtime=")
+    assert all("runtime" not in options for options in found.values())
+
+
+def test_overrides_of_the_profile_itself() -> None:
+    """repeat, order, seed, sample and limits are not fio options."""
+    profile = apply_overrides(
+        load(OVERRIDDEN),
+        [
+            "repeat=2",
+            "order=shuffled",
+            "seed=9",
+            "sample=0",
+            "limits.iops=10",
+            "limits.data.bandwidth=1MB/s",
+        ],
+        table=TABLE,
+    )
+    assert (profile.repeat, profile.order, profile.seed, profile.sample_s) == (2, "shuffled", 9, 0)
+    assert profile.limits["*"].iops == 10
+    assert profile.limits["data"].bandwidth_bytes_per_s == 1e6
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "size",
+        "=1",
+        "sice=4m",
+        "size=4q",
+        "z.size=1m",
+        "repeat=0",
+        "repeat=x",
+        "order=odd",
+        "seed=-1",
+        "limits.iops=-1",
+        "limits.speed=1",
+        "exec_prerun=id",
+        "filename=/etc/passwd",
+        "write_bw_log=x",
+        "sample=1ms",
+        "d.of=/dev/sda",
+        "repeat=99999999",
+    ],
+)
+def test_bad_overrides_are_named(setting: str) -> None:
+    """The message holds the setting as it was given, and a way out."""
+    with pytest.raises(InputError) as caught:
+        apply_overrides(load(OVERRIDDEN), [setting], table=TABLE)
+    assert setting in caught.value.message
+    assert caught.value.hint
+
+
+def test_estimates() -> None:
+    """Time comes from runtimes, bytes from sizes; what nothing bounds is None."""
+    campaign = planned(
+        load(
+            "name: x\ndefaults: {size: 1g, bs: 4k}\njobs:\n"
+            "  timed: {rw: randwrite, runtime: 60s, ramp_time: 5s, time_based: 1}\n"
+            "  sized: {rw: write}\n"
+        )
+    )
+    timed, sized = campaign.runs
+    assert expected_s(timed) == 65
+    assert expected_s(sized) is None
+    assert layout_bytes(timed) == 2**30
+    assert deadline_s(timed, grace_s=10) > 65 + 10
+    assert deadline_s(sized, grace_s=10) > 2**30 / 1e6
+    assert estimate(campaign).bytes_written is None
+    assert estimate(campaign).runs == 2

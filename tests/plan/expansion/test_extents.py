@@ -1,0 +1,101 @@
+"""Extents cover a volume exactly once, whatever its size, and profiles read back as written."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.errors import ProfileError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Job, Phase, Warming
+from volbench.plan.expansion.extents import LADDER, auto_clones, cut, touches, with_clones
+from volbench.plan.profile.dump_profile import dump_profile
+from volbench.plan.profile.load_profile import load_profile
+
+MIB = 1 << 20
+DEVICE = VolumeKind.DEVICE
+
+
+@pytest.mark.parametrize("size", [1, 300, 4096, 4097, MIB, MIB + 512, 33 * MIB, 10**9 + 7, 1 << 40])
+@pytest.mark.parametrize("clones", [1, 3, 32])
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_pieces_cover_the_volume_once(size: int, clones: int, count: int) -> None:
+    """Each piece begins where the last one ended, and every clone does whole blocks."""
+    at = 0
+    for piece in cut(size, block_bytes=MIB, clones=clones, count=count):
+        assert piece.offset_bytes == at
+        assert piece.size_bytes > 0
+        assert piece.size_bytes % (piece.block_bytes * piece.clones) == 0
+        assert piece.clones <= clones
+        at += piece.size_bytes
+    assert at == size
+
+
+@pytest.mark.parametrize("size", [MIB, 100 * MIB, 10**9 + 7])
+def test_every_rung_divides_extents_whose_clones_are_found(size: int) -> None:
+    """With any number of clones an extent is still done as a whole, in whole blocks."""
+    job = Job(name="f", phase=Phase.WARMUP, warming=Warming.READ, auto_jobs=True)
+    found = [t for t in touches(job, {}, size_bytes=size, kind=VolumeKind.NBD) if t.extent.auto]
+    most = auto_clones(size, block_bytes=MIB)
+    for touch in found:
+        for clones in (rung for rung in LADDER if rung <= most):
+            options = with_clones(touch.section, touch.extent, clones).options
+            assert int(options["size"]) * clones == touch.extent.size_bytes
+            assert int(options["size"]) % MIB == 0
+
+
+def test_finding_the_clones_of_a_large_volume_costs_little() -> None:
+    """Extents stay as small as without it: one job over a large part would take hours."""
+    job = Job(name="f", phase=Phase.WARMUP, warming=Warming.READ, auto_jobs=True)
+    sizes = [touch.extent.size_bytes for touch in touches(job, {}, size_bytes=1 << 40, kind=DEVICE)]
+    assert sum(sizes) == 1 << 40
+    assert max(sizes) <= 17 << 30
+
+
+@pytest.mark.parametrize("mode", list(Warming))
+def test_only_the_modes_that_write_write(mode: Warming) -> None:
+    """Reading never plans a write, and never a check of what nobody wrote."""
+    job = Job(name="f", phase=Phase.WARMUP, warming=mode)
+    planned = list(touches(job, {}, size_bytes=5 * MIB, kind=VolumeKind.DEVICE))
+    patterns = {touch.section.options["rw"] for touch in planned}
+    assert ("write" in patterns) == (mode is not Warming.READ)
+    assert ("randread" in patterns) == (mode is not Warming.READ)
+
+
+TEXT = """name: p
+phases:
+  warmup:
+    fill: {warming: {mode: write, extents: 5, auto: yes}, bs: 64k}
+jobs:
+  read: {rw: read, size: 1m}
+"""
+
+
+def test_a_profile_with_warming_reads_back() -> None:
+    """What is written into the campaign folder is what was asked for."""
+    table = shipped_table()
+    profile = load_profile(TEXT, path="p.yaml", table=table)
+    job = profile.jobs[0]
+    assert (job.warming, job.extents, job.auto_jobs) == (Warming.WRITE, 5, True)
+    assert load_profile(dump_profile(profile), path="p.yaml", table=table) == profile
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("mode: write,", "mode: wipe,", "wipe"),
+        ("mode: write, ", "", "needs its mode"),
+        ("extents: 5", "extents: -1", "extents goes from 0"),
+        ("bs: 64k", "rw: read", "sets rw itself"),
+        ("bs: 64k", "bs: 1000", "multiple of 512"),
+        ("bs: 64k", "tool: dd", "only an fio job"),
+        ("  warmup:", "  measured:", "preparation, not measurement"),
+    ],
+)
+def test_what_is_no_warm_up_is_told(old: str, new: str, words: str) -> None:
+    """Mistakes are found before anything is touched."""
+    text = TEXT.replace(old, new)
+    if "measured" in new:
+        text = text.partition("jobs:\n")[0]
+    with pytest.raises(ProfileError, match=words):
+        load_profile(text, path="p.yaml", table=shipped_table())

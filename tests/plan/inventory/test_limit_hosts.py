@@ -1,0 +1,72 @@
+"""``--limit``: groups, hosts, ranges, patterns."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.inventory.reading import FILES
+from volbench.errors import InputError, InventoryError
+from volbench.model.campaign.host import Inventory
+from volbench.plan.inventory import load_inventory, select
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Inventory:
+    """Return an inventory of 39 hosts."""
+    return load_inventory(FILES / "fleet.yaml")
+
+
+@pytest.mark.parametrize(
+    ("limits", "names"),
+    [
+        (["vm01"], ["vm01"]),
+        (["fast"], ["vm01"]),
+        (["vm[03-04]", "local"], ["vm03", "vm04", "local"]),
+        (["vm0?,r1*"], [f"vm0{n}" for n in range(1, 10)] + ["r1n08", "r1n09", "r1n10"]),
+        (["alias", "vm02"], ["vm02", "alias"]),
+        (["vm[01,03]"], ["vm01", "vm03"]),
+        (["*ast"], ["vm01"]),
+    ],
+)
+def test_hosts_that_are_meant(fleet: Inventory, limits: list[str], names: list[str]) -> None:
+    """In the order of the inventory, each once."""
+    assert [host.name for host in select(fleet, limits).hosts] == names
+
+
+def test_no_limit_is_every_host(fleet: Inventory) -> None:
+    """So is the group of all."""
+    assert select(fleet, []) == fleet
+    assert select(fleet, ["all"]).hosts == fleet.hosts
+
+
+def test_groups_shrink_with_their_hosts(fleet: Inventory) -> None:
+    """A group without a host left is gone."""
+    assert select(fleet, ["vm01", "vm02"]).groups == {
+        "fast": ("vm01",),
+        "cloud": ("vm01", "vm02"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("limit", "words", "hint"),
+    [
+        ("vm1", "means no host", "did you mean"),
+        ("x*", "means no host", "there are fast"),
+        ("nobody", "means no host", ""),
+        ("vm[29-31]", "there is no vm31", "range"),
+        ("", "means no host", "commas"),
+        ("vm01,", "means no host", "commas"),
+    ],
+)
+def test_a_limit_that_means_nothing(fleet: Inventory, limit: str, words: str, hint: str) -> None:
+    """It is an error, since fewer hosts than were meant would be measured."""
+    with pytest.raises(InventoryError) as caught:
+        select(fleet, ["vm01", limit])
+    assert words in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_a_range_that_is_none(fleet: Inventory) -> None:
+    """As in an inventory."""
+    with pytest.raises(InputError, match="backwards"):
+        select(fleet, ["vm[30-02]"])

@@ -1,0 +1,62 @@
+"""Wrong profiles: every problem is told at once, with file, line, column and key."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import ProfileError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.plan.profile.load_profile import load_profile
+
+FOLDER = Path(__file__).parents[2] / "profiles"
+DEFECTS = sorted(path.name for path in FOLDER.iterdir())
+
+
+def test_there_are_enough() -> None:
+    """The collection did not get lost."""
+    assert len(DEFECTS) > 50
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_message_is_the_expected_one(defect: str) -> None:
+    """Each defect is named with its place and the way out, word for word."""
+    folder = FOLDER / defect
+    with pytest.raises(ProfileError) as caught:
+        load_profile(
+            (folder / "profile.yaml").read_text(), path="profile.yaml", table=shipped_table()
+        )
+    assert caught.value.message + "\n" == (folder / "expected.txt").read_text()
+    for problem in caught.value.problems:
+        assert problem.line > 0
+        assert problem.column > 0
+    places = [(problem.line, problem.column) for problem in caught.value.problems]
+    assert places == sorted(places)
+
+
+def test_the_command_line_exits_2_without_traceback() -> None:
+    """`volbench profile check` of each wrong profile exits 2 and names file, line and key."""
+    program = (
+        "import sys\n"
+        "from volbench.cli.main import main\n"
+        "for path in sys.argv[1:]:\n"
+        "    try:\n"
+        "        main(['profile', 'check', path])\n"
+        "    except SystemExit as error:\n"
+        "        print(error.code)\n"
+    )
+    paths = [str(FOLDER / defect / "profile.yaml") for defect in DEFECTS]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *paths], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["2"] * len(DEFECTS)
+    assert "Traceback" not in done.stderr
+    for defect, path in zip(DEFECTS, paths, strict=True):
+        expected = (FOLDER / defect / "expected.txt").read_text()
+        first = expected.splitlines()[0].removeprefix("profile.yaml").partition(" (")[0]
+        # The installed fio may be another version than the shipped table's.
+        place = ":".join(first.split(":")[:3])
+        assert f"{path}{place}" in done.stderr

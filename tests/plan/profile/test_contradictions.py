@@ -1,0 +1,83 @@
+"""Settings that can't work together are told before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.profile_model import Options, Profile
+from volbench.plan.profile.bundled import profile_names, read_profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.override import apply_overrides
+
+TABLE = shipped_table()
+ONLY_DD = "name: x\njobs: {d: {tool: dd, bs: 1m, size: 64m, oflag: direct}}\n"
+BOTH = "name: x\njobs: {a: {rw: write, bs: 1m, size: 64m}, d: {tool: dd, bs: 1m, size: 64m}}\n"
+
+
+def load(text: str) -> Profile:
+    """Load a profile against the shipped table."""
+    return load_profile(text, path="p.yaml", table=TABLE)
+
+
+def options_after(text: str, *settings: str) -> Options:
+    """Return the options of the last job after settings."""
+    return apply_overrides(load(text), settings, table=TABLE).jobs[-1].options
+
+
+@pytest.mark.parametrize("setting", ["iodepth=4", "d.iodepth=4", "if=/etc/passwd", "odd="])
+def test_what_dd_can_not_do_is_refused(setting: str) -> None:
+    """A fio option does nothing to a profile of dd jobs, so it is an error."""
+    with pytest.raises(InputError) as caught:
+        options_after(ONLY_DD, setting)
+    assert caught.value.message.startswith(f"--set {setting}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (BOTH, ["size=64k"]),
+        (BOTH, ["a.bs=128m"]),
+        (BOTH, ["a.direct=1", "a.bs=1000"]),
+        (BOTH, ["rate=1m", "rate_iops=10"]),
+        (ONLY_DD, ["size=1500k"]),
+        (ONLY_DD, ["bs=1000"]),
+        (ONLY_DD, ["size="]),
+        (BOTH, ["size="]),
+    ],
+)
+def test_contradictions_are_told_before_the_run(text: str, settings: list[str]) -> None:
+    """Both programs would fail only when they run; the message names settings and job."""
+    with pytest.raises(InputError) as caught:
+        options_after(text, *settings)
+    assert all(f"--set {setting}" in caught.value.message for setting in settings)
+    assert ": job " in caught.value.message
+
+
+def test_settings_that_fit_only_together() -> None:
+    """What a later setting puts right is no contradiction."""
+    assert options_after(BOTH, "size=64k", "bs=4k") == {"bs": "4096", "size": "65536"}
+
+
+def test_programs_need_leave_in_settings_too() -> None:
+    """What --allow-exec allows in a profile it allows in a setting."""
+    setting = "exec_prerun=/bin/true"
+    with pytest.raises(InputError) as caught:
+        options_after(BOTH, setting)
+    assert "--allow-exec" in caught.value.hint
+    allowed = apply_overrides(load(BOTH), [setting], table=TABLE, allow_exec=True)
+    assert allowed.defaults["exec_prerun"] == "/bin/true"
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_bundled_profile_shrinks(name: str) -> None:
+    """A trial of a minute is possible with any of them."""
+    text, path = read_profile(name)
+    profile = load_profile(text, path=path, table=TABLE)
+    endless = [f"{job.name}.until=" for job in profile.jobs if job.until]
+    small = apply_overrides(profile, [*endless, "size=16m", "runtime=1s"], table=TABLE)
+    every = [own for job in small.jobs for own in (job.options, *job.sections.values())]
+    assert {own["size"] for own in [*every, small.defaults] if "size" in own} == {str(2**24)}
+    runtimes = {own["runtime"] for own in [*every, small.defaults] if own.get("runtime")}
+    assert runtimes == {"1s"}

@@ -1,0 +1,98 @@
+"""Jobs, sections and matrices: names, inheritance and places of what is wrong."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from volbench.errors import ProfileError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.profile_model import Phase, Profile
+from volbench.plan.profile.load_profile import load_profile
+
+
+def load(text: str) -> Profile:
+    """Load a profile against the shipped table."""
+    return load_profile(text, path="p.yaml", table=shipped_table())
+
+
+def problems(text: str) -> list[tuple[int, str]]:
+    """Return line and message of every problem in a profile."""
+    with pytest.raises(ProfileError) as caught:
+        load(text)
+    return [(problem.line, problem.message) for problem in caught.value.problems]
+
+
+def test_a_matrix_is_the_whole_product() -> None:
+    """Each combination comes once, the last axis fastest, under a name of its own."""
+    axes = {"rw": ["read", "randread"], "bs": ["4k", "8k", "1m"], "iodepth": ["1", "32"]}
+    lines = "".join(f"  {name}: [{', '.join(values)}]\n" for name, values in axes.items())
+    jobs = load(f"name: x\nmatrix:\n{lines}").jobs
+    wanted = [f"{rw}-bs{bs}-iodepth{depth}" for rw, bs, depth in itertools.product(*axes.values())]
+    assert [job.name for job in jobs] == wanted
+    assert len({tuple(job.options.items()) for job in jobs}) == len(wanted)
+
+
+def test_an_exclusion_may_name_a_part() -> None:
+    """Whatever has the values of an exclusion is left out, in any spelling of them."""
+    profile = load(
+        "name: x\nmatrix:\n  bs: [4k, 64k]\n  iodepth: [1, 2]\n  exclude: [{blocksize: 65536}]\n"
+    )
+    assert {job.options["bs"] for job in profile.jobs} == {"4096"}
+
+
+def test_a_template_may_use_another_name_of_an_option() -> None:
+    """Names like blocksize and bs mean the same axis."""
+    profile = load('name: x\nmatrix: {name: "{blocksize}-x", bs: [4k, 8k]}\n')
+    assert [job.name for job in profile.jobs] == ["4k-x", "8k-x"]
+
+
+def test_two_cells_of_one_name_are_told() -> None:
+    """A template that leaves an axis out would give two jobs one folder."""
+    text = 'name: x\nmatrix:\n  name: "{rw}"\n  rw: [read]\n  bs: [4k, 8k]\n'
+    assert "already" in problems(text)[0][1]
+
+
+def test_matrix_and_jobs_may_stand_together() -> None:
+    """Both are measured."""
+    profile = load("name: x\nmatrix: {bs: [4k]}\njobs: {a: {rw: read}}\n")
+    assert {job.name for job in profile.jobs} == {"bs4k", "a"}
+    assert {job.phase for job in profile.jobs} == {Phase.MEASURED}
+
+
+def test_phases_come_in_the_order_they_run() -> None:
+    """Whatever the order they were written in."""
+    profile = load(
+        "name: x\njobs: {m: {rw: read}}\n"
+        "phases: {warmup: {w: {rw: write}}, measured: {n: {rw: read}}, precondition: {p: {}}}\n"
+    )
+    assert [job.phase for job in profile.jobs] == [
+        Phase.PRECONDITION,
+        Phase.WARMUP,
+        Phase.MEASURED,
+        Phase.MEASURED,
+    ]
+
+
+def test_a_contradiction_is_told_where_it_was_written_last() -> None:
+    """In the defaults, the job or the section; inside a matrix at the axis or the inclusion."""
+    assert problems("name: x\ndefaults:\n  bs: 2m\njobs:\n  a:\n    size: 1m\n")[0][0] == 3
+    assert problems("name: x\ndefaults:\n  size: 1m\njobs:\n  a:\n    bs: 2m\n")[0][0] == 6
+    section = "name: x\njobs:\n  a:\n    size: 1m\n    sections:\n      s:\n        bs: 2m\n"
+    assert problems(section)[0][0] == 7
+    assert problems("name: x\ndefaults: {size: 1m}\nmatrix:\n  rw: [read]\n  bs: [2m]\n")[0][0] == 5
+    included = "  rw: [read]\n  include:\n    - {rw: write, bs: 2m}\n"
+    included = f"name: x\ndefaults: {{size: 1m}}\nmatrix:\n{included}"
+    assert problems(included)[0][0] == 6
+
+
+def test_an_option_under_two_names_is_told() -> None:
+    """Nobody can know which of them was meant."""
+    found = problems("name: x\njobs:\n  a:\n    bs: 4k\n    blocksize: 8k\n")
+    assert found == [(5, "blocksize is given twice, once under another name")]
+
+
+def test_null_in_a_dd_job_is_told() -> None:
+    """A dd job inherits nothing that could be taken away."""
+    assert problems("name: x\njobs:\n  d:\n    tool: dd\n    size: 1m\n    bs: null\n")[0][0] == 6

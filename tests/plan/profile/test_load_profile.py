@@ -1,0 +1,155 @@
+"""Good profiles: what is written is what is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.errors import ProfileError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.profile_model import Limits, Order, Phase, Profile, Tool
+from volbench.plan.profile.dump_profile import dump_profile
+from volbench.plan.profile.load_profile import load_profile
+
+
+def load(text: str, *, allow_exec: bool = False) -> Profile:
+    """Load a profile against the shipped table."""
+    return load_profile(text, path="p.yaml", table=shipped_table(), allow_exec=allow_exec)
+
+
+def test_everything_that_a_profile_can_say() -> None:
+    """Each key arrives with its unit and type."""
+    profile = load(
+        """
+name: all
+description: >-
+  two
+  lines
+source: {title: T, author: A, year: 2019, url: "https://example.org"}
+defaults: {bs: 4k, runtime: 1.5h, direct: true, time_based: yes}
+volumes: {data: /data}
+repeat: 3
+order: shuffled
+seed: 7
+sample: 500ms
+limits: {data: {iops: 1100, bandwidth: 125MB/s}, os: {iops: 120}}
+phases:
+  precondition:
+    fill: {rw: write, runtime: null, time_based: null}
+  warmup:
+    warm: {rw: randwrite, runtime: 10}
+jobs:
+  a: {role: os, rw: randread, note: hello, limits: {bandwidth: 1GiB/s}}
+  b: {tool: dd, bs: 1m, size: 64m, oflag: direct}
+"""
+    )
+    assert profile.description == "two lines"
+    assert profile.source is not None
+    assert profile.source.year == 2019
+    assert profile.defaults == {
+        "bs": "4096",
+        "runtime": "5400s",
+        "direct": "1",
+        "time_based": "1",
+    }
+    assert (profile.repeat, profile.order, profile.seed) == (3, Order.SHUFFLED, 7)
+    assert profile.sample_s == 0.5
+    assert profile.limits["data"] == Limits(iops=1100, bandwidth_bytes_per_s=125e6)
+    fill, warm, a, b = profile.jobs
+    assert (fill.phase, warm.phase) == (Phase.PRECONDITION, Phase.WARMUP)
+    assert fill.options["runtime"] is None
+    assert warm.options["runtime"] == "10s"
+    assert (a.role, a.note) == ("os", "hello")
+    assert a.limits == Limits(bandwidth_bytes_per_s=float(2**30))
+    assert (b.tool, b.options) == (
+        Tool.DD,
+        {"bs": "1048576", "size": "67108864", "oflag": "direct"},
+    )
+
+
+def test_limits_for_every_role() -> None:
+    """Limits without a role hold for all."""
+    profile = load("name: x\nlimits: {iops: 10}\njobs: {a: {rw: read}}\n")
+    assert profile.limits == {"*": Limits(iops=10)}
+
+
+def test_matrix_is_every_combination_but_the_excluded() -> None:
+    """Two by three, less one, plus one; names tell the values as written."""
+    profile = load(
+        "name: x\nmatrix:\n"
+        "  rw: [randread, randwrite]\n"
+        "  iodepth: [1, 2, 4]\n"
+        "  exclude: [{rw: randwrite, iodepth: 4}]\n"
+        "  include: [{rw: read, bs: 1m}]\n"
+    )
+    assert [job.name for job in profile.jobs] == [
+        "randread-iodepth1",
+        "randread-iodepth2",
+        "randread-iodepth4",
+        "randwrite-iodepth1",
+        "randwrite-iodepth2",
+        "read-bs1m",
+    ]
+    assert profile.jobs[-1].options == {"rw": "read", "bs": "1048576"}
+
+
+def test_matrix_names_by_template() -> None:
+    """A template uses the values as the author wrote them; odd letters are replaced."""
+    profile = load(
+        'name: x\nmatrix:\n  name: "{rw}-{bs}"\n  rw: [randread]\n  bs: ["4k,8k", 64k]\n'
+    )
+    assert [job.name for job in profile.jobs] == ["randread-4k_8k", "randread-64k"]
+
+
+def test_anchors_and_merge_keys() -> None:
+    """YAML's own way to share settings works; what a job says itself wins."""
+    profile = load("name: x\njobs:\n  a: &base {rw: read, bs: 4k}\n  b: {<<: *base, bs: 8k}\n")
+    assert profile.jobs[1].options == {"rw": "read", "bs": "8192"}
+
+
+@pytest.mark.parametrize(
+    "text", ["name: x\r\njobs:\r\n  a: {rw: read}\r\n", "\ufeffname: x\njobs:\n  a: {rw: read}\n"]
+)
+def test_files_of_other_editors(text: str) -> None:
+    """Windows line ends and a byte order mark are no mistake."""
+    assert load(text).jobs[0].name == "a"
+
+
+def test_a_job_may_say_nothing() -> None:
+    """A job without options takes the defaults."""
+    assert load("name: x\ndefaults: {rw: read}\njobs:\n  a:\n  b: {}\n").jobs[0].options == {}
+
+
+def test_sections_of_one_job() -> None:
+    """Sections keep their own options; null takes an inherited one away."""
+    profile = load(
+        "name: x\njobs:\n  mix:\n    bs: 8k\n    sections:\n"
+        "      r: {rw: randread}\n      w: {rw: write, bs: null}\n"
+    )
+    assert profile.jobs[0].sections == {"r": {"rw": "randread"}, "w": {"rw": "write", "bs": None}}
+
+
+def test_programs_need_leave() -> None:
+    """With --allow-exec an option that runs a program is kept."""
+    text = "name: x\njobs:\n  a: {rw: read, exec_prerun: /bin/true}\n"
+    with pytest.raises(ProfileError):
+        load(text)
+    assert load(text, allow_exec=True).jobs[0].options["exec_prerun"] == "/bin/true"
+
+
+def test_yaml_1_2_has_no_traps() -> None:
+    """Times and words that YAML 1.1 would change stay what they are."""
+    profile = load("name: on\nlimits: {}\njobs:\n  no: {rw: read, offset: 010}\n")
+    assert profile.name == "on"
+    assert profile.jobs[0].name == "no"
+    assert profile.jobs[0].options["offset"] == "10"
+
+
+def test_dumped_profiles_read_back() -> None:
+    """Import relies on it: YAML that volbench writes means what it was made from."""
+    profile = load(
+        "name: x\nseed: 3\ndefaults: {bs: 4k}\nlimits: {iops: 10.5}\n"
+        "phases: {warmup: {w: {rw: write, bs: null}}}\n"
+        "jobs:\n  a:\n    note: 'yes: #1'\n    sections: {s: {rw: read}, t: {bs: '8k,4k'}}\n"
+        "  d: {tool: dd, bs: 1m, size: 2m}\n"
+    )
+    assert load(dump_profile(profile)) == profile

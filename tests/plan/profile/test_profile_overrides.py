@@ -1,0 +1,49 @@
+"""Settings of several profiles: each goes where what it names is."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.profile_model import Profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.profile_overrides import aimed
+
+ROUNDS = """
+name: in-rounds
+rounds: {most: 25, track: [writes.iops]}
+defaults: {size: 1m}
+jobs: {writes: {rw: randwrite}, reads-512: {rw: randread, bs: 512}}
+"""
+PLAIN = "name: plain\ndefaults: {size: 1m}\njobs: {histogram: {rw: randwrite}}\n"
+
+
+def load(text: str) -> Profile:
+    """Load a profile against the shipped table."""
+    return load_profile(text, path="p.yaml", table=shipped_table())
+
+
+@pytest.mark.parametrize(
+    ("setting", "places"),
+    [
+        ("size=64m", (0, 1)),
+        ("rounds.most=6", (0,)),
+        ("writes.bs=8k", (0,)),
+        ("histogram.until=steady", (1,)),
+        ("*-512=", (0,)),
+        ("histogram=", (1,)),
+        ("runtime=", (0, 1)),
+        ("nothing.bs=8k", (0, 1)),
+        ("no equals sign", (0, 1)),
+    ],
+)
+def test_each_setting_goes_where_its_part_is(setting: str, places: tuple[int, ...]) -> None:
+    """What no profile has stays with all of them, whose errors then tell the mistake."""
+    found = aimed([load(ROUNDS), load(PLAIN)], [setting])
+    assert tuple(place for place, own in enumerate(found) if own) == places
+
+
+def test_order_is_kept() -> None:
+    """Later settings hold over earlier ones, as they were typed."""
+    settings = ["size=2m", "writes.size=3m", "size=4m"]
+    assert aimed([load(ROUNDS), load(PLAIN)], settings) == [settings, ["size=2m", "size=4m"]]

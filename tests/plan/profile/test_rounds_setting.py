@@ -1,0 +1,235 @@
+"""``rounds``, ``pause_before`` and ``outlast``: read, dumped, set, planned, and refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
+
+from volbench.errors import InputError, ProfileError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.campaign.host import Host
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Metric, Outlast, Profile, Rounds, Track
+from volbench.plan.expansion.expand import Terms, expand
+from volbench.plan.expansion.multi_client import Client, expand_clients
+from volbench.plan.profile.dump_profile import dump_profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.override import apply_overrides
+from volbench.plan.profile.profile_schema import json_schema
+
+TABLE = shipped_table()
+VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/there")
+FULL = """
+name: full
+rounds: {most: 7, until: snia, track: [writes.iops, reads.lat_mean]}
+defaults: {size: 64m, runtime: 10s, time_based: 1}
+limits: {iops: 300, burst_iops: 3000, burst_ios: 5400000}
+phases:
+  precondition:
+    fill: {rw: write, runtime: null, time_based: null}
+  warmup:
+    warm: {rw: randwrite}
+jobs:
+  writes: {rw: randwrite}
+  reads: {rw: randread, pause_before: 5m, outlast: {margin: 2, most: 1h}}
+  dried: {tool: dd, bs: 1m, size: 4m}
+"""
+
+
+SMALL = "limits.burst_bytes=1m"
+
+
+def load(text: str = FULL) -> Profile:
+    """Load a profile against the shipped table."""
+    return load_profile(text, path="p.yaml", table=TABLE)
+
+
+def changed(*settings: str, text: str = FULL) -> Profile:
+    """Load a profile and override it."""
+    return apply_overrides(load(text), settings, table=TABLE)
+
+
+def planned(profile: Profile, **terms: int) -> Campaign:
+    """Expand a profile."""
+    return expand([profile], {"data": VOLUME}, Terms(name="c", seed=1, repeat=terms.get("repeat")))
+
+
+def runtime_of(run: Run) -> str | None:
+    """Return the runtime of a Run's only section."""
+    return run.effective(run.sections[0]).get("runtime")
+
+
+def test_all_of_it_is_read() -> None:
+    """Numbers, variables and times come out as they were meant."""
+    profile = load()
+    tracked = (
+        Track(job="writes", metric=Metric.IOPS),
+        Track(job="reads", metric=Metric.LAT_MEAN),
+    )
+    assert profile.rounds == Rounds(most=7, track=tracked)
+    reads = next(job for job in profile.jobs if job.name == "reads")
+    assert reads.pause_before_s == 300
+    assert reads.outlast == Outlast(margin=2, most_s=3600)
+
+
+def test_what_is_dumped_reads_back() -> None:
+    """A dump holds all of it."""
+    assert load(dump_profile(load())) == load()
+
+
+def test_editors_are_told_of_it() -> None:
+    """The schema takes what the loader takes, and finds a metric that there is not."""
+    schema = Draft202012Validator(json_schema(TABLE))
+    yaml = YAML(typ="safe", pure=True)
+    assert not list(schema.iter_errors(yaml.load(FULL)))
+    assert list(schema.iter_errors(yaml.load(FULL.replace("writes.iops", "writes.speed"))))
+
+
+def test_rounds_are_planned_up_to_the_most() -> None:
+    """What is measured, and its warm-ups, are repeated; preparation is done once."""
+    campaign = planned(load())
+    assert set(campaign.rounds) == {"full"}
+    jobs = [(run.repeat, run.job) for run in campaign.runs]
+    each = [*itertools.product(range(1, 8), ("warm", "writes", "reads", "dried"))]
+    assert jobs == [(1, "fill"), *each]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("rounds: {track: [writes.iops]}\nrepeat: 3", "rounds repeat the jobs already"),
+        ("rounds: {track: [write.iops]}", "no measured job is called write"),
+        ("rounds: {track: [warm.iops]}", "no measured job is called warm"),
+        ("rounds: {track: [dried.iops]}", "dd tells its bandwidth only"),
+        ("rounds: {track: [writes.iops, writes.iops]}", "tracked twice"),
+        ("rounds: {track: [writes.p99]}", "'writes.p99' can't be tracked"),
+        ("rounds: {track: [writes]}", "'writes' can't be tracked"),
+        ("rounds: {most: 4, track: [writes.iops]}", "'4' is no whole number from 5"),
+        ("rounds: {most: 9}", "rounds need something to track"),
+        ("rounds: {track: [writes.iops], until: steady}", "'steady' is none of snia"),
+        ("rounds: {track: [writes.iops], until_: snia}", "no key 'until_'"),
+        ("rounds: 5", "rounds must be a mapping"),
+    ],
+)
+def test_rounds_that_can_not_be_are_told(line: str, words: str) -> None:
+    """Each mistake has its own words, at its place."""
+    text = FULL.replace(FULL.splitlines()[2], line)
+    with pytest.raises(ProfileError, match=words):
+        load(text)
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ("{rw: read, outlast: speed}", "none of credits"),
+        ("{rw: read, outlast: {margin: 0.5}}", "no margin from 1"),
+        ("{rw: read, runtime: null, outlast: credits}", "add runtime"),
+        ("{rw: read, outlast: credits, sections: {a: {}, b: {}}}", "no sections"),
+        ("{rw: read, pause_before: long}", "pause_before"),
+    ],
+)
+def test_jobs_that_can_not_wait_or_outlast_are_told(job: str, words: str) -> None:
+    """An unknown word, a margin below 1 and a runtime that is not there."""
+    text = f"name: x\ndefaults: {{size: 1m, runtime: 5s, time_based: 1}}\njobs:\n  a: {job}\n"
+    with pytest.raises(ProfileError, match=words):
+        load(text)
+
+
+def test_overrides_change_rounds_and_waits() -> None:
+    """Each key has its setting, and an empty one takes it away."""
+    profile = changed(
+        "rounds.most=9",
+        "rounds.track=reads.bw",
+        "pause_before=2s",
+        "reads.outlast.most=2h",
+        "writes.pause_before=1s",
+    )
+    jobs = {job.name: job for job in profile.jobs}
+    assert profile.rounds == Rounds(most=9, track=(Track(job="reads", metric=Metric.BW),))
+    assert (jobs["reads"].pause_before_s, jobs["writes"].pause_before_s) == (2, 1)
+    assert jobs["reads"].outlast == Outlast(margin=2, most_s=7200)
+    plain = changed("rounds=", "repeat=5", "reads.outlast=", "reads.pause_before=")
+    assert (plain.rounds, plain.repeat) == (None, 5)
+    assert all(job.outlast is None and not job.pause_before_s for job in plain.jobs)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "rounds.most=4",
+        "rounds.track=nobody.iops",
+        "rounds.track=reads.p99",
+        "rounds=5",
+        "rounds.speed=1",
+        "repeat=3",
+        "reads.outlast=soon",
+        "reads.outlast.margin=x",
+        "reads.pause_before.least=1s",
+        "*=",
+        "writes=",
+    ],
+)
+def test_overrides_that_can_not_be_are_refused(setting: str) -> None:
+    """What would not load is not set either; a tracked job can't be left out."""
+    with pytest.raises(InputError):
+        changed(setting)
+
+
+def test_jobs_are_left_out_by_name() -> None:
+    """A pattern leaves out all jobs that it fits; an option's name is never a job's."""
+    left = changed("dr*=")
+    assert [job.name for job in left.jobs] == ["fill", "warm", "writes", "reads"]
+    assert changed("time_based=", "runtime=", "reads.outlast=").defaults == {"size": "67108864"}
+
+
+def test_a_number_of_repeats_is_refused() -> None:
+    """The rounds end when they are steady, and --repeat would say something else."""
+    with pytest.raises(InputError, match="rounds") as caught:
+        planned(load(), repeat=3)
+    assert "rounds.most=5" in caught.value.hint
+
+
+def test_several_clients_are_refused() -> None:
+    """Clients are not steady at the same time; the way out is told."""
+    clients = [Client(Host(name=f"vm{n}", address="x"), 0, {"data": VOLUME}) for n in (1, 2)]
+    with pytest.raises(InputError, match="not steady at the same time"):
+        expand_clients([load()], clients, Terms(name="c", seed=1))
+    one = expand_clients([load()], clients[:1], Terms(name="c", seed=1))
+    assert set(one.rounds) == {"full"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "runtime"),
+    [
+        ((), "3600s"),
+        (("reads.outlast.most=3h",), "4000s"),
+        (("reads.outlast.most=3h", "reads.outlast.margin=1.3"), "2600s"),
+        (("reads.outlast.most=1s",), "10s"),
+        (("limits.burst_ios=1000",), "10s"),
+        (("limits.burst_iops=", "limits.burst_ios="), "10s"),
+        (
+            ("limits.bandwidth=1MB/s", "limits.burst_bandwidth=2MB/s", "limits.burst_bytes=1m"),
+            "3600s",
+        ),
+    ],
+)
+def test_a_runtime_outlasts_the_credits(settings: tuple[str, ...], runtime: str) -> None:
+    """5.4 M credits at 3000 less 300 last 2000 s; runtime is the least, most is the most."""
+    runs = {run.job: run for run in planned(changed(*settings)).runs}
+    assert runtime_of(runs["reads"]) == runtime
+    assert runtime_of(runs["writes"]) == "10s"
+
+
+def test_limits_of_the_host_count_before_all() -> None:
+    """A larger volume of another host has credits that last for another time."""
+    limits = load().limits["*"].model_copy(update={"burst_ios": 2700000.0})
+    host = Host(name="vm1", address="x", limits={"data": limits})
+    campaign = expand_clients(
+        [load()], [Client(host, 0, {"data": VOLUME})], Terms(name="c", seed=1)
+    )
+    runs = {run.job: run for run in campaign.runs}
+    assert runtime_of(runs["reads"]) == "2000s"

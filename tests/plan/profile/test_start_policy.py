@@ -1,0 +1,100 @@
+"""Start, stagger and clients: read, set, written back, and refused where they make no sense."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.profile_model import Profile, Start
+from volbench.plan.profile.dump_profile import dump_profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.override import apply_overrides
+from volbench.plan.profile.profile_schema import json_schema
+
+TABLE = shipped_table()
+PLAIN = "name: x\njobs: {a: {rw: read, size: 1m}}\n"
+STORM = f"start: staggered\nstagger: 1.5s\nclients: 30\n{PLAIN}"
+PARTS = """
+name: x
+defaults: {size: 1m, runtime: 9s}
+jobs:
+  storm: {sections: {boot: {rw: randread, runtime: 1m}, after: {rw: randrw, wait_for: boot}}}
+"""
+
+
+def load(text: str) -> Profile:
+    """Load a profile against the shipped table."""
+    return load_profile(text, path="p.yaml", table=TABLE)
+
+
+def changed(text: str, *settings: str) -> Profile:
+    """Load a profile and apply overrides."""
+    return apply_overrides(load(text), settings, table=TABLE)
+
+
+def test_keys_are_read_and_left_out_keys_mean_one_process() -> None:
+    """A profile without them is what it always was."""
+    storm, plain = load(STORM), load(PLAIN)
+    assert (storm.start, storm.stagger_s, storm.clients) == (Start.STAGGERED, 1.5, 30)
+    assert (plain.start, plain.stagger_s, plain.clients) == (Start.TOGETHER, 0.0, 1)
+
+
+@pytest.mark.parametrize("text", [STORM, PLAIN, f"start: sequential\nclients: 2\n{PLAIN}"])
+def test_dumped_profiles_read_back_the_same(text: str) -> None:
+    """What campaign.json keeps of a profile holds its starts too."""
+    assert load(dump_profile(load(text))) == load(text)
+
+
+def test_settings_change_them_in_any_order() -> None:
+    """A stagger may be set before the start that it belongs to."""
+    assert changed(STORM, "stagger=240s", "clients=5").stagger_s == 240.0
+    both = changed(PLAIN, "stagger=20s", "start=staggered")
+    assert (both.start, both.stagger_s) == (Start.STAGGERED, 20.0)
+    assert changed(STORM, "clients=5").clients == 5
+
+
+def test_another_start_drops_the_stagger() -> None:
+    """Who wants all clients at once need not take the stagger away first."""
+    together = changed(STORM, "start=together")
+    assert (together.start, together.stagger_s) == (Start.TOGETHER, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "words"),
+    [
+        (PLAIN, "stagger=20s", "no meaning with start: together"),
+        (PLAIN, "start=staggered", "need the time between two"),
+        (STORM, "stagger=", "need the time between two"),
+        (STORM, "stagger=0", "too short to tell starts apart"),
+        (STORM, "stagger=-1s", "negative"),
+        (STORM, "start=later", "no start"),
+        (STORM, "clients=0", "from 1 to 1000"),
+        (STORM, "clients=1001", "from 1 to 1000"),
+        (STORM, "clients=many", "no whole number"),
+    ],
+)
+def test_settings_without_sense_are_refused(text: str, setting: str, words: str) -> None:
+    """The reason is told, as for a key of the profile itself."""
+    with pytest.raises(InputError, match=words):
+        changed(text, setting)
+
+
+def test_one_section_is_set_by_job_and_section() -> None:
+    """The two phases of a client have lengths of their own."""
+    (job,) = changed(PARTS, "storm.after.runtime=5m", "storm.boot.bs=8k").jobs
+    assert job.sections["after"]["runtime"] == "300s"
+    assert job.sections["boot"] == {"rw": "randread", "runtime": "60s", "bs": "8192"}
+    (cut,) = changed(PARTS, "storm.boot.runtime=").jobs
+    assert cut.sections["boot"]["runtime"] is None
+    with pytest.raises(InputError, match=r"no job 'storm\.later'"):
+        changed(PARTS, "storm.later.runtime=5m")
+
+
+def test_editors_know_the_keys() -> None:
+    """The JSON Schema bounds them as the loader does."""
+    properties = json_schema(TABLE)["properties"]
+    assert isinstance(properties, dict)
+    assert properties["start"]["enum"] == ["together", "staggered", "sequential"]
+    assert (properties["clients"]["minimum"], properties["clients"]["maximum"]) == (1, 1000)
+    assert properties["stagger"]["type"] == ["string", "number"]

@@ -1,0 +1,1 @@
+"""Tests of `volbench.plan.volume_types`."""

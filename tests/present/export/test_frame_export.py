@@ -1,0 +1,155 @@
+"""Exported frames, read back with other readers than the ones that wrote them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from pathlib import Path
+
+import openpyxl
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from volbench.errors import InputError
+from volbench.present.export.frame_export import FORMATS, export_frame, export_frames
+
+EXACT = 0.1 + 0.2
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """Return a frame with hard floats, large numbers, gaps and awkward text."""
+    return pd.DataFrame(
+        {
+            "job": pd.array(['a, "b"\nc', "=1+1", None], dtype="string"),
+            "iops": [EXACT, 5e-324, math.nan],
+            "io_bytes": pd.array([2**53 + 1, None, 0], dtype="Int64"),
+            "direct": pd.array([True, None, False], dtype="boolean"),
+            "label_provider": pd.array(["@x", "-y", "+z"], dtype="string"),
+        }
+    )
+
+
+def exported(frame: pd.DataFrame, format_name: str) -> bytes:
+    """Return an exported frame as bytes."""
+    stream = io.BytesIO()
+    export_frame(frame, frame_name="summary", format=format_name, into=stream)
+    return stream.getvalue()
+
+
+def test_csv_is_exact(frame: pd.DataFrame) -> None:
+    """Every float comes back bit by bit, gaps are empty fields, quotes and line ends survive."""
+    content = exported(frame, "csv").decode()
+    head, *rows = csv.reader(io.StringIO(content, newline=""))
+    assert head == list(frame.columns)
+    assert [float(row[1]) for row in rows[:2]] == [EXACT, 5e-324]
+    assert [row[2] for row in rows] == [str(2**53 + 1), "", "0"]
+    assert rows[0][0] == 'a, "b"\nc'
+    assert rows[2][:2] == ["", ""]
+    assert content.endswith("\r\n")
+
+
+def test_json_is_exact(frame: pd.DataFrame) -> None:
+    """Records hold the same numbers, and null where nothing was told."""
+    rows = json.loads(exported(frame, "json"))
+    assert rows[0]["iops"] == EXACT
+    assert rows[0]["io_bytes"] == 2**53 + 1
+    assert rows[0]["direct"] is True
+    assert rows[2] == {
+        "job": None,
+        "iops": None,
+        "io_bytes": 0,
+        "direct": False,
+        "label_provider": "+z",
+    }
+
+
+def test_json_without_rows_is_an_empty_list(frame: pd.DataFrame) -> None:
+    """A campaign without results is still valid JSON."""
+    assert json.loads(exported(frame.head(0), "json")) == []
+
+
+def test_json_has_no_infinity() -> None:
+    """An infinite edge becomes null instead of a word that JSON does not know."""
+    assert json.loads(exported(pd.DataFrame({"x": [math.inf]}), "json")) == [{"x": None}]
+
+
+def test_parquet_tells_units(frame: pd.DataFrame, tmp_path: Path) -> None:
+    """Columns keep their types and carry their unit and meaning."""
+    file = tmp_path / "summary.parquet"
+    export_frame(frame, frame_name="summary", format="parquet", into=file)
+    table = pq.read_table(file)
+    assert table.schema.field("iops").metadata[b"unit"] == b"1/s"
+    assert b"fio prints" in table.schema.field("iops").metadata[b"meaning"]
+    assert table.column("io_bytes").to_pylist() == [2**53 + 1, None, 0]
+    assert table.column("direct").to_pylist() == [True, None, False]
+
+
+def test_a_workbook_holds_text_as_text(frame: pd.DataFrame) -> None:
+    """What looks like a formula is not one; units stand below the names and both stay in view."""
+    workbook = openpyxl.load_workbook(io.BytesIO(exported(frame, "xlsx")))
+    sheet = workbook["summary"]
+    assert sheet.freeze_panes == "A3"
+    assert [cell.value for cell in sheet[1]] == list(frame.columns)
+    assert [cell.value for cell in sheet[2]][1:3] == ["1/s", "bytes"]
+    assert (sheet["A4"].value, sheet["A4"].data_type) == ("=1+1", "s")
+    assert [sheet[f"E{row}"].data_type for row in (3, 4, 5)] == ["s", "s", "s"]
+    assert sheet["B3"].value == EXACT
+    assert sheet["B5"].value is None
+    meanings = {row[1]: row[4] for row in workbook["columns"].iter_rows(values_only=True)}
+    assert "fio prints" in str(meanings["iops"])
+
+
+def test_a_workbook_takes_control_characters() -> None:
+    """Characters that a sheet can't hold are replaced instead of failing the export."""
+    content = exported(pd.DataFrame({"job": ["a\x00b"]}), "xlsx")
+    sheet = openpyxl.load_workbook(io.BytesIO(content))["summary"]
+    assert sheet["A3"].value == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_xlsx_without_openpyxl_says_what_to_install(
+    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra that is missing is named."""
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(InputError) as caught:
+        exported(frame, "xlsx")
+    assert "pip install 'volbench[xlsx]'" in caught.value.hint
+
+
+def test_an_unknown_format_is_refused(frame: pd.DataFrame) -> None:
+    """The formats that exist are named."""
+    with pytest.raises(InputError) as caught:
+        exported(frame, "xml")
+    assert all(name in caught.value.hint for name in FORMATS)
+
+
+@pytest.mark.parametrize("format_name", ["csv", "json", "parquet"])
+def test_several_frames_fill_a_folder(
+    frame: pd.DataFrame, tmp_path: Path, format_name: str
+) -> None:
+    """Each frame gets a file of its own name, in a folder that is made."""
+    into = tmp_path / "new" / "folder"
+    files = export_frames({"summary": frame, "series": frame}, format=format_name, into=into)
+    assert sorted(into.iterdir()) == sorted(files)
+    assert {file.name for file in files} == {f"summary.{format_name}", f"series.{format_name}"}
+
+
+def test_several_frames_share_a_workbook(frame: pd.DataFrame, tmp_path: Path) -> None:
+    """A workbook has a sheet for each frame."""
+    (file,) = export_frames(
+        {"summary": frame, "series": frame}, format="xlsx", into=tmp_path / "all.xlsx"
+    )
+    assert openpyxl.load_workbook(file).sheetnames == ["summary", "series", "columns"]
+
+
+def test_a_place_that_cannot_be_written_is_named(frame: pd.DataFrame, tmp_path: Path) -> None:
+    """A missing folder gives an error of volbench with the path in it, and leaves nothing."""
+    file = tmp_path / "missing" / "x.csv"
+    with pytest.raises(InputError, match="missing"):
+        export_frame(frame, frame_name="summary", format="csv", into=file)
+    assert list(tmp_path.iterdir()) == []

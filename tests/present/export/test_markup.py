@@ -1,0 +1,118 @@
+"""Tables for papers and pages, read back with small readers of their own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import volbench
+from tests.test_labels import HOSTS, make
+from volbench.present.export.markup import default_columns, render_text
+
+AWKWARD = r"50%_of $x & {a} #1 ^ ~ \n <b> [1] -- | * ` " + '"q"'
+
+
+@pytest.fixture(name="frame")
+def _frame() -> pd.DataFrame:
+    """Return a few columns of a summary, with what is hard to typeset."""
+    return pd.DataFrame(
+        {
+            "job": ["plain", AWKWARD, "two\nlines"],
+            "block_bytes": pd.array([4096, 65536, None], dtype="Int64"),
+            "iops": [1234.5, 0.0, float("nan")],
+            "bw_bytes_per_s": [125e6, 5.0, 1e9],
+            "lat_p99_s": [250e-6, 1.5, float("nan")],
+            "runtime_s": [300.0, 1.0, 60.0],
+            "direct": pd.array([True, False, None], dtype="boolean"),
+            "label_volume_type": ["P15", None, "gp3"],
+        }
+    )
+
+
+def markdown_rows(text: str) -> list[list[str]]:
+    """Return the cells of a table of pipes as a reader of Markdown shows them."""
+    rows = []
+    for line in text.splitlines():
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        rows.append([re.sub(r"\\(.)", r"\1", cell.strip()) for cell in cells])
+    return rows
+
+
+def latex_rows(text: str) -> list[list[str]]:
+    """Return the cells of a tabular as LaTeX prints them."""
+    body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
+    words = {
+        r"\textbackslash{}": "\\",
+        r"\textasciicircum{}": "^",
+        r"\textasciitilde{}": "~",
+        r"\textless{}": "<",
+        r"\textgreater{}": ">",
+        r"\textbar{}": "|",
+        "{-}": "-",
+        "{[}": "[",
+        "{]}": "]",
+    }
+    pattern = re.compile("|".join([*map(re.escape, words), r"\\[{}$&#_%]"]))
+    lines = [line for line in body.splitlines() if line.endswith(r" \\")]
+    rows = []
+    for line in lines:
+        cells = re.split(r"(?<!\\)&", line.removesuffix(r" \\"))
+        rows.append(
+            [pattern.sub(lambda m: words.get(m[0], m[0][-1]), one.strip()) for one in cells]
+        )
+    return rows
+
+
+READERS = {"markdown": markdown_rows, "latex": latex_rows}
+
+
+@pytest.mark.parametrize("format_name", READERS)
+def test_every_cell_is_shown_as_it_is(frame: pd.DataFrame, format_name: str) -> None:
+    """Signs that mean something to Markdown or LaTeX are printed, and line ends break no row."""
+    rows = READERS[format_name](render_text(frame, frame_name="summary", format_name=format_name))
+    rows = [row for row in rows if not set(row[0]) <= set("-:")]
+    assert rows[0] == [
+        "job",
+        "bs",
+        "IOPS",
+        "bandwidth",
+        "lat p99",
+        "runtime",
+        "direct",
+        "volume type",
+    ]
+    assert rows[1] == ["plain", "4k", "1.23k", "125 MB/s", "250 us", "5m 00s", "yes", "P15"]
+    assert rows[2] == [AWKWARD, "64k", "0", "5 B/s", "1.5 s", "1s", "no", "n/a"]
+    assert rows[3][:5] == ["two lines", "n/a", "n/a", "1 GB/s", "n/a"]
+
+
+def test_latex_is_balanced(frame: pd.DataFrame) -> None:
+    """Braces pair, every row has as many cells as columns, and no sign is left bare."""
+    text = render_text(frame, frame_name="summary", format_name="latex")
+    bare = re.sub(r"\\[{}$&#_%\\]", "", text.partition("\n")[2])
+    assert bare.count("{") == bare.count("}")
+    [columns] = re.findall(r"begin\{tabular\}\{([lr]+)\}", text)
+    assert columns == "lrrrrrll"
+    assert all(len(row) == len(columns) for row in latex_rows(text))
+    assert not re.search(r"[$#^_%~]", bare)
+
+
+def test_markdown_tells_the_alignment(frame: pd.DataFrame) -> None:
+    """Numbers stand right, words left."""
+    rule = render_text(frame, frame_name="summary", format_name="markdown").splitlines()[1]
+    right = [cell.strip().endswith(":") for cell in rule.split("|")[1:-1]]
+    assert right == [False, True, True, True, True, True, False, False]
+
+
+def test_a_choice_of_columns_for_people(tmp_path: Path) -> None:
+    """Unless named, what tells rows apart comes first, then what was asked for and the results."""
+    summary = volbench.open_campaign(make(tmp_path, HOSTS).root).summary()
+    columns = default_columns(summary, frame_name="summary")
+    assert columns[:3] == ["host", "label_provider", "label_volume_type"]
+    assert columns[columns.index("job") :][:4] == ["job", "rw", "direction", "block_bytes"]
+    assert columns[-1] == "clat_p99_s"  # the case has no percentiles of total latency
+    other = pd.DataFrame({"x": [1], "y": [2]})
+    assert default_columns(other, frame_name="answer") == ["x", "y"]

@@ -1,0 +1,167 @@
+"""Findings in the terminal, in the table of results, and in the report."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from tests.present.tables.test_result_tables import printed, summary
+from tests.present.test_report import Page, content_of, parsed, row_of, run_of
+from volbench.model.frames.columns import FINDINGS
+from volbench.model.results.finding import Severity
+from volbench.present.report import ReportContent, render_report
+from volbench.present.tables.findings_table import (
+    by_rule,
+    count_severities,
+    doubt_marks,
+    show_findings,
+)
+from volbench.present.tables.result_tables import summary_table
+
+Row = dict[str, object]
+
+
+def finding(run: str = "001-a-r1", rule: str = "stall", **columns: object) -> Row:
+    """Return a row of the findings frame."""
+    row: Row = {
+        "campaign": "c",
+        "run": run,
+        "rule": rule,
+        "severity": "warning",
+        "direction": None,
+        "from_s": None,
+        "to_s": None,
+        "message": "No I/O completed for 8s.",
+        "evidence": '{"stall_s": 8.25}',
+        "why": "It hangs.",
+        "advice": "Look.",
+    }
+    return row | columns
+
+
+def shown(*rows: Row, runs: int = 9) -> str:
+    """Return what a pipe gets."""
+    stream = io.StringIO()
+    show_findings(rows, runs=runs, stream=stream)
+    return stream.getvalue()
+
+
+def test_nothing_to_doubt() -> None:
+    """It says so, and how much was looked at."""
+    assert shown(runs=1) == "no doubts about 1 Run\n"
+
+
+def test_equal_findings_are_told_once() -> None:
+    """Six Runs with the same sentence are three names and a count; others keep their line."""
+    rows = [finding(f"00{n}-a-r{n}") for n in range(1, 7)]
+    text = shown(*rows, finding("007-b-r1", message="Another."))
+    assert text.count("No I/O completed") == 1
+    assert "and 3 more" in text
+    assert "Another." in text
+    assert text.count("It hangs.") == text.count("Look.") == 1
+    assert text.endswith("7 warnings; 7 of 9 Runs concerned\n")
+
+
+def test_the_heaviest_rule_comes_first() -> None:
+    """Notes come last, whatever the order of the frame."""
+    rows = [
+        finding(rule="a", severity="note"),
+        finding(rule="b"),
+        finding(rule="c", severity="note"),
+        finding(rule="c", severity="invalid"),
+    ]
+    assert list(by_rule(rows)) == ["c", "b", "a"]
+    assert count_severities(rows) == {
+        Severity.INVALID: 1,
+        Severity.WARNING: 1,
+        Severity.NOTE: 2,
+    }
+
+
+def test_time_and_direction_are_told() -> None:
+    """A Finding about a part of a Run says which."""
+    assert "write, 20s to 28s: No" in shown(finding(direction="write", from_s=20.0, to_s=28.0))
+
+
+def test_brackets_and_escapes_are_plain_text() -> None:
+    """A message is no markup and no terminal command."""
+    text = shown(finding(message="[red]x[/red] \x1b[2J"))
+    assert "[red]x[/red]" in text
+    assert "\x1b" not in text
+
+
+def test_campaigns_are_named_when_there_are_several() -> None:
+    """Runs of the same id in two folders are told apart."""
+    text = shown(finding(), finding(campaign="d"))
+    assert "c/001-a-r1" in text
+    assert "d/001-a-r1" in text
+
+
+def test_results_show_how_many_doubts_there_are() -> None:
+    """A column beside the status, with a mark for an invalid number; notes don't count."""
+    rows = [finding(), finding(severity="invalid"), finding(severity="note"), finding("002-b-r1")]
+    marks = doubt_marks(rows)
+    assert marks == {"001-a-r1": "2!", "002-b-r1": "1"}
+    text = printed(summary_table(summary(), doubts=marks))
+    assert next(line for line in text.splitlines() if "finished" in line).split()[-1] == "2!"
+    assert "! an invalid one" in text
+    assert "doubts" not in printed(summary_table(summary(), doubts={}))
+
+
+@pytest.fixture
+def doubted() -> ReportContent:
+    """Return a report on two Runs, the faster of them invalid."""
+    runs = (run_of(1, "slow"), run_of(2, "fast"))
+    rows = [row_of(runs[0], iops=500.0), row_of(runs[1], iops=90000.0)]
+    findings = [
+        finding(runs[1].id, "never-written", severity="invalid", direction="write"),
+        finding(runs[1].id, "stall", direction="read"),
+        finding(runs[1].id, "too-short", severity="note", message="<b>few</b>"),
+    ]
+    frame = pd.DataFrame(findings, columns=[column.name for column in FINDINGS])
+    content = content_of(runs, rows)
+    return replace(content, frames={**content.frames, "findings": frame})
+
+
+def badges(page: Page) -> list[str]:
+    """Return the targets of the badges beside results."""
+    marks = [a for a in page.all("a") if a.get("class", "").startswith("badge")]
+    return [mark["href"] for mark in marks if "title" in mark]
+
+
+def test_the_report_marks_what_is_tainted(doubted: ReportContent) -> None:
+    """Only the row of that direction has a badge, it leads to its rule, and notes have none."""
+    page = parsed(render_report(doubted))
+    assert badges(page) == ["#finding-never-written"]
+    ids = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
+    assert {"findings", "finding-never-written", "finding-stall", "finding-too-short"} <= ids
+    assert page.faults == []
+
+
+def test_the_report_tells_each_finding(doubted: ReportContent) -> None:
+    """With message, evidence, why and what to do, as text."""
+    page = parsed(render_report(doubted))
+    text = " ".join(part for _, part in page.texts)
+    assert "1 invalid, 1 warning, 1 note in 1 Run" in text
+    assert "<b>few</b>" in text
+    assert "8.25" in text
+    assert "It hangs." in text
+    assert "What to do:" in text
+
+
+def test_an_invalid_number_is_no_headline(doubted: ReportContent) -> None:
+    """The faster Run measured something else."""
+    page = parsed(render_report(doubted))
+    assert "500" in page.text("dd")
+    assert "90k" not in page.text("dd")
+
+
+def test_a_report_without_findings_has_no_section(doubted: ReportContent) -> None:
+    """Neither link nor heading."""
+    empty = doubted.frames["findings"].head(0)
+    page = parsed(render_report(replace(doubted, frames={**doubted.frames, "findings": empty})))
+    assert "#findings" not in {a.get("href") for a in page.all("a")}
+    assert badges(page) == []

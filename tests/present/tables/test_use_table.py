@@ -1,0 +1,122 @@
+"""The USE table for people: every cell tells its number, its unit, or that it was not told."""
+
+from __future__ import annotations
+
+import io
+
+from volbench.present.formatting import MISSING
+from volbench.present.tables.result_tables import show_table
+from volbench.present.tables.use_table import run_name, use_columns, use_table
+
+ROW: dict[str, object] = {
+    "label": "test4",
+    "repeat": 1,
+    "phase": "measured",
+    "read_iops": 0.0,
+    "write_iops": 1100.0,
+    "iops_percent": 100.0,
+    "read_bw_bytes_per_s": 0.0,
+    "write_bw_bytes_per_s": 4.5e6,
+    "bw_percent": 3.6,
+    "active_percent": 99.96,
+    "write_lat_s": 0.0145,
+    "queue_depth": 15.98,
+    "iowait_percent": 0.0,
+    "dirty_growth_bytes": 3.7e9,
+    "tail_s": 38.0,
+    "device_share_percent": 38.2,
+    "io_errors": 0,
+    "error": 0,
+    "bottleneck": "iops-cap",
+    "bottleneck_level": 1100.0,
+}
+
+
+def cells(row: dict[str, object]) -> dict[str, str]:
+    """Return the cells of a row by heading."""
+    return {column.heading: column.show(row) for column in use_columns([ROW])}
+
+
+def test_each_cell_has_its_unit() -> None:
+    """Shares of limits stand in brackets, and numbers read as in every other table."""
+    assert cells(ROW) == {
+        "IOPS": "1.1k (100 %)",
+        "bandwidth": "4.5 MB/s (3.6 %)",
+        "active": "100 %",
+        "latency": "14.5 ms",
+        "queue": "16",
+        "iowait": "0 %",
+        "dirty": "3.7 GB",
+        "tail": "38s",
+        "reached": "38 %",
+        "errors": "0",
+        "bound by": "iops-cap 1.1k",
+    }
+
+
+def test_columns_that_nobody_told_are_left_out() -> None:
+    """A kernel without pressure has no such column; with it there is one."""
+    assert "pressure" not in cells(ROW)
+    told = use_columns([ROW, ROW | {"io_pressure_some_percent": 7.0}])
+    assert "pressure" in [column.heading for column in told]
+
+
+def test_without_limits_there_is_no_share() -> None:
+    """No limit, no brackets."""
+    shown = cells(ROW | {"iops_percent": None, "bw_percent": float("nan")})
+    assert shown["IOPS"] == "1.1k"
+    assert shown["bandwidth"] == "4.5 MB/s"
+
+
+def test_not_told_is_not_zero() -> None:
+    """A Run without a device has no rate and no errors of it."""
+    blank: dict[str, object] = {"label": "nbd", "repeat": 1, "phase": "measured"}
+    assert set(cells(blank).values()) == {MISSING}
+
+
+def test_a_tail_that_was_cut_off_says_what_is_left() -> None:
+    """Pages that wait still make a tail too short; a few of them are always there."""
+    left = ROW | {"tool_bytes": 50e6, "dirty_remaining_bytes": 40e6}
+    assert cells(left)["tail"] == "38s, 40 MB left"
+    assert cells(left | {"dirty_remaining_bytes": 0.9e6})["tail"] == "38s"
+    assert cells(left | {"tool_bytes": 1e12})["tail"] == "38s"
+
+
+def test_errors_say_whose_they_are() -> None:
+    """Requests of the device are counted, fio's error is named."""
+    assert cells(ROW | {"io_errors": 3})["errors"] == "3"
+    assert cells(ROW | {"io_errors": 3, "error": 5})["errors"] == "3, fio EIO"
+    assert cells(ROW | {"io_errors": None, "error": 28})["errors"] == "fio ENOSPC"
+    assert cells(ROW | {"io_errors": None})["errors"] == "fio 0"
+
+
+def test_latencies_of_both_directions_are_told() -> None:
+    """With reads and writes, each latency says whose it is."""
+    assert cells(ROW | {"read_lat_s": 0.001})["latency"] == "1 ms r, 14.5 ms w"
+
+
+def test_a_level_has_the_unit_of_its_cap() -> None:
+    """A bandwidth cap is bytes a second; a Run bound by latency has no level."""
+    shown = cells(ROW | {"bottleneck": "bandwidth-cap", "bottleneck_level": 125e6})
+    assert shown["bound by"] == "bandwidth-cap 125 MB/s"
+    assert (
+        cells(ROW | {"bottleneck": "latency", "bottleneck_level": 400.0})["bound by"] == "latency"
+    )
+
+
+def test_runs_are_told_apart() -> None:
+    """Repeats have their number, other phases their name."""
+    again = ROW | {"repeat": 2}
+    assert run_name(ROW, [ROW]) == "test4"
+    assert run_name(again, [ROW, again]) == "test4 #2"
+    assert run_name(ROW | {"phase": "warmup"}, [ROW]) == "test4 (warmup)"
+
+
+def test_the_table_holds_a_line_per_run() -> None:
+    """Piped, nothing is cut off, and the caption explains the columns."""
+    stream = io.StringIO()
+    show_table(use_table([ROW, ROW | {"label": "a-long-name-of-a-job"}]), stream=stream)
+    text = stream.getvalue()
+    assert "a-long-name-of-a-job" in text
+    assert text.count("1.1k (100 %)") == 2
+    assert "reached: bytes of the device" in text

@@ -1,0 +1,338 @@
+"""Progress as a terminal and as a log file get it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+from rich.console import Console
+
+from volbench.model.campaign.event import (
+    CampaignEnded,
+    CampaignStarted,
+    Event,
+    Notice,
+    Progress,
+    RunEnded,
+    RunProgress,
+    RunsNotNeeded,
+    RunStarted,
+)
+from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.present.terminal.live_display import LiveProgress, PlainProgress, listener_for
+
+VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+
+
+def run_of(name: str) -> Run:
+    """Return a planned Run."""
+    return Run(id=name, profile="p", job=name, volume=VOLUME, sections=(Section(name=name),))
+
+
+FIRST, SECOND = run_of("001-a-r1"), run_of("002-[b]-r1")
+CAMPAIGN = Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=(FIRST, SECOND), seed=1)
+STARTED = CampaignStarted(CAMPAIGN, CAMPAIGN.runs, {FIRST.id: 60.0, SECOND.id: 90.0})
+
+
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        """Return the time it was set to."""
+        return self.now_s
+
+
+def screen(events: Iterable[Event | float], *, width: int = 80) -> str:
+    """Return what stands at the bottom of a screen after events; a number moves the clock."""
+    clock = Clock()
+    console = Console(
+        file=io.StringIO(), force_terminal=True, width=width, height=25, color_system=None
+    )
+    progress = LiveProgress(io.StringIO(), clock=clock, console=console)
+    for event in events:
+        if isinstance(event, float):
+            clock.now_s += event
+        else:
+            progress(event)
+    sheet = Console(file=io.StringIO(), width=width, color_system=None, record=True)
+    sheet.print(progress.draw())
+    return sheet.export_text()
+
+
+def plain(events: Iterable[Event | float]) -> list[str]:
+    """Return the lines of a log after events; a number moves the clock."""
+    clock, stream = Clock(), io.StringIO()
+    with PlainProgress(stream, clock=clock) as progress:
+        for event in events:
+            if isinstance(event, float):
+                clock.now_s += event
+            else:
+                progress(event)
+    return stream.getvalue().splitlines()
+
+
+def running(*, note: str = "", **rates: float) -> list[Event | float]:
+    """Return the events of a Run that told these rates ten seconds after its start."""
+    told = Progress(10.0, 60.0, "run", note=note, **rates)
+    return [STARTED, RunStarted(FIRST, 60.0), 10.0, RunProgress(FIRST, told)]
+
+
+def test_time_left_is_the_sum_of_what_is_expected() -> None:
+    """What is left of the Run under way and the whole of those that wait add up."""
+    text = screen(running())
+    assert "0/2 Runs, 2m 20s left" in text
+    assert "10s of 1m 00s" in text
+
+
+def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
+    """The extents that are done tell how long the others take, each by its bytes."""
+    runs = [
+        run_of(f"00{number}-fill-r1").model_copy(
+            update={
+                "extent": Extent(
+                    offset_bytes=0, size_bytes=size, volume_bytes=1000, direction="write"
+                )
+            }
+        )
+        for number, size in enumerate((400, 400, 200), start=1)
+    ]
+    started = CampaignStarted(CAMPAIGN, tuple(runs))
+    first: list[Event | float] = [started, RunStarted(runs[0], None), 40.0]
+    assert "0/3 Runs, - left" in screen(first)
+    done: list[Event | float] = [*first, RunEnded(runs[0], RunState.FINISHED)]
+    going: list[Event | float] = [*done, RunStarted(runs[1], None), 10.0]
+    assert "1/3 Runs, 50s left" in screen(going)
+    failed: list[Event | float] = [*first, RunEnded(runs[0], RunState.FAILED, "no")]
+    assert "1/3 Runs, 1 failed, - left" in screen(failed)
+
+
+def test_the_clock_goes_on_between_reports() -> None:
+    """A Run that says nothing still gets older on the screen."""
+    assert "15s of 1m 00s" in screen([*running(), 5.0])
+
+
+def test_unknown_length_is_a_dash() -> None:
+    """Without an expected length neither the Run nor the campaign invents a time."""
+    text = screen([CampaignStarted(CAMPAIGN, CAMPAIGN.runs), RunStarted(FIRST, None), 3.0])
+    assert "3s of -" in text
+    assert "0/2 Runs, - left" in text
+
+
+def test_zero_is_shown_as_zero() -> None:
+    """A stall reads 0 IOPS."""
+    text = screen(running(write_iops=0.0, write_bw_bytes_per_s=0.0))
+    assert "0 IOPS 0 B/s" in text
+
+
+def test_unknown_is_shown_as_a_dash() -> None:
+    """Before the tool has said anything there is no number."""
+    text = screen(running())
+    assert "- IOPS" in text
+    assert "0 IOPS" not in text
+    assert "latency" not in text
+
+
+def test_note_stands_after_the_rates() -> None:
+    """How far from steady a Run is can be read while it goes on."""
+    text = screen(running(write_iops=475.0, note="until steady: now drifting +14 %"))
+    assert "475 IOPS -  until steady: now drifting +14 %" in text
+
+
+def test_each_busy_direction_has_its_rates() -> None:
+    """Reads and writes stand apart, with latency where it is told, within 80 columns."""
+    text = screen(
+        running(
+            read_iops=1234.0,
+            read_bw_bytes_per_s=5e6,
+            write_iops=950.0,
+            write_bw_bytes_per_s=3.9e6,
+            lat_mean_s=0.00025,
+        )
+    )
+    assert "read 1.23k IOPS 5 MB/s  write 950 IOPS 3.9 MB/s  device 250 us" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_state_is_in_words() -> None:
+    """Laying out a file is not mistaken for measuring."""
+    text = screen(
+        [STARTED, RunStarted(FIRST, 60.0), RunProgress(FIRST, Progress(1.0, None, "layout"))]
+    )
+    assert "laying out the file" in text
+
+
+def test_runs_at_the_same_time_each_have_a_bar() -> None:
+    """With two Runs under way both are seen, each with its rates."""
+    text = screen([STARTED, RunStarted(FIRST, 60.0), RunStarted(SECOND, 90.0)])
+    assert text.count("0s of") == 2
+    assert "002-[b]-r1: running" in text
+
+
+def test_failures_are_counted_on_the_bar() -> None:
+    """A failed Run stays in sight."""
+    ended = RunEnded(FIRST, RunState.FAILED, "No space left")
+    assert "1/2 Runs, 1 failed, 1m 30s left" in screen([*running(), ended])
+
+
+def test_a_log_has_a_line_for_start_and_end() -> None:
+    """Every Run is told twice, with place, length and reason."""
+    lines = plain(
+        [
+            STARTED,
+            RunStarted(FIRST, 60.0),
+            61.0,
+            RunEnded(FIRST, RunState.FINISHED),
+            RunStarted(SECOND, None),
+            2.0,
+            RunEnded(SECOND, RunState.FAILED, "\nfio: no space\nmore"),
+            CampaignEnded((FIRST.id,), (SECOND.id,), ("x",)),
+        ]
+    )
+    assert lines == [
+        "[1/2] started 001-a-r1, about 1m 00s",
+        "[1/2] finished 001-a-r1 after 1m 01s",
+        "[2/2] started 002-[b]-r1, about 1m 30s",
+        "[2/2] failed 002-[b]-r1 after 2s: fio: no space",
+        "campaign ended: 1 finished, 1 failed, 1 not run",
+    ]
+
+
+ROUNDS = {"p": Rounds(track=(Track(job="a", metric=Metric.IOPS),))}
+
+
+def test_what_is_not_needed_is_told_and_counts_no_more() -> None:
+    """The bar is full without it, and until then the time left is the most."""
+    campaign = CAMPAIGN.model_copy(update={"rounds": ROUNDS})
+    started = CampaignStarted(campaign, campaign.runs, STARTED.expected_s)
+    first: list[Event | float] = [RunStarted(FIRST, 60.0), 61.0, RunEnded(FIRST, RunState.FINISHED)]
+    spared = RunsNotNeeded((SECOND,), "steady state at round 5")
+    assert "1/2 Runs, at most 1m 30s left" in screen([started, *first])
+    assert "1/1 Runs, at most 0s left" in screen([started, *first, spared])
+    ended = CampaignEnded((FIRST.id,), (), (), (SECOND.id,))
+    assert plain([started, *first, spared, ended])[-2:] == [
+        "1 Run is not needed: steady state at round 5",
+        "campaign ended: 1 finished, 1 not needed",
+    ]
+
+
+def test_a_pause_is_told_as_such() -> None:
+    """Nobody takes a volume that is left alone for one that hangs."""
+    pause = RunProgress(FIRST, Progress(4.0, 300.0, state="paused"))
+    shown = screen([STARTED, RunStarted(FIRST, 60.0), pause], width=100)
+    assert "leaving the volume alone" in shown
+    assert "4s of 5m 00s" in shown
+
+
+def test_progress_leaves_no_line_in_a_log() -> None:
+    """Reports of a running process don't fill a log."""
+    assert len(plain([*running(), *running()[2:]])) == 1
+
+
+def test_a_notice_is_text() -> None:
+    """A notice is printed as it stands: brackets are kept and escapes can't act."""
+    assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[io.TextIOWrapper, Callable[[], str]]]:
+    """Return a real terminal to write to, and what was written to it."""
+    controller, side = os.openpty()
+    os.set_blocking(controller, False)
+    stream = os.fdopen(side, "w", encoding="utf-8")
+
+    def written() -> str:
+        stream.flush()
+        return os.read(controller, 1 << 20).decode()
+
+    yield stream, written
+    stream.close()
+    os.close(controller)
+
+
+def test_a_terminal_gets_bars_and_lines_that_stay(
+    terminal: tuple[io.TextIOWrapper, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal bars are drawn, and what ended stays above them; no colour with NO_COLOR."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream, written = terminal
+    with listener_for(stream) as listener:
+        assert isinstance(listener, LiveProgress)
+        for event in (STARTED, RunStarted(FIRST, 60.0), RunEnded(FIRST, RunState.FAILED, "why")):
+            listener(event)
+    text = written()
+    assert "0/2 Runs" in text
+    assert "[1/2] failed 001-a-r1 after 0s: why" in text.replace("\x1b[1m", "").replace(
+        "\x1b[0m", ""
+    )
+    assert not any(f"\x1b[{code}m" in text for code in ("31", "32", "36", "1;31"))
+
+
+def test_a_terminal_that_cannot_draw_gets_lines(
+    terminal: tuple[io.TextIOWrapper, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TERM=dumb is taken at its word."""
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(listener_for(terminal[0]), PlainProgress)
+
+
+def test_a_pipe_gets_lines() -> None:
+    """Without a terminal there are no bars."""
+    assert isinstance(listener_for(io.StringIO()), PlainProgress)
+
+
+def crowd(*silent_s: float) -> list[Event | float]:
+    """Return the events of Runs under way on as many hosts, heard from so long ago."""
+    runs = [
+        run_of(f"001-a-r1-vm{number}").model_copy(update={"host": f"vm{number}", "job": "a"})
+        for number in range(len(silent_s))
+    ]
+    campaign = CAMPAIGN.model_copy(update={"runs": tuple(runs)})
+    events: list[Event | float] = [CampaignStarted(campaign, campaign.runs, {})]
+    for run, silent in zip(runs, silent_s, strict=True):
+        told = Progress(10.0, 60.0, "run", read_iops=400.0, write_iops=600.0, silent_s=silent)
+        events += [RunStarted(run, 60.0), RunProgress(run, told)]
+    return events
+
+
+def test_many_at_once_are_a_table() -> None:
+    """A row for each host with its rates and its time left; those long silent stand first."""
+    lines = screen(crowd(0.0, 0.0, 42.0, 0.0, 0.0, 0.0), width=100).splitlines()
+    rows = [line for line in lines if line.startswith("vm")]
+    assert len(rows) == 6
+    assert rows[0].startswith("vm2")
+    assert "42s ago" in rows[0]
+    assert "1k" in rows[1]
+    assert "50s" in rows[1]
+    assert "now" in rows[1]
+
+
+def test_clients_of_a_step_take_their_time_together() -> None:
+    """Six hosts with 50 s left each have 50 s left, and stand in the order of the plan."""
+    started, *others = crowd(*[0.0] * 6)
+    assert isinstance(started, CampaignStarted)
+    runs = tuple(run.model_copy(update={"step": 1}) for run in started.pending)
+    together = CampaignStarted(started.campaign, runs, {run.id: 60.0 for run in runs})
+    lines = screen([together, *reversed(others[::2]), *others[1::2]], width=100).splitlines()
+    assert "0/6 Runs, 50s left" in lines[0]
+    named = [line.split()[0] for line in lines if line.startswith("vm")]
+    assert named == [f"vm{number}" for number in range(6)]
+
+
+def test_more_than_fit_are_counted() -> None:
+    """A screen of 25 lines shows the first of a hundred hosts, and says how many there are."""
+    text = screen(crowd(*[0.0] * 100), width=100)
+    assert "and 81 more" in text
+    assert len(text.splitlines()) < 25
+
+
+def test_a_few_at_once_are_bars() -> None:
+    """Up to four keep a bar each."""
+    assert "heard" not in screen(crowd(0.0, 0.0, 0.0), width=100)

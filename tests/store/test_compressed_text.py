@@ -1,0 +1,56 @@
+"""Files are unpacked and decoded by their content, whatever their names."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+
+import pyarrow as pa
+import pytest
+
+from volbench.errors import OutputError
+from volbench.store import compressed_text
+from volbench.store.compressed_text import decode, is_binary, unpack
+
+TEXT = b'{"fio version": "fio-3.33"}\n' * 500
+PACKED = {
+    "gzip": gzip.compress(TEXT),
+    "xz": lzma.compress(TEXT),
+    "bzip2": bz2.compress(TEXT),
+    "zstd": pa.compress(TEXT, codec="zstd", asbytes=True),
+}
+
+
+@pytest.mark.parametrize("form", PACKED)
+def test_bytes_come_out_as_they_went_in(form: str) -> None:
+    """Each form is known by its first bytes; what has none of them is plain."""
+    assert unpack(PACKED[form]) == TEXT
+    assert unpack(TEXT) == TEXT
+
+
+@pytest.mark.parametrize("form", PACKED)
+def test_damage_is_told(form: str) -> None:
+    """A file that was cut off gives no half of its text."""
+    with pytest.raises(OutputError, match="can't be unpacked"):
+        unpack(PACKED[form][: len(PACKED[form]) // 2])
+
+
+def test_what_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file that unpacks to more than a result can have is no result."""
+    monkeypatch.setattr(compressed_text, "MOST_BYTES", 1000)
+    with pytest.raises(OutputError, match="more than 1000 bytes"):
+        unpack(PACKED["gzip"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_text_is_read_in_any_unicode(encoding: str) -> None:
+    """A mark at the beginning tells the encoding, and is no part of the text."""
+    text = '{"jobname": "größe"}'
+    assert decode(text.encode(encoding)) == text
+    assert not is_binary(text.encode(encoding))
+
+
+def test_images_are_no_text() -> None:
+    """A zero byte stands in no text but UTF-16."""
+    assert is_binary(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")

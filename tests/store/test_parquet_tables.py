@@ -1,0 +1,73 @@
+"""Rows become frames with the contract's columns and types, through Parquet and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import ArchiveError
+from volbench.model.frames.columns import FRAMES
+from volbench.store.log_files import compress, open_log
+from volbench.store.parquet_tables import frame_of, read_table, table_of, write_table
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_empty_frame_has_every_column(name: str) -> None:
+    """A campaign without results still gives frames of the documented shape."""
+    frame = frame_of(table_of(name, []))
+    assert list(frame.columns) == [column.name for column in FRAMES[name]]
+    assert len(frame) == 0
+
+
+def test_values_survive_parquet_exactly(tmp_path: Path) -> None:
+    """Integers beyond 2**53 and unknown values are the same after a round trip."""
+    row = {"run": "001-a", "io_bytes": 2**60 + 1, "iops": 0.1 + 0.2, "direct": True}
+    path = tmp_path / "summary.parquet"
+    write_table(path, table_of("summary", [row, {"run": "002-b"}]))
+    frame = frame_of(read_table(path))
+    assert frame["io_bytes"].tolist()[0] == 2**60 + 1
+    assert frame["iops"].tolist()[0] == 0.1 + 0.2
+    assert bool(frame["direct"].tolist()[0]) is True
+    assert frame.loc[1, ["io_bytes", "iops", "direct"]].isna().all()
+
+
+def test_unknown_column_is_refused() -> None:
+    """A row can't slip a column past the contract."""
+    with pytest.raises(ArchiveError, match="surprise"):
+        table_of("summary", [{"surprise": 1}])
+
+
+def test_damaged_table_says_what_to_do(tmp_path: Path) -> None:
+    """A table is derived: the hint says it can be deleted."""
+    path = tmp_path / "summary.parquet"
+    path.write_bytes(b"PAR1 not really")
+    with pytest.raises(ArchiveError) as caught:
+        read_table(path)
+    assert "rebuilt" in caught.value.hint
+
+
+def test_log_is_the_same_after_compression(tmp_path: Path) -> None:
+    """A compressed log reads as the text it was, and the plain file is gone."""
+    path = tmp_path / "series_bw.1.log"
+    text = "".join(f"{second * 1000}, {second * 7}, 0, 0, 0\n" for second in range(5000))
+    path.write_text(text)
+    packed = compress(path)
+    assert packed.name == "series_bw.1.log.zst"
+    assert not path.exists()
+    assert packed.stat().st_size < len(text) / 2
+    with open_log(packed) as stream:
+        assert stream.read().decode() == text
+
+
+def test_damaged_log_is_refused(tmp_path: Path) -> None:
+    """A truncated archive is an error, not a shorter log."""
+    path = tmp_path / "series_bw.1.log"
+    path.write_text("1000, 1, 0, 0\n" * 10000)
+    packed = compress(path)
+    packed.write_bytes(packed.read_bytes()[:-5])
+    with (
+        pytest.raises(ArchiveError, match=r"series_bw\.1\.log\.zst"),
+        open_log(packed) as stream,
+    ):
+        stream.read()

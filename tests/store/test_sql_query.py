@@ -1,0 +1,149 @@
+"""SQL over views reads what it is given, and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from volbench.errors import InputError
+from volbench.model.frames.columns import FRAMES
+from volbench.store.parquet_tables import table_of
+from volbench.store.sql_query import View, run_query
+
+
+def summary(folder: Path, name: str, *, iops: float, **labels: str) -> str:
+    """Write a summary of one row and return its path."""
+    row = {"campaign": "c", "run": "001", "iops": iops}
+    row |= {f"label_{label}": value for label, value in labels.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.parquet"
+    pq.write_table(table_of("summary", [row], labels=list(labels)), file)
+    return str(file)
+
+
+def ask(sql: str, view: View) -> list[dict[str, object]]:
+    """Return the answer to a query over a summary."""
+    rows: list[dict[str, object]] = run_query(sql, lambda _: view).to_pylist()
+    return rows
+
+
+def test_files_and_tables_are_one(tmp_path: Path) -> None:
+    """Rows of all come together, and a label that one lacks is missing there."""
+    view = View(
+        files=[summary(tmp_path, "plain", iops=1.0, zone="a")],
+        named_files={summary(tmp_path, "own", iops=2.0, disk="P15"): "other"},
+        tables=[pa.table({"campaign": ["t"], "run": ["t/1"], "iops": [3.0]})],
+    )
+    found = ask(
+        "select campaign, run, iops, label_zone, label_disk from summary order by iops", view
+    )
+    assert [list(row.values()) for row in found] == [
+        ["c", "001", 1.0, "a", None],
+        ["other", "other/001", 2.0, None, "P15"],
+        ["t", "t/1", 3.0, None, None],
+    ]
+
+
+def test_odd_names_of_files_are_names(tmp_path: Path) -> None:
+    """Quotes and the signs of patterns in a path mean nothing."""
+    file = summary(tmp_path / "it's [1]*?", "a", iops=4.0)
+    assert ask("select iops from summary", View(files=[file])) == [{"iops": 4.0}]
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_frame_without_rows_has_its_columns(name: str) -> None:
+    """A query over what is empty is answered with nothing, not refused."""
+    table = run_query(f'select * from "{name}"', lambda _: View())  # noqa: S608 - our own names
+    assert table.column_names == [column.name for column in FRAMES[name]]
+    assert table.num_rows == 0
+
+
+def test_only_frames_in_question_are_asked_for() -> None:
+    """Judging is slow: nobody does it for a query that has no use for it."""
+    asked: list[str] = []
+
+    def view_of(name: str) -> View:
+        asked.append(name)
+        return View()
+
+    run_query('select count(*) from "SUMMARY" join Verdicts using (run)', view_of)
+    assert asked == ["summary", "verdicts"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from read_text('{other}')",
+        "select * from '{other}'",
+        "select * from read_parquet('{beside}')",
+        "select * from glob('/etc/*')",
+        "select * from summary, read_csv('https://example.test/x.csv')",
+    ],
+)
+def test_nothing_else_can_be_read(tmp_path: Path, sql: str) -> None:
+    """Other files, even beside those of the view, and other hosts are out of reach."""
+    (tmp_path / "other.txt").write_text("secret")
+    view = View(files=[summary(tmp_path, "a", iops=1.0)])
+    beside = summary(tmp_path, "b", iops=2.0)
+    with pytest.raises(InputError) as caught:
+        ask(sql.format(other=tmp_path / "other.txt", beside=beside), view)
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "copy summary to '{file}'",
+        "explain analyze copy summary to '{file}'",
+        "create table x as select 1",
+        "select 1; drop view summary",
+        "set enable_external_access = true",
+        "install httpfs",
+        "attach '{file}' as other",
+        "",
+    ],
+)
+def test_only_questions_are_let_through(tmp_path: Path, sql: str) -> None:
+    """Whatever writes, or is more than one statement, is refused before it starts."""
+    file = Path(summary(tmp_path, "a", iops=1.0))
+    before = file.read_bytes()
+    with pytest.raises(InputError, match="one statement that reads"):
+        ask(sql.format(file=file), View(files=[str(file)]))
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("selec iops from summary", "syntax error"),
+        ("select nope from summary", '"nope" not found'),
+        ("select * from sumary", "sumary"),
+    ],
+)
+def test_a_wrong_query_says_what_is_wrong(sql: str, words: str) -> None:
+    """The message is DuckDB's own, on one line, and the hint lists the frames."""
+    with pytest.raises(InputError, match=words) as caught:
+        ask(sql, View())
+    assert "\n" not in caught.value.message
+    assert "percentiles" in caught.value.hint
+
+
+def test_variables_of_python_are_no_tables() -> None:
+    """A frame in the caller's code can't be reached by its name."""
+    secret = pa.table({"a": [1]})
+    with pytest.raises(InputError, match="secret"):
+        ask("select * from secret", View())
+    assert secret.num_rows == 1
+
+
+def test_without_duckdb_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is told with the command that installs it."""
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(InputError) as caught:
+        ask("select 1", View())
+    assert "pip install 'volbench[sql]'" in caught.value.hint
