@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from volbench.errors import InputError
 from volbench.plan.inventory.checks import hop_text, port, user
 from volbench.plan.inventory.draft import HostReader, with_text
-from volbench.plan.profile.yaml_document import Node
+from volbench.model.document.yaml_nodes import Node
 
 _WITHOUT_MEANING = {
     *("controlmaster", "controlpersist", "controlpath", "serveraliveinterval"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from volbench.plan.inventory.draft import HostReader
 from volbench.plan.inventory.host_ranges import Style
-from volbench.plan.profile.yaml_document import Node
+from volbench.model.document.yaml_nodes import Node
 
 _WITH_PORT = re.compile(r"([^:\[\]]*(?:\[[^\[\]]*\][^:\[\]]*)*):([0-9]+)")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from volbench.plan.inventory.ansible_vars import Variables, fields_of
 from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet
-from volbench.plan.profile.yaml_document import Node
+from volbench.model.document.yaml_nodes import Node
 
 UNGROUPED = "ungrouped"
 

@@ -14,7 +14,7 @@ from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.ansible_args import read_arguments
 from volbench.plan.inventory.draft import HostReader, with_text
 from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
-from volbench.plan.profile.yaml_document import Entry, Node
+from volbench.model.document.yaml_nodes import Entry, Node
 
 Variables = dict[str, Node]
 

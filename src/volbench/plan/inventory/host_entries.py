@@ -9,7 +9,7 @@ from volbench.model.profile.profile_model import Limits
 from volbench.plan.inventory import checks
 from volbench.plan.inventory.draft import Draft, HostReader
 from volbench.plan.profile.volume_type_limits import read_role_limits
-from volbench.plan.profile.yaml_document import Entry, Node
+from volbench.model.document.yaml_nodes import Entry, Node
 
 HOST_KEYS = (
     "address",

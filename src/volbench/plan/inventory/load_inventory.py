@@ -17,7 +17,7 @@ from volbench.plan.inventory.draft import HostReader, Sheet
 from volbench.plan.inventory.own import OWN_KEYS, read_own
 from volbench.plan.inventory.sshconfig import Aliases, read_aliases
 from volbench.plan.inventory.terraform import is_terraform, read_terraform
-from volbench.plan.profile.yaml_document import Node, parse_document
+from volbench.model.document.yaml_nodes import Node, parse_document
 
 _LOG = logging.getLogger(__name__)
 

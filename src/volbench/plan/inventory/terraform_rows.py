@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.draft import HostReader
 from volbench.plan.inventory.host_entries import is_null
-from volbench.plan.profile.yaml_document import Entry, Node
+from volbench.model.document.yaml_nodes import Entry, Node
 
 _HOLE = re.compile(r"\{([^{}]+)\}")
 

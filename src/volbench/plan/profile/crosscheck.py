@@ -10,7 +10,7 @@ from volbench.plan.expansion.extents import warming_problem
 from volbench.plan.profile.burst_runtime import outlast_problem
 from volbench.plan.profile.node_reader import Reader
 from volbench.plan.profile.until_setting import until_problem
-from volbench.plan.profile.yaml_document import Node
+from volbench.model.document.yaml_nodes import Node
 
 
 def check_job(reader: Reader, job: Job, defaults: Options) -> None:

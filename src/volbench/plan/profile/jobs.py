@@ -13,7 +13,7 @@ from volbench.plan.profile.node_reader import Reader
 from volbench.plan.profile.until_setting import read_until
 from volbench.plan.profile.volume_type_limits import read_limits
 from volbench.plan.profile.warming_setting import read_warming
-from volbench.plan.profile.yaml_document import Entry, Node
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.units import parse_duration
 
 JOB_KEYS = (

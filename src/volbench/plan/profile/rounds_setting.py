@@ -9,7 +9,7 @@ from volbench.errors import InputError
 from volbench.model.profile.fio_option import nearest
 from volbench.model.profile.profile_model import Job, Metric, Phase, Rounds, Tool, Track
 from volbench.plan.profile.node_reader import Reader
-from volbench.plan.profile.yaml_document import Node
+from volbench.model.document.yaml_nodes import Node
 
 ROUNDS_KEYS = ("most", "until", "track")
 LEAST_ROUNDS = 5
