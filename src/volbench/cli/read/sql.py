@@ -35,7 +35,7 @@ def command(query: str, places: Sequence[str], kind: str, endpoint: str, into: s
     r"""Ask QUERY of all campaigns in the places, the current folder without any.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
-    and totals. Needs the extra volbench[sql].
+    and aggregate. Needs the extra volbench[sql].
 
     \b
     volbench sql "select job, median(iops) from summary group by job" results
