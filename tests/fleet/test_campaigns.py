@@ -256,7 +256,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     assert "only 3 of 4" in ended(desk.start("show", desk.out))
     check_once(desk)
     campaign = volbench.open_campaign(desk.out)
-    assert campaign.totals()["clients_planned"].tolist() == [4, 4]
+    assert campaign.aggregate()["clients_planned"].tolist() == [4, 4]
     doubts = campaign.findings()
     (message, _) = doubts[doubts["rule"] == "missing-clients"]["message"]
     assert message == "Only 3 of 4 clients did this step: vm9 did not."

@@ -101,9 +101,9 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
 FRAMES = ("summary", "series", "device")
 CAUSES = {
     "test3": "latency",
-    "test4": "iops-cap",
+    "test4": "iops-limit",
     "test5": "latency",
-    "test6": "bandwidth-cap",
+    "test6": "bandwidth-limit",
 }
 
 

@@ -26,7 +26,7 @@ def test_show_tells_what_must_be_found(volbench: Volbench) -> None:
     assert done.returncode == 0
     assert "1.1k" in done.stdout
     assert "125 MB/s" in done.stdout
-    assert {"latency", "iops-cap", "bandwidth-cap"} <= set(done.stdout.split())
+    assert {"latency", "iops-limit", "bandwidth-limit"} <= set(done.stdout.split())
 
 
 def test_show_prints_the_file(volbench: Volbench, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ _QUICK_BYTES = 64 * 1024**2
 
 @click.group("lab")
 def command() -> None:
-    """Simulate volumes whose truth is known: cold, capped, with credits, caches and stalls."""
+    """Simulate volumes whose truth is known: cold, throttled, with credits, caches and stalls."""
 
 
 @command.command("list")

@@ -43,7 +43,7 @@ def command(query: str, places: Sequence[str], kind: str, endpoint: str, output:
     """Ask QUERY of all campaigns in the places, the current folder without any.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
-    and totals. Needs the extra volbench[sql].
+    and aggregate. Needs the extra volbench[sql].
     """
     answer = plain_answer(open_sources(places or ["."], endpoint=endpoint).answer(query))
     if kind == "table" and output == "-":
