@@ -11,9 +11,9 @@ import shlex
 from collections.abc import Iterator
 
 from volbench.errors import InputError
+from volbench.model.document.yaml_nodes import Node
 from volbench.plan.inventory.checks import hop_text, port, user
 from volbench.plan.inventory.draft import HostReader, with_text
-from volbench.model.document.yaml_nodes import Node
 
 _WITHOUT_MEANING = {
     *("controlmaster", "controlpersist", "controlpath", "serveraliveinterval"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from volbench.model.document.yaml_nodes import Node
 from volbench.plan.inventory.draft import HostReader
 from volbench.plan.inventory.host_ranges import Style
-from volbench.model.document.yaml_nodes import Node
 
 _WITH_PORT = re.compile(r"([^:\[\]]*(?:\[[^\[\]]*\][^:\[\]]*)*):([0-9]+)")
 

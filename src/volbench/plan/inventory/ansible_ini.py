@@ -11,10 +11,10 @@ import shlex
 import warnings
 from dataclasses import dataclass
 
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.ansible_hosts import host_names
 from volbench.plan.inventory.ansible_tree import UNGROUPED, AnsibleTree
 from volbench.plan.inventory.draft import ALL, HostReader
-from volbench.model.document.yaml_nodes import Entry, Node
 
 _SECTION = re.compile(r"\[([^:\[\]\s]+)(?::(\w+))?\]\s*(?:[#;].*)?")
 _KINDS = ("", "children", "vars")

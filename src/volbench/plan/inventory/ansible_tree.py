@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from volbench.model.document.yaml_nodes import Node
 from volbench.plan.inventory.ansible_vars import Variables, fields_of
 from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet
-from volbench.model.document.yaml_nodes import Node
 
 UNGROUPED = "ungrouped"
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.model.campaign.host import LOCAL
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.ansible_args import read_arguments
 from volbench.plan.inventory.draft import HostReader, with_text
 from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
-from volbench.model.document.yaml_nodes import Entry, Node
 
 Variables = dict[str, Node]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.ansible_hosts import host_names
 from volbench.plan.inventory.ansible_tree import UNGROUPED, AnsibleTree
 from volbench.plan.inventory.draft import ALL, HostReader, at
 from volbench.plan.inventory.host_entries import is_null
 from volbench.plan.inventory.own import OWN_KEYS
-from volbench.model.document.yaml_nodes import Entry, Node
 
 _META = "_meta"
 _GROUP_KEYS = ("hosts", "vars", "children")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
+from volbench.model.document.yaml_nodes import Node, parse_document
 from volbench.plan.inventory.ansible_ini import read_ini
 from volbench.plan.inventory.ansible_tree import sheet_of
 from volbench.plan.inventory.ansible_yaml import is_ansible, read_groups
@@ -17,7 +18,6 @@ from volbench.plan.inventory.draft import HostReader, Sheet
 from volbench.plan.inventory.own import OWN_KEYS, read_own
 from volbench.plan.inventory.sshconfig import Aliases, read_aliases
 from volbench.plan.inventory.terraform import is_terraform, read_terraform
-from volbench.model.document.yaml_nodes import Node, parse_document
 
 _LOG = logging.getLogger(__name__)
 

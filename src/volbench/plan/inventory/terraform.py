@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.draft import Draft, GroupDraft, HostReader, Sheet, at
 from volbench.plan.inventory.host_entries import HOST_KEYS, read_host
 from volbench.plan.inventory.own import read_defaults
 from volbench.plan.inventory.terraform_rows import Row, filled, rows_of
-from volbench.model.document.yaml_nodes import Entry, Node
 
 MAPPING_KEYS = ("defaults", "hosts")
 SOURCE_KEYS = ("from", "group", "name", *HOST_KEYS)

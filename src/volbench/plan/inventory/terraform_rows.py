@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.draft import HostReader
 from volbench.plan.inventory.host_entries import is_null
-from volbench.model.document.yaml_nodes import Entry, Node
 
 _HOLE = re.compile(r"\{([^{}]+)\}")
 
