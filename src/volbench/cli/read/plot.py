@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.options import WHERE
+from volbench.cli.options import WHERE, examples, output_option
 from volbench.cli.read.plot_steps import (
     Picture,
     charts_of,
@@ -22,7 +22,15 @@ from volbench.present.themes import THEMES
 from volbench.units import parse_price, parse_size
 
 
-@click.command("plot")
+@click.command(
+    "plot",
+    epilog=examples(
+        "volbench plot --list",
+        "volbench plot iops results/quick",
+        "volbench plot sets results/before results/after --by volume_type",
+        "volbench plot sweep results --by volume_type,zone --output sweep.png",
+    ),
+)
 @click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
 @click.argument(
     "campaigns",
@@ -58,10 +66,9 @@ from volbench.units import parse_price, parse_size
     "--format",
     "image",
     type=click.Choice(["svg", "png", "pdf"]),
-    help="Of the picture. Default: as --into ends, else svg.",
+    help="Of the picture. Default: as --output ends, else svg.",
 )
-@click.option(
-    "--into",
+@output_option(
     metavar="PATH",
     help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
 )
@@ -92,26 +99,19 @@ def command(
     title: str | None,
     theme: str,
     image: str | None,
-    into: str | None,
+    output: str | None,
     numbers: str | None,
     size: str,
     price: str | None,
 ) -> None:
-    r"""Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies.
-
-    \b
-    volbench plot --list
-    volbench plot iops results/quick
-    volbench plot sets results/before results/after --by volume_type
-    volbench plot sweep results --by volume_type,zone --where 'rw==randread' --into sweep.png
-    """
+    """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
     amount, currency = parse_price(price)
     warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
-    picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "")
-    folder = Path() if into else report_folder(dataset)
+    picture = Picture(columns_of(by), title, theme, image or "", output or "", numbers or "")
+    folder = Path() if output else report_folder(dataset)
     rounds = tracked_rounds(dataset)
     terms = (warmup, *rounds_charts(rounds), *mixes_charts(rounds))
     for chart in charts_of(kind, frames, terms=terms, picture=picture):

@@ -27,7 +27,7 @@ class Picture:
         title: over it; None for the chart's own.
         theme: of its colours.
         image: format; "" to take it from the name of the file.
-        into: file or folder; ``-`` for standard output; "" for the campaign's report folder.
+        output: file or folder; ``-`` for standard output; "" for the campaign's report folder.
         numbers: where its numbers go; "" for beside it.
     """
 
@@ -35,7 +35,7 @@ class Picture:
     title: str | None
     theme: str
     image: str
-    into: str
+    output: str
     numbers: str
 
     def write(self, chart: Chart, frames: Mapping[str, pd.DataFrame], *, folder: Path) -> None:
@@ -44,7 +44,7 @@ class Picture:
         Raises:
             InputError: there is nothing to draw, or it can't be written.
         """
-        place = self.into or str(folder)
+        place = self.output or str(folder)
         figure = draw_chart(chart, frames, title=self.title, by=self.by, theme=self.theme)
         told = chart_numbers(chart, frames, by=self.by)
         image = self._format(place)
@@ -76,11 +76,11 @@ def charts_of(
     charts = {**KINDS, **{chart.name: chart for chart in terms}}
     if kind != "all":
         return [charts[kind]]
-    for place in (picture.into, picture.numbers):
+    for place in (picture.output, picture.numbers):
         if place and not Path(place).is_dir():
             raise InputError(
                 f"all charts can't go into {place}: it is no folder",
-                hint="make a folder, and name it with --into",
+                hint="make a folder, and name it with --output",
             )
     return [charts[name] for name in applicable(frames, among=list(KINDS))]
 
@@ -96,7 +96,7 @@ def report_folder(dataset: Dataset) -> Path:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{folder} can't be made: {error.strerror}", hint="name another place with --into"
+            f"{folder} can't be made: {error.strerror}", hint="name another place with --output"
         ) from error
     return folder
 

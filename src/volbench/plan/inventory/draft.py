@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.host_ranges import MOST_HOSTS, NAME, Expansion, expand
 from volbench.plan.profile.document_fields import FieldReader
-from volbench.plan.profile.yaml_document import Entry, Node
 
 ALL = "all"
 """The group every host is in; it is never listed."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
+from volbench.model.document.yaml_nodes import Node, parse_document
 from volbench.plan.inventory.ansible_listing import is_ansible, read_ansible
 from volbench.plan.inventory.draft import HostReader, Sheet
 from volbench.plan.inventory.duplicates import check_doubles
@@ -20,7 +21,6 @@ from volbench.plan.inventory.jump_hosts import resolve_hops
 from volbench.plan.inventory.own import OWN_KEYS, read_own
 from volbench.plan.inventory.sshconfig import Aliases, read_aliases
 from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
-from volbench.plan.profile.yaml_document import Node, parse_document
 
 _LOG = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from typing import Any
 import jmespath
 from jmespath.exceptions import JMESPathError
 
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.draft import Draft, GroupDraft, HostReader, Sheet, at, node_of
 from volbench.plan.inventory.host_entries import HOST_KEYS, read_host
 from volbench.plan.inventory.own import read_defaults
-from volbench.plan.profile.yaml_document import Entry, Node
 
 MAPPING_KEYS = ("defaults", "hosts")
 SOURCE_KEYS = ("from", "group", "name", *HOST_KEYS)
