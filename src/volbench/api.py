@@ -126,9 +126,9 @@ class CampaignData:
         """Return one row for each doubt about a Run, with its evidence."""
         return self.frame("findings")
 
-    def totals(self) -> pd.DataFrame:
+    def aggregate(self) -> pd.DataFrame:
         """Return one row for each step of several clients, section and direction: their sums."""
-        return self.frame("totals")
+        return self.frame("aggregate")
 
     def percentiles(self) -> pd.DataFrame:
         """Return one row for each latency percentile that fio reported."""
@@ -258,7 +258,7 @@ def _derive(name: str, data: CampaignData) -> pd.DataFrame:
         from volbench.analyse.findings import finding_rows  # noqa: PLC0415 - slow to import
 
         rows = finding_rows(data.context())
-    elif name == "totals":
+    elif name == "aggregate":
         from volbench.analyse.frames.aggregate import total_rows  # noqa: PLC0415 - slow to import
 
         rows = total_rows(data.campaign, {one: data.frame(one) for one in _READ})

@@ -23,7 +23,7 @@ NEEDED = {
     "cold-read",
     "never-written",
     "p15",
-    "bandwidth-cap",
+    "bandwidth-limit",
     "gp2",
     "azure-cache",
     "stall",

@@ -10,7 +10,7 @@ import pytest
 from volbench.analyse.frames.aggregate import total_rows
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.frames.columns import TOTALS
+from volbench.model.frames.columns import AGGREGATE
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 BLOCK = 4096
@@ -85,7 +85,7 @@ def test_sums_are_over_the_time_that_all_share() -> None:
     assert row["iops"] == pytest.approx(1000)
     assert row["bw_bytes_per_s"] == pytest.approx(1000 * BLOCK)
     assert (row["overlap_s"], row["start_skew_s"], row["end_skew_s"]) == (20, 10, 10)
-    assert set(row) <= {column.name for column in TOTALS}
+    assert set(row) <= {column.name for column in AGGREGATE}
 
 
 def test_clients_that_never_meet_have_no_sum() -> None:

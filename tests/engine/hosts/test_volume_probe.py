@@ -190,7 +190,7 @@ class TestTarget:
                 find_volume(executor, role="data", target=target)
 
     def test_a_missing_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:
-        """A new file needs a folder that is there: fio would make it on the disk beneath."""
+        """A new file needs a folder that is there: fio would make it on the backing disk."""
         for target in (tmp_path / "none" / "file", tmp_path / "none" / "deeper" / "file"):
             with pytest.raises(RefusedError, match=f"there is no folder {target.parent}") as caught:
                 find_volume(executor, role="data", target=str(target))
@@ -276,11 +276,11 @@ class TestVolume:
         server.build("md0", (9, 0), "sdb1")
         top = server.build("dm-0", (253, 0), "md0")
         facts = probe_volume(server.machine, find_volume(server.machine, role="d", target=top))
-        assert facts.beneath == ("md0", "sdb1", "sdb")
+        assert facts.backing == ("md0", "sdb1", "sdb")
         assert (facts.rotational, facts.scheduler, facts.write_cache) == (None, "", "")
         part = find_volume(server.machine, role="d", target="/dev/sdb1")
         facts = probe_volume(server.machine, part)
-        assert facts.beneath == ("sdb",)
+        assert facts.backing == ("sdb",)
         assert (facts.rotational, facts.scheduler) == (False, "kyber")
         assert (facts.major, facts.minor, facts.size_bytes) == (8, 17, 10 * GIB)
 
@@ -309,7 +309,7 @@ class TestRealDevice:
     pytestmark = pytest.mark.root
 
     def test_a_device_in_use(self, executor: LocalExecutor, disks: Disks) -> None:
-        """A loop device tells its image, its content, its mount and the disk beneath."""
+        """A loop device tells its image, its content, its mount and the backing disk."""
         image = disks.image()
         device = disks.attach(image)
         disks.format(device)
@@ -322,8 +322,8 @@ class TestRealDevice:
         assert facts.read_only is False
         assert facts.logical_block_bytes == 512
         folder = probe_volume(executor, find_volume(executor, role="d", target=str(point)))
-        assert folder.model_dump(include={"device", "model", "beneath", "mount_options"}) == (
-            facts.model_dump(include={"device", "model", "beneath", "mount_options"})
+        assert folder.model_dump(include={"device", "model", "backing", "mount_options"}) == (
+            facts.model_dump(include={"device", "model", "backing", "mount_options"})
         )
         assert folder.content == ""
         assert 0 < (folder.free_bytes or 0) < IMAGE_BYTES

@@ -27,7 +27,7 @@ ROW: dict[str, object] = {
     "device_share_percent": 38.2,
     "io_errors": 0,
     "error": 0,
-    "bottleneck": "iops-cap",
+    "bottleneck": "iops-limit",
     "bottleneck_level": 1100.0,
 }
 
@@ -50,7 +50,7 @@ def test_each_cell_has_its_unit() -> None:
         "tail": "38s",
         "reached": "38 %",
         "errors": "0",
-        "bound by": "iops-cap 1.1k",
+        "bound by": "iops-limit 1.1k",
     }
 
 
@@ -95,10 +95,10 @@ def test_latencies_of_both_directions_are_told() -> None:
     assert cells(ROW | {"read_lat_s": 0.001})["latency"] == "1 ms r, 14.5 ms w"
 
 
-def test_a_level_has_the_unit_of_its_cap() -> None:
-    """A bandwidth cap is bytes a second; a Run bound by latency has no level."""
-    shown = cells(ROW | {"bottleneck": "bandwidth-cap", "bottleneck_level": 125e6})
-    assert shown["bound by"] == "bandwidth-cap 125 MB/s"
+def test_a_level_has_the_unit_of_its_limit() -> None:
+    """A bandwidth limit is bytes a second; a Run bound by latency has no level."""
+    shown = cells(ROW | {"bottleneck": "bandwidth-limit", "bottleneck_level": 125e6})
+    assert shown["bound by"] == "bandwidth-limit 125 MB/s"
     assert (
         cells(ROW | {"bottleneck": "latency", "bottleneck_level": 400.0})["bound by"] == "latency"
     )

@@ -126,9 +126,9 @@ def _declared(case: _Case) -> Explanation | None:
     """Explain a level by a limit that was declared, of those that are near the one that binds."""
     limits = case.view.run.limits
     sides = (
-        (Cause.IOPS_CAP, case.iops, (limits.iops, limits.burst_iops), format_count),
+        (Cause.IOPS_LIMIT, case.iops, (limits.iops, limits.burst_iops), format_count),
         (
-            Cause.BANDWIDTH_CAP,
+            Cause.BANDWIDTH_LIMIT,
             case.bandwidth,
             (limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s),
             format_rate,
@@ -226,12 +226,12 @@ def _which(case: _Case) -> tuple[Cause, float]:
         other_size = bandwidth / rates.last.level if rates.last.level else 0.0
         if other_size and not 0.8 <= other_size / size <= 1.25:
             if abs(bandwidth / case.bandwidth - 1) <= _SAME:
-                return Cause.BANDWIDTH_CAP, case.bandwidth
+                return Cause.BANDWIDTH_LIMIT, case.bandwidth
             if abs(rates.last.level / case.iops - 1) <= _SAME:
-                return Cause.IOPS_CAP, case.iops
+                return Cause.IOPS_LIMIT, case.iops
     if size >= _LARGE_BYTES:
-        return Cause.BANDWIDTH_CAP, case.bandwidth
-    return Cause.IOPS_CAP, case.iops
+        return Cause.BANDWIDTH_LIMIT, case.bandwidth
+    return Cause.IOPS_LIMIT, case.iops
 
 
 def _undeclared(case: _Case) -> list[str]:

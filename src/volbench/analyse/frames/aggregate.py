@@ -1,4 +1,4 @@
-"""What clients did together, step by step: frames of a campaign in, rows of the totals frame out.
+"""Rows of the aggregate frame: sums over the clients of each step.
 
 Rates are added up only over the time in which every client ran: before and after it some of them
 had what they share to themselves. Latencies are merged bin by bin over the whole Runs; percentiles

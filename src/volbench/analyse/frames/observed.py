@@ -107,7 +107,7 @@ def _added(table: Floats) -> Floats:
 
 @once
 def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
-    """Return the samples of the volume's device, or of the disks beneath it, in order of time.
+    """Return the samples of the volume's device, or of its backing disks, in order of time.
 
     There are none for a volume without a device, such as an NBD export or a network filesystem.
     """

@@ -87,9 +87,9 @@ def _first_touches(scenario: Scenario) -> dict[str, object]:
 def _limits(scenario: Scenario) -> dict[str, object]:
     facts: dict[str, object] = {}
     if scenario.caps.iops:
-        facts["IOPS cap"] = format_count(scenario.caps.iops)
+        facts["IOPS limit"] = format_count(scenario.caps.iops)
     if scenario.caps.bandwidth_bytes_per_s:
-        facts["bandwidth cap"] = format_rate(scenario.caps.bandwidth_bytes_per_s)
+        facts["bandwidth limit"] = format_rate(scenario.caps.bandwidth_bytes_per_s)
     if iops := scenario.burst.iops:
         facts["IOPS credits"] = (
             f"{format_count(iops.credits_ios)}: {format_count(iops.to)} while they last, "

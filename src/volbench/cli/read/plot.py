@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.options import WHERE
+from volbench.cli.options import WHERE, examples, output_option
 from volbench.cli.read.plot_steps import (
     Picture,
     columns_of,
@@ -23,7 +23,15 @@ from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
 
 
-@click.command("plot")
+@click.command(
+    "plot",
+    epilog=examples(
+        "volbench plot --list",
+        "volbench plot iops results/quick",
+        "volbench plot sets results/before results/after --by volume_type",
+        "volbench plot sweep results --by volume_type,zone --output sweep.png",
+    ),
+)
 @click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
 @click.argument(
     "campaigns",
@@ -59,10 +67,9 @@ from volbench.units import parse_price, parse_size
     "--format",
     "image",
     type=click.Choice(["svg", "png", "pdf"]),
-    help="Of the picture. Default: as --into ends, else svg.",
+    help="Of the picture. Default: as --output ends, else svg.",
 )
-@click.option(
-    "--into",
+@output_option(
     metavar="PATH",
     help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
 )
@@ -93,25 +100,20 @@ def command(
     title: str | None,
     theme: str,
     image: str | None,
-    into: str | None,
+    output: str | None,
     numbers: str | None,
     size: str,
     price: str | None,
 ) -> None:
-    r"""Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies.
-
-    \b
-    volbench plot --list
-    volbench plot iops results/quick
-    volbench plot sets results/before results/after --by volume_type
-    volbench plot sweep results --by volume_type,zone --where 'rw==randread' --into sweep.png
-    """
+    """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
     amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
     options = Options(tracked_rounds(dataset), parse_size(size), amount, currency)
-    picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "", options)
-    folder = Path() if into else report_folder(dataset)
+    picture = Picture(
+        columns_of(by), title, theme, image or "", output or "", numbers or "", options
+    )
+    folder = Path() if output else report_folder(dataset)
     for name in kinds_of(kind, frames, picture=picture):
         picture.write(name, frames, folder=folder)

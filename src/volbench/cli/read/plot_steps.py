@@ -28,7 +28,7 @@ class Picture:
         title: over it; None for the chart's own.
         theme: of its colours.
         image: format; "" to take it from the name of the file.
-        into: file or folder; ``-`` for standard output; "" for the campaign's report folder.
+        output: file or folder; ``-`` for standard output; "" for the campaign's report folder.
         numbers: where its numbers go; "" for beside it.
         options: for the kinds that take some.
     """
@@ -37,7 +37,7 @@ class Picture:
     title: str | None
     theme: str
     image: str
-    into: str
+    output: str
     numbers: str
     options: Options
 
@@ -47,7 +47,7 @@ class Picture:
         Raises:
             InputError: there is nothing to draw, or it can't be written.
         """
-        place = self.into or str(folder)
+        place = self.output or str(folder)
         figure = draw_chart(
             kind, frames, title=self.title, by=self.by, theme=self.theme, options=self.options
         )
@@ -77,11 +77,11 @@ def kinds_of(kind: str, frames: Mapping[str, pd.DataFrame], *, picture: Picture)
     """
     if kind != "all":
         return (kind,)
-    for place in (picture.into, picture.numbers):
+    for place in (picture.output, picture.numbers):
         if place and not Path(place).is_dir():
             raise InputError(
                 f"all charts can't go into {place}: it is not a folder",
-                hint="make a folder, and name it with --into",
+                hint="make a folder, and name it with --output",
             )
     return applicable(frames, among=list(KINDS))
 
@@ -97,7 +97,7 @@ def report_folder(dataset: Dataset) -> Path:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{folder} can't be made: {error.strerror}", hint="name another place with --into"
+            f"{folder} can't be made: {error.strerror}", hint="name another place with --output"
         ) from error
     return folder
 

@@ -17,7 +17,7 @@ from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
 from volbench.present.export.frame_export import export_frame
 from volbench.present.formatting import records
-from volbench.present.tables.aggregate_table import totals_table
+from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.campaigns_table import campaign_records, campaigns_table
 from volbench.present.tables.findings_table import doubt_marks
 from volbench.present.tables.result_tables import show_table, states_table, summary_table
@@ -78,9 +78,9 @@ def command(
 def _show_results(opened: Dataset) -> None:
     doubts = doubt_marks(records(opened.frame("findings")))
     show_table(summary_table(opened.summary(), states=_chosen(opened), doubts=doubts))
-    totals = records(opened.frame("totals"))
-    if totals:
-        show_table(totals_table(totals))
+    aggregate = records(opened.frame("aggregate"))
+    if aggregate:
+        show_table(aggregate_table(aggregate))
     for data in opened.names.values():
         if words := came_from(data.campaign):
             click.echo(words, err=True)

@@ -318,7 +318,7 @@ class Worker:
 
         major, minor = facts.major, facts.minor
         device = None if major is None or minor is None else (major, minor)
-        devices = (facts.device, *facts.beneath) if facts.device else ()
+        devices = (facts.device, *facts.backing) if facts.device else ()
         waits_s = 0.0 if gate is None else gate.patience_s
         return Attempt(
             self.machine,

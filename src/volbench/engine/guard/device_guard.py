@@ -12,7 +12,7 @@ from dataclasses import replace
 from volbench.engine.guard.path_checks import nearest_existing
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
-    beneath,
+    backing_devices,
     block_device,
     holders,
     is_read_only,
@@ -136,7 +136,10 @@ def _read_only(executor: Executor, device: BlockDevice) -> _Reason | None:
 
 
 def _disk_of(executor: Executor, device: BlockDevice, place: str, name: str) -> _Reason | None:
-    own = {device.number, *(d.number for d in beneath(executor, device, through_files=False))}
+    own = {
+        device.number,
+        *(d.number for d in backing_devices(executor, device, through_files=False)),
+    }
     held = under_path(executor, nearest_existing(executor, executor.real_path(place)))
     if own & {lower.number for lower in held}:
         return f"is {name}, or part of it", "use a disk of its own, or measure through a file"

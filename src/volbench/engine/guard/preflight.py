@@ -204,7 +204,7 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
                 words = (done.stderr.strip() or done.stdout.strip()).replace(path, "job file")
                 raise FioError(
                     f"fio rejects job {run.job}: {words}",
-                    hint=f"see what it would get: volbench profile render {run.profile} --into DIR",
+                    hint=f"see what it would get: volbench profile render {run.profile} -o DIR",
                     context={"job": run.job},
                 )
         executor.discard(place)

@@ -82,7 +82,7 @@ def slaves(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
     return tuple(part for part in found if part is not None)
 
 
-def beneath(
+def backing_devices(
     executor: Executor, device: BlockDevice, *, through_files: bool
 ) -> tuple[BlockDevice, ...]:
     """Return every device under a device, nearest first, without itself.
@@ -112,7 +112,7 @@ def under_path(executor: Executor, path: str) -> tuple[BlockDevice, ...]:
     device = None if number is None else block_device(executor, number)
     if device is None:
         return ()
-    return (device, *beneath(executor, device, through_files=True))
+    return (device, *backing_devices(executor, device, through_files=True))
 
 
 def serial_and_model(executor: Executor, device: BlockDevice) -> tuple[str, str]:

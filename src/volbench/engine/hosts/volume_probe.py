@@ -9,7 +9,7 @@ from volbench.engine.guard.path_checks import check_not_among_devices, nearest_e
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
     attribute,
-    beneath,
+    backing_devices,
     block_device,
     is_read_only,
     serial_and_model,
@@ -181,7 +181,7 @@ def _device_facts(executor: Executor, device: BlockDevice | None) -> dict[str, o
     serial, model = serial_and_model(executor, device)
     scheduler = attribute(executor, disk, "queue/scheduler")
     rotational = attribute(executor, disk, "queue/rotational")
-    below = beneath(executor, device, through_files=True)
+    backing = backing_devices(executor, device, through_files=True)
     return {
         "device": device.name,
         "major": device.number[0],
@@ -195,7 +195,7 @@ def _device_facts(executor: Executor, device: BlockDevice | None) -> dict[str, o
         "physical_block_bytes": _whole(attribute(executor, disk, "queue/physical_block_size")),
         "write_cache": attribute(executor, disk, "queue/write_cache"),
         "read_only": is_read_only(executor, device),
-        "beneath": tuple(lower.name for lower in below),
+        "backing": tuple(lower.name for lower in backing),
     }
 
 

@@ -195,7 +195,7 @@ HISTOGRAM: tuple[Column, ...] = (
 DEVICE: tuple[Column, ...] = (
     *_IDENTITY,
     _text("device", "Kernel name of the block device, such as `sdb`; missing without one (nbd)."),
-    _text("level", "`volume`, or `beneath` for the disk under a partition, loop, dm or md."),
+    _text("level", "`volume`, or `backing` for the disk under a partition, loop, dm or md."),
     _real("t_s", "s", "End of the interval, since the Run's I/O began; may be below 0."),
     _text("utc", "The same instant by the controller's clock, ISO 8601 with Z."),
     _real("interval_s", "s", "Length of the interval, as the host's clock measured it."),
@@ -240,7 +240,9 @@ VERDICTS: tuple[Column, ...] = (
     _whole("snia_round", "", "Round that ended the first window that passed; missing for none."),
     _real("snia_range_percent", "%", "Range of the last five rounds, of their mean; at most 20."),
     _real("snia_slope_percent", "%", "Slope over the last five rounds, of their mean; at most 10."),
-    _text("bottleneck", "`iops-cap`, `bandwidth-cap`, `latency`, `cache`, `cpu`, or `unknown` ..."),
+    _text(
+        "bottleneck", "`iops-limit`, `bandwidth-limit`, `latency`, `cache`, `cpu`, or `unknown` ..."
+    ),
     _real("bottleneck_level", "", "The level it is bound at: 1/s for IOPS, bytes/s for bandwidth."),
     _text("explanation", "What happened and what speaks for and against it, in plain words."),
 )
@@ -258,7 +260,7 @@ FINDINGS: tuple[Column, ...] = (
     _text("advice", "What to do."),
 )
 
-TOTALS: tuple[Column, ...] = (
+AGGREGATE: tuple[Column, ...] = (
     _text("campaign", "Name of the campaign."),
     _text("profile", "Profile that the Runs come from."),
     _text("job", "Job of the profile."),
@@ -301,14 +303,14 @@ FRAMES: dict[str, tuple[Column, ...]] = {
     "histogram": HISTOGRAM,
     "verdicts": VERDICTS,
     "findings": FINDINGS,
-    "totals": TOTALS,
+    "aggregate": AGGREGATE,
 }
 """Every frame by name, in the order of its columns."""
 
 ON_DEMAND: dict[str, tuple[Column, ...]] = {"latency_map": LATENCY_MAP}
 """Frames that are read from raw logs when they are asked for, and never kept."""
 
-DERIVED = ("verdicts", "findings", "totals")
+DERIVED = ("verdicts", "findings", "aggregate")
 """Frames that are judged from the others; the others are read from raw files."""
 
 

@@ -1,7 +1,7 @@
 """The ceiling plane: results enter, points over IOPS and bandwidth with the declared caps leave.
 
 Both axes are logarithmic, so that every block size is a straight line; a volume can't leave the
-corner below its IOPS cap and its bandwidth cap.
+corner below its IOPS limit and its bandwidth limit.
 """
 
 from __future__ import annotations

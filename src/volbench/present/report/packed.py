@@ -26,7 +26,7 @@ from volbench.present.figures.save import svg_text
 from volbench.present.style import styled
 
 ORDER = (
-    *("summary", "verdicts", "findings", "totals", "use", "percentiles"),
+    *("summary", "verdicts", "findings", "aggregate", "use", "percentiles"),
     *("histogram", "series", "device"),
 )
 """Frames in the order in which they get room: the raw ones are large, and can be exported."""

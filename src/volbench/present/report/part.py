@@ -25,7 +25,7 @@ from volbench.present.report.summary import (
     outcomes,
     what_ran,
 )
-from volbench.present.report.together import totals_table
+from volbench.present.report.together import aggregate_table
 from volbench.present.report.words import Distrust, asked, distrusted, found
 from volbench.present.terminal.outcome import StateNote, note_of, unfinished
 
@@ -54,7 +54,7 @@ class Part:
     declared: Sequence[str]
     limits: DataTable
     results: DataTable
-    totals: DataTable
+    aggregate: DataTable
     distrusted: Sequence[Distrust]
     doubts: Sequence[RuleDoubts]
     doubted: str
@@ -94,9 +94,9 @@ def part_of(content: ReportContent, *, prefix: str, level: int, room_chars: int)
         level: of its headings.
         room_chars: that its downloads may take.
     """
-    rows, findings, verdicts, totals = (
+    rows, findings, verdicts, aggregate = (
         records(content.frames.get(name, pd.DataFrame()))
-        for name in ("summary", "findings", "verdicts", "totals")
+        for name in ("summary", "findings", "verdicts", "aggregate")
     )
     outcome = outcomes(rows)
     limits = against_limits(outcome)
@@ -112,7 +112,7 @@ def part_of(content: ReportContent, *, prefix: str, level: int, room_chars: int)
         declared=declared(outcome),
         limits=limits_table(limits),
         results=results(rows, findings),
-        totals=totals_table(totals),
+        aggregate=aggregate_table(aggregate),
         distrusted=distrusted(findings),
         doubts=told_by_rule(findings),
         doubted=verdict(findings),

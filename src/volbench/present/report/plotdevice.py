@@ -42,7 +42,7 @@ from volbench.present.style import BLACK, GREY
 BUCKETS = 200
 """Of a line, of which the least and the greatest are kept; eight panels share a phone's width."""
 _FIO = Toggle("fio", "fio: reads and writes", "#8c8c8c")
-_BENEATH = Toggle("beneath", "disk beneath", GREY)
+_BACKING = Toggle("backing", "backing disk", GREY)
 _TAIL = "tail"
 
 Frames = Mapping[str, pd.DataFrame]
@@ -96,7 +96,7 @@ def _curves(panel: Panel, shown: Span) -> Iterator[Curve]:
         if told.notna().any() and (panel.names or len(panel.columns) == 1 or told.max() > 0):
             shade = "" if colour == BLACK else colour
             yield Curve(Toggle(name.replace(" ", "-"), name, shade), shown.own, column)
-    for toggle, rows, dash in ((_BENEATH, shown.beneath, "dotted"), (_FIO, shown.fio, "solid")):
+    for toggle, rows, dash in ((_BACKING, shown.backing, "dotted"), (_FIO, shown.fio, "solid")):
         if panel.overlay and rows is not None and panel.overlay in rows:
             yield Curve(toggle, rows, panel.overlay, dash)
 

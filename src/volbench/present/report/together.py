@@ -64,10 +64,10 @@ def _verdict(one: Compared) -> list[Cell]:
     ]
 
 
-def totals_table(rows: Sequence[Row]) -> DataTable:
+def aggregate_table(rows: Sequence[Row]) -> DataTable:
     """Return what clients did together, a row for each step and direction."""
     return DataTable(
-        name="totals",
+        name="aggregate",
         caption="Sums over the time in which all clients ran; latencies are of all their I/Os.",
         headings=(
             Heading("Job"),

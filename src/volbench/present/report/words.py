@@ -18,8 +18,8 @@ from volbench.present.report.summary import AgainstLimit, listed
 from volbench.present.tables.findings_table import by_rule
 
 _BINDS = {
-    "iops-cap": "a cap on IOPS",
-    "bandwidth-cap": "a cap on bandwidth",
+    "iops-limit": "an IOPS limit",
+    "bandwidth-limit": "a bandwidth limit",
     "latency": "the latency of single I/Os",
     "cache": "a cache",
     "cpu": "the CPU",

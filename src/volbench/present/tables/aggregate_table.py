@@ -1,4 +1,4 @@
-"""Rows of the totals frame enter, a table leaves: what clients did together, step by step."""
+"""Table of the aggregate frame: sums over clients, step by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADINGS = (
 )
 
 
-def totals_table(rows: Sequence[Row]) -> Table:
+def aggregate_table(rows: Sequence[Row]) -> Table:
     """Return the sums over clients; fewer of them than were asked to are told as such."""
     return text_table(
         _HEADINGS,

@@ -122,9 +122,9 @@ def _errors(row: Row) -> str:
 def _bound(row: Row) -> str:
     """Return what binds a Run, and where."""
     word, level = text(row, "bottleneck", missing=MISSING), number(row, "bottleneck_level")
-    if math.isnan(level) or not word.endswith("-cap"):
+    if math.isnan(level) or not word.endswith("-limit"):
         return word
-    return f"{word} {format_rate(level) if word == 'bandwidth-cap' else format_count(level)}"
+    return f"{word} {format_rate(level) if word == 'bandwidth-limit' else format_count(level)}"
 
 
 _COLUMNS = (

@@ -85,7 +85,7 @@ def _compared(
     if direction == "write":
         message += _tail(view, runtime, evidence)
     if not buffered:
-        message += " O_DIRECT was asked for, so something beneath it caches or compresses."
+        message += " O_DIRECT was asked for, so something below it caches or compresses."
     yield RULE.finding(view, message, evidence, direction=direction, severity=_severity(share))
 
 

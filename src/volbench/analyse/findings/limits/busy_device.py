@@ -57,9 +57,9 @@ def _own_devices(view: RunView) -> pd.DataFrame:
     """Return samples of the volume's device, and of the whole disk when it is a partition."""
     rows = device_rows(view)
     names = {str(name) for name in rows["device"]}
-    beneath = device_rows(view, level="beneath")
-    disks = beneath["device"].map(lambda disk: any(name.startswith(str(disk)) for name in names))
-    return pd.concat([rows, beneath[disks.astype(bool)]]) if disks.any() else rows
+    backing = device_rows(view, level="backing")
+    disks = backing["device"].map(lambda disk: any(name.startswith(str(disk)) for name in names))
+    return pd.concat([rows, backing[disks.astype(bool)]]) if disks.any() else rows
 
 
 def _foreign(

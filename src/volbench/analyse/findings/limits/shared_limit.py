@@ -32,10 +32,10 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _disks(view: RunView) -> set[str]:
-    """Return the kernel names of a volume's device and of the disks beneath it."""
+    """Return the kernel names of a volume's device and of its backing disks."""
     if view.volume is None:
         return set()
-    return {name for name in (view.volume.device, *view.volume.beneath) if name}
+    return {name for name in (view.volume.device, *view.volume.backing) if name}
 
 
 RULE = Rule(
@@ -43,7 +43,7 @@ RULE = Rule(
     title="two volumes share a disk and its limit",
     severity=Severity.WARNING,
     looks_at=(
-        "The block device of each volume and the disks beneath it, as the kernel tells them,"
+        "The block device of each volume and its backing disks, as the kernel reports them,"
         " against those of other roles on the same host."
     ),
     why=(
