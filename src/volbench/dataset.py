@@ -26,8 +26,8 @@ from volbench.analyse.price.steady_performance import with_steady
 from volbench.api import CampaignData, RunNote, open_campaign
 from volbench.errors import InputError
 from volbench.model.frames.columns import DERIVED, FRAMES, LABEL_PREFIX
-from volbench.present.tables.sql_answers import plain_answer
 from volbench.store.layout import Layout
+from volbench.store.sql_answers import plain_answer
 from volbench.store.sql_query import View, run_query
 
 
