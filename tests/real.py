@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+
+from tests.command_line import call
 
 PROFILE = """\
 name: small
@@ -34,10 +35,7 @@ def measure(folder: Path, name: str, *settings: str) -> Path:
     scratch.mkdir()
     into = folder / name
     changes = [part for setting in settings for part in ("--set", setting)]
-    command = [sys.executable, "-m", "volbench", "run", profile, "--on", scratch, "--into", into]
-    done = subprocess.run(
-        [*map(str, command), *changes], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = call("run", profile, "--on", scratch, "--into", into, *changes)
     assert done.returncode == 0, done.stderr
     return into
 
