@@ -1,4 +1,4 @@
-"""A small campaign that was really measured, for tests of what is made of results."""
+"""A small campaign measured with fio, for tests of everything that is made from results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measure(folder: Path, name: str, *settings: str) -> Path:
     scratch.mkdir()
     into = folder / name
     changes = [part for setting in settings for part in ("--set", setting)]
-    done = call("run", profile, "--on", scratch, "--into", into, *changes)
+    done = call("run", profile, "--on", scratch, "--output", into, *changes)
     assert done.returncode == 0, done.stderr
     return into
 

@@ -34,7 +34,18 @@ def run_profile(root: Path, text: str, *, role: str) -> Path:
     profile = root / "p.yaml"
     profile.write_text(text)
     target = f"{role}={root / 'data'}"
+<<<<<<< HEAD
     done = call("run", profile, "--on", target, "--into", root / "out")
+=======
+    done = subprocess.run(
+        [*COMMAND, "run", str(profile), "--on", target, "--output", str(root / "out")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+>>>>>>> main
     assert done.returncode == 0, done.stderr
     return root / "out"
 
@@ -130,7 +141,7 @@ def test_show_counts_doubts_for_each_run(doubtful: Path, volbench: Volbench) -> 
 
 def test_the_report_holds_the_findings(doubtful: Path, volbench: Volbench) -> None:
     """With a badge beside the result that leads to the rule."""
-    page = volbench("report", doubtful, "--into", "-").stdout
+    page = volbench("report", doubtful, "--output", "-").stdout
     assert 'href="#finding-queue-depth"' in page
     assert 'id="finding-queue-depth"' in page
     assert "waits for each I/O" in page

@@ -175,7 +175,7 @@ class TestTarget:
         """A file that an earlier slip left under /dev is memory, not a device."""
         machine = Server().machine
         machine.files["/dev/sdb"] = "x"
-        with pytest.raises(RefusedError, match="/dev/sdb is not a block device but a file in memory"):
+        with pytest.raises(RefusedError, match="/dev/sdb is not a block device"):
             find_volume(machine, role="data", target="/dev/sdb")
 
     def test_character_devices_and_pipes(self, executor: LocalExecutor, tmp_path: Path) -> None:
