@@ -59,13 +59,8 @@ def _ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
 
 def arguments(profile: Path, uri: str, into: Path) -> list[str]:
     """Return the command line of a campaign."""
-<<<<<<< HEAD
-    where = ["--on", uri, "--allow-destroy", uri, "--into", str(into)]
-    return ["run", str(profile), *where]
-=======
     where = ["--on", uri, "--allow-destroy", uri, "--output", str(into)]
-    return [*COMMAND, "run", str(profile), *where]
->>>>>>> main
+    return ["run", str(profile), *where]
 
 
 def states(folder: Path) -> list[RunState]:

@@ -34,18 +34,7 @@ def run_profile(root: Path, text: str, *, role: str) -> Path:
     profile = root / "p.yaml"
     profile.write_text(text)
     target = f"{role}={root / 'data'}"
-<<<<<<< HEAD
-    done = call("run", profile, "--on", target, "--into", root / "out")
-=======
-    done = subprocess.run(
-        [*COMMAND, "run", str(profile), "--on", target, "--output", str(root / "out")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
->>>>>>> main
+    done = call("run", profile, "--on", target, "--output", root / "out")
     assert done.returncode == 0, done.stderr
     return root / "out"
 

@@ -198,7 +198,6 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
         for number, (text, run) in enumerate(reversed(texts.items())):
             path = f"{place}/{number}.fio"
             executor.write_text(path, text)
-<<<<<<< HEAD
             jobs[path] = run
         paths = list(jobs)
         for start in range(0, len(paths), _MAX_JOB_FILES):
@@ -212,16 +211,6 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
                 hint=f"see its job file: volbench profile render {run.profile} -o DIR",
                 context={"job": run.job},
             )
-=======
-            done = executor.run([machine.fio, "--parse-only", path])
-            if done.exit_status:
-                words = (done.stderr.strip() or done.stdout.strip()).replace(path, "job file")
-                raise FioError(
-                    f"fio rejects job {run.job}: {words}",
-                    hint=f"see what it would get: volbench profile render {run.profile} -o DIR",
-                    context={"job": run.job},
-                )
->>>>>>> main
         executor.discard(place)
 
 
