@@ -70,7 +70,7 @@ def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
         own[0].freeze()
         try:
             with pytest.raises(DeadlineError, match="echo did not end in 1 s on h0"):
-                executor.run(["echo"], timeout_s=1)
+                executor.run(["echo"], timeout_s=1, repeatable=False)
             known = KnownHosts(own.known_hosts)
             with pytest.raises(ConnectError, match="h0 closed the connection before the login"):
                 connect(route, known=known, logins=LoginLimits(), within_s=1)
