@@ -1,10 +1,11 @@
-"""YAML text in, a tree out in which every value knows its line and column."""
+"""YAML nodes with line and column: the tree that documents are validated and located by."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
@@ -14,7 +15,7 @@ from ruamel.yaml.reader import ReaderError
 from volbench.errors import Problems
 
 _NODE_LIMIT = 20_000
-"""Nodes a profile may have with aliases written out; more is a mistake or an attack."""
+"""Nodes of a document with aliases written out; more is a mistake or an attack."""
 
 _CORE = "tag:yaml.org,2002:"
 
@@ -27,8 +28,8 @@ class Node:
         line: 1-based.
         column: 1-based.
         key: dotted path from the top, such as ``jobs.test1.bs``.
-        raw: text, True, False or None for a scalar; unused otherwise.
-        entries: of a mapping, in file order; None for anything else.
+        raw: text, True, False or None (null) of a scalar.
+        entries: keys and values of a mapping, in file order; None for anything else.
         items: of a list; None for anything else.
     """
 
@@ -41,7 +42,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What it is, for messages."""
+        """Return what it is, for messages."""
         if self.entries is not None:
             return "a mapping"
         if self.items is not None:
@@ -56,7 +57,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Entry:
-    """One key of a mapping with its value; the place is the key's."""
+    """A key of a mapping with its value; line and column are those of the key."""
 
     name: str
     line: int
@@ -68,8 +69,8 @@ def parse_document(
     text: str,
     problems: Problems,
     *,
-    what: str = "a profile",
-    needs: str = "a name and jobs",
+    what: str,
+    needs: str,
     most_values: int = _NODE_LIMIT,
 ) -> Node | None:
     """Return the top mapping of a YAML 1.2 text, or None when problems forbid one.
@@ -77,9 +78,9 @@ def parse_document(
     Args:
         text: of the file.
         problems: collects what is wrong.
-        what: it should be, for messages.
-        needs: what must stand in it, for messages.
-        most_values: it may have with aliases written out.
+        what: the kind of document, for messages: "a profile".
+        needs: what it must contain, for messages: "a name and jobs".
+        most_values: maximum number of values, aliases written out.
     """
     text = text.removeprefix("\ufeff")
     try:
@@ -90,7 +91,7 @@ def parse_document(
     except ReaderError as error:
         before = text[: error.position]
         problems.add(
-            f"not YAML: the character {text[error.position]!r} may not stand in it",
+            f"not YAML: the character {text[error.position]!r} is not allowed",
             line=before.count("\n") + 1,
             column=error.position - before.rfind("\n"),
             hint=f"{what} is plain text",
@@ -101,7 +102,7 @@ def parse_document(
             "nested too deeply",
             line=1,
             column=1,
-            hint="does an alias stand for something that holds itself?",
+            hint="does an alias refer to a value that contains itself?",
         )
         return None
     except (YAMLError, ValueError) as error:
@@ -132,25 +133,25 @@ def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
     hint = next((hint for word, hint in _SYNTAX_HINTS.items() if word in words), "")
     opened = error.context_mark
     if opened and mark and opened.line != mark.line:
-        hint = hint or f"it began in line {opened.line + 1}"
+        hint = hint or f"opened in line {opened.line + 1}"
     problems.add(
         f"not YAML: {words}",
         line=mark.line + 1 if mark else 0,
         column=mark.column + 1 if mark else 0,
-        hint=hint or "put texts with special characters between quotes",
+        hint=hint or "quote texts that contain special characters",
     )
 
 
 _SYNTAX_HINTS = {
-    "'\\t'": "YAML indents with blanks, never tabs",
-    "another document": "a file holds one profile; write the second into a file of its own",
-    "undefined alias": "a text that begins with * goes between quotes",
-    "incompatible": "leave out the line %YAML",
+    "'\\t'": "YAML is indented with spaces, not tabs",
+    "another document": "put the second document into a file of its own",
+    "undefined alias": "quote a text that begins with *",
+    "incompatible": "remove the %YAML line",
 }
 
 
 class _Builder:
-    """Turns composed nodes into ours; merges ``<<``, refuses repeats and bombs."""
+    """Converts composed nodes: merges ``<<``, refuses duplicate keys and alias bombs."""
 
     def __init__(self, problems: Problems, most_values: int) -> None:
         self._problems = problems
@@ -172,12 +173,12 @@ class _Builder:
         if isinstance(node, MappingNode):
             line, column = _place(node)
             return Node(line, column, key, entries=self._entries(node, key))
-        raise YAMLError(f"{type(node).__name__} has no meaning in a profile")
+        raise YAMLError(f"{type(node).__name__} is not supported")
 
     def _note_node(self) -> None:
         self._count += 1
         if self._count > self._most_values:
-            raise YAMLError(f"more than {self._most_values} values once aliases are written out")
+            raise YAMLError(f"more than {self._most_values} values after expanding aliases")
 
     def _entries(self, node: MappingNode, key: str) -> tuple[Entry, ...]:
         own: dict[str, Entry] = {}
@@ -195,11 +196,11 @@ class _Builder:
             if name in own:
                 first = own[name].line
                 self._problems.add(
-                    f"{name} stands here twice, first in line {first}",
+                    f"duplicate key, first in line {first}",
                     line=line,
                     column=column,
                     key=path,
-                    hint="keep one of them",
+                    hint="keep one",
                 )
                 continue
             own[name] = Entry(name, line, column, self.build(value_node, path))
@@ -211,11 +212,11 @@ class _Builder:
             if not isinstance(source, MappingNode):
                 line, column = _place(source)
                 self._problems.add(
-                    "<< takes a mapping, or a list of mappings",
+                    "<< must be a mapping or a list of mappings",
                     line=line,
                     column=column,
                     key=key,
-                    hint="name one with an alias, such as <<: *base",
+                    hint="use an alias, such as <<: *base",
                 )
                 continue
             self._note_node()
@@ -229,9 +230,20 @@ def _place(node: object) -> tuple[int, int]:
 
 
 def _scalar(node: ScalarNode) -> str | bool | None:
-    """Return null and booleans as such, and everything else as the text that stands there."""
+    """Return null and booleans as such, everything else as the text in the file."""
     if node.tag == f"{_CORE}null":
         return None
     if node.tag == f"{_CORE}bool":
         return str(node.value).lower() in {"true", "yes", "on"}
     return str(node.value)
+
+
+def yaml_text(content: Mapping[str, object]) -> str:
+    """Return the YAML text of plain values, one key a line."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # ruamel's own name for sort_keys
+    yaml.width = 1_000_000
+    stream = StringIO()
+    yaml.dump(dict(content), stream)
+    return stream.getvalue()

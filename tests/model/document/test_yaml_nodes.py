@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from volbench.errors import Problem, Problems
-from volbench.plan.profile.yaml_document import Node, parse_document
+from volbench.model.document.yaml_nodes import Node, parse_document
 
 
 def problem_of(text: str) -> Problem:
     """Return the one problem of a text."""
     problems = Problems("p.yaml")
-    parse_document(text, problems)
+    parse_document(text, problems, what="a profile", needs="a name")
     (problem,) = problems.found
     return problem
 
@@ -19,7 +19,7 @@ def problem_of(text: str) -> Problem:
 def values_of(text: str) -> dict[str, str | bool | None]:
     """Return the plain values of a good text."""
     problems = Problems("p.yaml")
-    node = parse_document(text, problems)
+    node = parse_document(text, problems, what="a profile", needs="a name")
     assert not problems.found
     assert isinstance(node, Node)
     return {entry.name: entry.value.raw for entry in node.entries or ()}
@@ -61,5 +61,5 @@ def test_only_tabs_are_blamed_on_tabs() -> None:
 def test_nesting_ends_in_words(depth: int) -> None:
     """Any depth is read or refused, never a traceback."""
     problems = Problems("p.yaml")
-    parse_document("a: " + "[" * depth + "]" * depth, problems)
+    parse_document("a: " + "[" * depth + "]" * depth, problems, what="a list", needs="it")
     assert len(problems.found) <= 1
