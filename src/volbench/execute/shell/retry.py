@@ -1,4 +1,4 @@
-"""Trying again: waits that grow, with a share of chance, so that many do not come back at once."""
+"""Retries after transient errors, with growing waits and jitter."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from volbench.errors import TransportError
 
 T = TypeVar("T")
 
+PATIENCE_S = 600.0
+"""How long a machine may be out of reach before it is given up; programs there continue."""
+
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to go on.
+    """How often and how long to retry.
 
     Attributes:
-        tries: at most so many, the first included.
-        begin_within_s: no try begins later than this after the first.
-        first_s: longest wait after the first try; doubled each time.
-        longest_s: no wait is longer.
-        unless: asked after each try; True ends the patience at once.
+        tries: maximum number of attempts, the first included.
+        begin_within_s: no attempt begins later than this after the first.
+        first_s: maximum wait after the first attempt; doubled each time.
+        longest_s: upper bound of the waits.
+        unless: called after each attempt; True ends the retries.
     """
 
     tries: int = 6
@@ -32,18 +35,18 @@ class Patience:
     unless: Callable[[], bool] = field(default=lambda: False)
 
     def wait_s(self, number: int) -> float:
-        """Return the wait after a try (from 1): between half and all of what it may be."""
-        most = min(self.longest_s, self.first_s * 2 ** (number - 1))
-        return random.SystemRandom().uniform(most / 2, most)
+        """Return the wait after an attempt (from 1): between half and all of its maximum."""
+        longest_s = min(self.longest_s, self.first_s * 2 ** (number - 1))
+        return random.SystemRandom().uniform(longest_s / 2, longest_s)
 
 
-def again(
+def retry(
     attempt: Callable[[], T], *, may_repeat: Callable[[TransportError], bool], patience: Patience
 ) -> T:
-    """Return what an attempt returns; repeat it after an error that passes, while it may be.
+    """Return the result of an attempt, repeated after errors as long as patience allows.
 
     Raises:
-        TransportError: the last try's.
+        TransportError: of the last attempt.
     """
     begun = time.monotonic()
     number = 1

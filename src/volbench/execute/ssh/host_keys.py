@@ -1,7 +1,7 @@
-"""Whether a host is who it was: a hop and the key it shows enter, silence or a HostKeyError leaves.
+"""Verification of host keys.
 
-Strict by default. Where unknown hosts are accepted, their keys go to the project's own file and
-nowhere else. A key that is not the one on record is refused always.
+Strict by default. Where unknown hosts are accepted, their keys are added to the project's own file
+and nowhere else. A key that differs from the one on record is always refused.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.errors import HostKeyError, InputError
-from volbench.execute.ssh.address import Hop
-from volbench.execute.ssh.knownlines import (
+from volbench.execute.ssh.known_hosts import (
     AUTHORITY,
     REVOKED,
     KnownKey,
     fingerprint,
     known_keys,
 )
+from volbench.execute.ssh.ssh_route import Hop
 
 
 def default_known_hosts() -> Path:
@@ -44,11 +44,11 @@ class KnownHosts:
     accept_new: bool = False
 
     def kinds(self, hop: Hop) -> tuple[str, ...]:
-        """Return the kinds of keys on record for a hop: it should show one of them."""
+        """Return the types of the keys on record for a hop: it should show one of them."""
         return tuple(dict.fromkeys(key.kind for key in self._on_record(hop) if not key.marker))
 
     def check(self, hop: Hop, *, kind: str, blob: bytes) -> None:
-        """Let the host through that shows a key on record.
+        """Accept a host that shows a key on record.
 
         Raises:
             HostKeyError: the key is unknown, revoked, or not the one on record.
@@ -58,7 +58,7 @@ class KnownHosts:
             return
         if not self.accept_new:
             raise HostKeyError(
-                f"{_who(hop)} is unknown: it shows {kind} {fingerprint(blob)}",
+                f"{_name(hop)} is unknown: it shows {kind} {fingerprint(blob)}",
                 hint="compare this fingerprint with the host's own (ssh-keygen -lf "
                 "/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh, "
                 "or pass --accept-new-host-keys",
@@ -74,14 +74,14 @@ class KnownHosts:
         ]
 
     def _is_known(self, hop: Hop, *, kind: str, blob: bytes) -> bool:
-        """Tell whether a key is on record; raise when another one is."""
+        """Tell whether a key is on record; raise when a different one is."""
         found = self._on_record(hop)
         for key in found:
             if key.marker == REVOKED and key.blob == blob:
                 raise HostKeyError(
-                    f"{_who(hop)} shows a key that was revoked in {key.place}: "
+                    f"{_name(hop)} shows a key that was revoked in {key.place}: "
                     f"{kind} {fingerprint(blob)}",
-                    hint="do not go on; ask whoever revoked it",
+                    hint="do not continue; ask whoever revoked it",
                     context=_facts(hop, blob),
                 )
         plain = [key for key in found if not key.marker]
@@ -92,15 +92,15 @@ class KnownHosts:
         for key in found:
             if key.marker == AUTHORITY:
                 raise HostKeyError(
-                    f"{_who(hop)} is vouched for by a certificate authority only ({key.place}), "
-                    "and volbench does not check certificates of hosts",
+                    f"{_name(hop)} is known by a certificate authority only ({key.place}), "
+                    "and volbench does not support host certificates",
                     hint=f"add the key itself to {self.own}, with the name {hop.known_as}",
                     context=_facts(hop, blob),
                 )
         return False
 
     def _add(self, line: str) -> None:
-        """Add a line so that a reader, or a crash, sees the old file or the new one."""
+        """Add a line; a reader, or a crash, sees the old file or the new one."""
         aside = self.own.with_name(f".{self.own.name}.{os.getpid()}.tmp")
         try:
             old = self.own.read_bytes() if self.own.exists() else b""
@@ -134,15 +134,15 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _changed(hop: Hop, *, kind: str, blob: bytes, known: KnownKey) -> HostKeyError:
     return HostKeyError(
-        f"{_who(hop)} is not the host it was: it shows {kind} {fingerprint(blob)}, "
+        f"the key of {_name(hop)} has changed: it shows {kind} {fingerprint(blob)}, "
         f"and {known.place} has {known.kind} {fingerprint(known.blob)}",
-        hint="somebody may stand in between. Only if you know that the host was set up anew, "
+        hint="this may be a man-in-the-middle attack. Only if the host was reinstalled, "
         f"remove the old key: ssh-keygen -f '{known.path}' -R '{hop.known_as}'",
         context={**_facts(hop, blob), "place": known.place},
     )
 
 
-def _who(hop: Hop) -> str:
+def _name(hop: Hop) -> str:
     return hop.name if hop.name == hop.known_as else f"{hop.name} ({hop.known_as})"
 
 

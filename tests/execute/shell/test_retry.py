@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench.errors import AuthError, ConnectError, TransportError
-from volbench.execute.ssh.retry import Patience, again
+from volbench.execute.shell.retry import Patience, retry
 
 QUICK = Patience(tries=4, first_s=0.001, longest_s=0.002)
 
@@ -31,7 +31,7 @@ def _transient(error: TransportError) -> bool:
 def test_what_passes_is_tried_again() -> None:
     """Two failures and a success are a success."""
     attempts = _Attempts(ConnectError("a"), ConnectError("b"))
-    assert again(attempts, may_repeat=_transient, patience=QUICK) == "done"
+    assert retry(attempts, may_repeat=_transient, patience=QUICK) == "done"
     assert attempts.count == 3
 
 
@@ -39,7 +39,7 @@ def test_what_stays_is_not_tried_again() -> None:
     """A refused key is refused once."""
     attempts = _Attempts(ConnectError("a"), AuthError("b"))
     with pytest.raises(AuthError, match="b"):
-        again(attempts, may_repeat=_transient, patience=QUICK)
+        retry(attempts, may_repeat=_transient, patience=QUICK)
     assert attempts.count == 2
 
 
@@ -47,10 +47,10 @@ def test_patience_ends() -> None:
     """After so many tries, or so late, the last error stands."""
     attempts = _Attempts(*(ConnectError(str(number)) for number in range(9)))
     with pytest.raises(ConnectError, match="3"):
-        again(attempts, may_repeat=_transient, patience=QUICK)
+        retry(attempts, may_repeat=_transient, patience=QUICK)
     late = _Attempts(ConnectError("a"), ConnectError("b"))
     with pytest.raises(ConnectError, match="a"):
-        again(late, may_repeat=_transient, patience=Patience(begin_within_s=0.0))
+        retry(late, may_repeat=_transient, patience=Patience(begin_within_s=0.0))
     assert (attempts.count, late.count) == (4, 1)
 
 

@@ -1,34 +1,17 @@
-"""What is sent to a host's login shell: a script of ours and its arguments enter, one line leaves.
+"""Scripts that a machine's POSIX shell runs.
 
-The scripts need a POSIX shell and the usual small tools, of coreutils or busybox. They stand on one
-line and hold no backslashes, so that they pass through csh and fish, too. Every argument is quoted;
-none is ever part of a script.
-
-Each script first prints a mark, on both outputs. What came before it, such as a greeting in the
-user's start-up files, is dropped. Where no mark comes, the login shell did something else.
+They need the usual small tools, of coreutils or busybox. Each stands on one line and holds no
+backslashes, so that it passes through the login shells csh and fish, too. Arguments are positional
+parameters and never part of a script.
 """
 
 from __future__ import annotations
-
-import secrets
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from volbench.errors import TransportError
 
 MISSING = 127
 NO_SUDO = 126
 REFUSED = 97
 DAMAGED = 98
 
-_MAX_LINE_BYTES = 120_000
-"""Linux takes 131,072 bytes as one argument (MAX_ARG_STRLEN); the line is one of the shell's."""
-
-_BEGIN = (
-    "m=$1; shift; LC_ALL=C; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export LC_ALL PATH; "
-    'echo "$m"; echo "$m" >&2; '
-)
 _FIND = (
     'find() { case $1 in */*) [ -f "$1" ] && [ -x "$1" ] && echo "$1"; return;; esac; '
     'IFS=:; for d in $PATH; do case $d in /*) [ -f "$d/$1" ] && [ -x "$d/$1" ] && '
@@ -54,7 +37,7 @@ LIST = (
     'cd -- "$1" 2>/dev/null && [ -r . ] || exit 0; for f in * .*; do case $f in .|..) continue;; '
     'esac; if [ -e "$f" ] || [ -L "$f" ]; then printf "%s/" "$f"; fi; done; exit 0'
 )
-"""Print the names in a folder, each with a slash behind it: no name holds one."""
+"""Print the names in a folder, each followed by a slash, which no name contains."""
 
 REAL = (
     'readlink -m -- "$1" 2>/dev/null && exit 0; p=$1 t=; '
@@ -70,7 +53,7 @@ REMOVE_TREE = (
     'if [ "$3" ] && ! rm -rf -- "$2" 2>/dev/null; then sudo -n -- rm -rf -- "$2"; exit $?; fi; '
     'rm -rf -- "$2"; exit $?'
 )
-"""Remove a folder below another one: the upper, the lower, sudo (for what it made) or empty."""
+"""Remove a folder below another one: upper, lower, sudo (to remove what root made) or empty."""
 
 FOLDER = 'mkdir -p -- "$1" && cd -- "$1" && pwd -P'
 FILES = 'cd -- "$1" && find . -type f -print | sort; exit $?'
@@ -94,10 +77,10 @@ EXCLUSIVE = (
     'for f in /proc/[0-9]*/fd/*; do [ "$f" -ef "$1" ] && [ -b "$f" ] && '
     '{ p=${f#/proc/}; echo "open in process ${p%%/*}"; exit 0; }; done; exit 0'
 )
-"""Tell why a block device can't be had alone: path, sudo or empty, PERL, PYTHON.
+"""Print why a block device can't be opened exclusively: path, sudo or empty, PERL, PYTHON.
 
-A shell can't open with O_EXCL. Where neither perl nor python3 is there, what would forbid it is
-looked up one by one: holders, mounts, swap, btrfs, and any process that has it open.
+A shell can't open with O_EXCL. Without perl and python3, everything that would prevent it is looked
+up: holders, mounts, swap, btrfs, and processes that have the device open.
 """
 
 PERL = "sysopen(my $f, $ARGV[0], O_RDONLY | O_EXCL) or print ${chr 33}"
@@ -112,7 +95,7 @@ WRITE = (
     'if [ "$(sha256sum <"$t")" != "$3  -" ]; then rm -f -- "$t"; exit 98; fi; '
     'mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 97; }; exit 0'
 )
-"""Write standard input to a file, whole or not at all: path, a word of chance, SHA-256."""
+"""Write standard input to a file, whole or not at all: path, random suffix, SHA-256."""
 
 FETCH = (
     '[ -f "$1" ] && [ -r "$1" ] || { [ -e "$1" ] || echo "No such file or directory" >&2; '
@@ -120,33 +103,4 @@ FETCH = (
     'if [ "$2" ] && command -v gzip >/dev/null; then echo "gzip ${h%% *}"; gzip -1c <"$1"; '
     'else echo "plain ${h%% *}"; cat -- "$1"; fi; exit $?'
 )
-"""Print how a file comes, its SHA-256, and the file: path, gzip or empty."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line for a login shell, and the mark that its output begins with."""
-
-    text: bytes
-    mark: bytes
-
-
-def line(script: str, *arguments: str) -> Line:
-    """Return the line that runs a script with some arguments.
-
-    Raises:
-        TransportError: it is too long, or an argument holds a zero byte.
-    """
-    mark = f"volbench-{secrets.token_hex(8)}"
-    words: Sequence[str] = ("sh", "-c", _BEGIN + script, "sh", mark, *arguments)
-    text = f"exec {shlex.join(words)}".encode("utf-8", "surrogateescape")
-    if len(text) > _MAX_LINE_BYTES:
-        raise TransportError(
-            f"a command of {len(text)} bytes is too long to be sent",
-            hint="a name or an argument is far longer than usual",
-        )
-    if b"\0" in text:
-        raise TransportError(
-            "a command holds a zero byte and can't be sent", hint="correct the name or argument"
-        )
-    return Line(text, mark.encode("ascii"))
+"""Print the encoding of a file, its SHA-256, and the file: path, gzip or empty."""

@@ -1,7 +1,7 @@
-"""What ``~/.ssh/config`` says of a host: the file enters, settings by name leave.
+"""Settings of hosts in ``~/.ssh/config``.
 
-Read by paramiko as ssh reads it, with what paramiko leaves out: Include. Nothing in the file is
-ever run: ``Match exec`` is refused.
+paramiko parses them as ssh does; Include, which it lacks, is added here. Nothing in the file is
+executed: ``Match exec`` is refused.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from volbench.errors import InputError
 
 _SETTING = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*$")
 _MAX_DEPTH = 16
-"""Of files that include each other (ssh_config(5), OpenSSH 9.2: the same)."""
+"""Of nested Includes; the same as in ssh (ssh_config(5), OpenSSH 9.2)."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a configuration says of one name; None or empty where it is silent."""
+    """Settings of one name; None or empty where there is none."""
 
     hostname: str
     port: int | None = None
@@ -42,10 +42,10 @@ class SshConfig:
 
     Args:
         path: the file; it need not exist.
-        home: what ``~`` stands for.
+        home: the folder that ``~`` stands for.
 
     Raises:
-        InputError: the file can't be read, or holds what would run a program.
+        InputError: the file can't be read, or would execute a program.
     """
 
     def __init__(self, path: Path | None = None, *, home: Path | None = None) -> None:
@@ -58,10 +58,10 @@ class SshConfig:
             raise self._refused(str(error)) from error
 
     def lookup(self, name: str) -> Entry:
-        """Return what holds for a name.
+        """Return the settings of a name.
 
         Raises:
-            InputError: a value makes no sense.
+            InputError: a value is invalid.
         """
         try:
             found = self._parsed.lookup(name)
@@ -94,7 +94,7 @@ class SshConfig:
         if text is None:
             return None
         if not text.isdigit() or not 0 < int(text) < 65536:
-            raise self._refused(f"`Port {text}` is no port")
+            raise self._refused(f"`Port {text}` is not a port number")
         return int(text)
 
     def _refused(self, what: str) -> InputError:
@@ -119,7 +119,7 @@ def _lines(path: Path, folder: Path, depth: int) -> list[str]:
         key, value = (setting[1].lower(), setting[2]) if setting else ("", "")
         place = f"{path}:{number}"
         if key == "match" and re.search(r"\bexec\b", value, re.IGNORECASE):
-            raise _bad(place, "`Match exec` would run a program", "use `Host` or `Match host`")
+            raise _bad(place, "`Match exec` would execute a program", "use `Host` or `Match host`")
         if key in {"host", "match"}:
             block = line
         if key != "include":
@@ -127,10 +127,10 @@ def _lines(path: Path, folder: Path, depth: int) -> list[str]:
             continue
         if block != "Host *":
             raise _bad(
-                place, "`Include` within a block is not read", "move it above the first `Host`"
+                place, "`Include` within a block is not supported", "move it above the first `Host`"
             )
         if depth >= _MAX_DEPTH:
-            raise _bad(place, "files include each other too deeply", "remove the circle")
+            raise _bad(place, "too many nested `Include`", "remove the cycle")
         for name in _included(value, folder):
             found += _lines(name, folder, depth + 1)
         found.append(block)

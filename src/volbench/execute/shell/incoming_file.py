@@ -1,7 +1,6 @@
-"""A file of a host as it comes: a stream enters, a whole file or none leaves.
+"""File that arrives from a machine: written aside, put into its place only when it is intact.
 
-The stream begins with how the file comes and its SHA-256. It is written beside its place and
-renamed only when the sum agrees.
+The stream begins with its encoding and the SHA-256 of the file.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 
 class Incoming:
-    """A file that arrives; a context in which it is written aside.
+    """A file on its way here, as a context manager; what was not kept is removed.
 
     Args:
-        name: of the file on its host, for messages.
-        into: where it goes.
+        name: of the file on its machine, for messages.
+        into: its path here.
     """
 
     def __init__(self, name: str, into: Path) -> None:
@@ -61,13 +60,13 @@ class Incoming:
         trace: TracebackType | None,
     ) -> None:
         """Remove what was not kept."""
-        # What could not be written is not kept; closing tries to write it once more.
+        # Closing tries once more to write what could not be written before.
         with suppress(OSError):
             self._file.close()
         self._aside.unlink(missing_ok=True)
 
     def restart(self) -> Incoming:
-        """Forget what came, and take it from the beginning."""
+        """Discard what has arrived, and expect the stream from its beginning."""
         self._start()
         try:
             self._file.seek(0)
@@ -93,10 +92,10 @@ class Incoming:
         self._write(self._plain(part))
 
     def keep(self) -> None:
-        """Put the file into its place if it arrived as it is there.
+        """Put the file into its place if it is intact.
 
         Raises:
-            TransferError: it did not.
+            TransferError: it is not.
             ArchiveError: it can't be written.
         """
         if self._inflate is not None:
@@ -104,7 +103,7 @@ class Incoming:
         whole = self._inflate is None or self._inflate.eof
         if not self._wanted or not whole or self._digest.hexdigest() != self._wanted:
             raise TransferError(
-                f"{self._name} did not arrive as it is there",
+                f"{self._name} was damaged on the way",
                 hint="it may have changed meanwhile: try again when nothing writes to it",
                 context={"path": self._name},
             )
@@ -120,8 +119,8 @@ class Incoming:
         how, _, self._wanted = head.partition(" ")
         if how not in {"gzip", "plain"} or len(self._wanted) != 64:
             raise TransferError(
-                f"{self._name} comes in no way that is known: {head[:80]!r}",
-                hint="its host needs sha256sum, of coreutils or busybox",
+                f"{self._name} arrives in an unknown encoding: {head[:80]!r}",
+                hint="the host needs sha256sum, of coreutils or busybox",
                 context={"path": self._name},
             )
         self._inflate = zlib.decompressobj(_GZIP_WINDOW) if how == "gzip" else None
@@ -137,7 +136,7 @@ class Incoming:
             return self._inflate.decompress(part)
         except zlib.error as error:
             raise TransferError(
-                f"{self._name} arrived damaged: {error}",
+                f"{self._name} was damaged on the way: {error}",
                 hint="try again",
                 context={"path": self._name},
             ) from error
@@ -152,7 +151,7 @@ class Incoming:
     def _unwritable(self, error: OSError) -> ArchiveError:
         return ArchiveError(
             f"{self._into} can't be written: {error.strerror}",
-            hint="check permissions and free space, then go on with: volbench resume DIR",
+            hint="check permissions and free space, then continue with: volbench resume DIR",
             context={"path": str(self._into)},
         )
 

@@ -7,10 +7,12 @@ import subprocess
 
 import pytest
 
+from tests.execute.loopback import LoopbackChannel
 from volbench.errors import OutputError, TransportError
-from volbench.execute.ssh import scripts
-from volbench.execute.ssh.filestat import parse_stat
-from volbench.execute.ssh.scripts import line
+from volbench.execute.shell import posix_scripts
+from volbench.execute.shell.remote_script import ScriptCall, call_script, script_argv
+from volbench.execute.shell.shell_files import parse_stat
+from volbench.execute.ssh.ssh_channel import command_line
 
 SHELLS = ["sh", "dash", "bash", "zsh", "ksh", "csh", "tcsh", "fish"]
 PRESENT = [shell for shell in SHELLS if shutil.which(shell)]
@@ -18,10 +20,10 @@ PRESENT = [shell for shell in SHELLS if shutil.which(shell)]
 
 def sent(shell: str, script: str, *arguments: str) -> list[str]:
     """Run a script by a login shell, as sshd does, and return the lines after the mark."""
-    ready = line(script, *arguments)
-    done = subprocess.run([shell, "-c", ready.text], check=False, capture_output=True)
+    line = command_line(script_argv(script, "mark", *arguments))
+    done = subprocess.run([shell, "-c", line], check=False, capture_output=True)
     mark, _, rest = done.stdout.decode("utf-8", "surrogateescape").partition("\n")
-    assert mark.encode() == ready.mark, done.stderr
+    assert mark == "mark", done.stderr
     return rest.splitlines()
 
 
@@ -37,19 +39,21 @@ def test_every_shell_passes_arguments_on(shell: str, word: str) -> None:
 def test_a_command_that_can_not_be_sent_is_refused() -> None:
     """Too long a line, and one with a zero byte, fail here, not over there."""
     with pytest.raises(TransportError, match="too long"):
-        line(scripts.READ, "x" * 200_000)
+        command_line(["cat", "x" * 200_000])
     with pytest.raises(TransportError, match="zero byte"):
-        line(scripts.READ, "a\0b")
+        script_argv(posix_scripts.READ, "mark", "a\0b")
 
 
 def test_marks_differ() -> None:
-    """No output can be made to hold a mark of later."""
-    assert len({line(scripts.READ, "x").mark for _ in range(20)}) == 20
+    """No output can be made to contain the mark of a later call."""
+    channel = LoopbackChannel()
+    call = ScriptCall(posix_scripts.READ, ("/proc/version",), "reading")
+    assert len({call_script(channel, call).mark for _ in range(20)}) == 20
 
 
 def test_scripts_stand_on_one_line() -> None:
     """Line ends within quotes end a command of csh, and fish reads backslashes there."""
-    texts = [value for name, value in vars(scripts).items() if name.isupper()]
+    texts = [value for name, value in vars(posix_scripts).items() if name.isupper()]
     found = [text for text in texts if isinstance(text, str)]
     assert len(found) > 10
     assert [text for text in found if "\n" in text or "\\" in text] == []

@@ -1,7 +1,4 @@
-"""Files of known host keys: text enters, the lines that speak of a host leave.
-
-The format is that of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", OpenSSH 9.2.
-"""
+"""Parser of known_hosts files (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", OpenSSH 9.2)."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ REVOKED = "@revoked"
 
 @dataclass(frozen=True)
 class KnownKey:
-    """One line that speaks of a host.
+    """One line that matches a host.
 
     Attributes:
         marker: ``@cert-authority``, ``@revoked`` or empty.
-        kind: of the key, such as ``ssh-ed25519``.
-        blob: the public key as it goes over the wire.
+        kind: type of the key, such as ``ssh-ed25519``.
+        blob: the public key as it is sent.
         place: file and line.
     """
 
@@ -39,7 +36,7 @@ class KnownKey:
 
 
 def known_keys(path: Path, name: str) -> list[KnownKey]:
-    """Return the keys that a file has for a name; a file that is not there has none.
+    """Return the keys that a file has for a name; a missing file has none.
 
     Raises:
         InputError: the file can't be read.
@@ -63,11 +60,11 @@ def _matching(text: str, path: Path, name: str) -> Iterator[KnownKey]:
         if not words or words[0].startswith("#"):
             continue
         marker = words.pop(0) if words[0].startswith("@") else ""
-        if len(words) < 3 or not _names(words[0], name):
+        if len(words) < 3 or not _matches(words[0], name):
             continue
         try:
             blob = base64.b64decode(words[2], validate=True)
-        except binascii.Error:  # ssh passes over damaged lines too
+        except binascii.Error:  # ssh skips damaged lines too
             continue
         yield KnownKey(marker, words[1], blob, f"{path}:{number}", path)
 
@@ -78,17 +75,17 @@ def fingerprint(blob: bytes) -> str:
     return "SHA256:" + base64.b64encode(digest).decode("ascii").rstrip("=")
 
 
-def _names(patterns: str, name: str) -> bool:
-    """Tell whether patterns fit a name: one of them does, and none with a ``!``."""
+def _matches(patterns: str, name: str) -> bool:
+    """Tell whether patterns match a name: one of them does, and none with a ``!``."""
     if patterns.startswith("|"):
         return _hashed(patterns, name)
-    fits = False
+    matches = False
     for pattern in patterns.lower().split(","):
         if _glob(pattern.removeprefix("!")).fullmatch(name):
             if pattern.startswith("!"):
                 return False
-            fits = True
-    return fits
+            matches = True
+    return matches
 
 
 def _hashed(text: str, name: str) -> bool:

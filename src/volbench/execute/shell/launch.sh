@@ -1,9 +1,17 @@
 # Start a program that outlives the connection, once: CONTROL FOLDER STDERR SECONDS PROGRAM ARGUMENT...
-# CONTROL holds what is known of it: start (made by the first only), boot, pid, out, rc (written last).
+# CONTROL holds its state: start (made by the first only), boot, pid, out, rc (written last).
 control=$1 folder=$2 errors=$3 longest=$4
 shift 4
+if [ -e "$control/rc" ] || [ -e "$control/start" ]; then
+    echo already
+    exit 0
+fi
+if ! command -v "$1" >/dev/null 2>&1; then
+    echo missing
+    exit 0
+fi
 cd "$folder" && mkdir -p "$control" || exit 97
-if [ -e "$control/rc" ] || ! mkdir "$control/start" 2>/dev/null; then
+if ! mkdir "$control/start" 2>/dev/null; then
     echo already
     exit 0
 fi

@@ -1,6 +1,6 @@
-"""Letting ourselves in: an SSH transport whose host is verified enters, and it is logged in after.
+"""Authentication to an SSH host by public key.
 
-Only keys are tried: of the agent, from files, with their certificates. There are no passwords here.
+Keys come from the agent and from files, with their certificates. Passwords are not supported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from paramiko.agent import AgentSSH
 from paramiko.pkey import PublicBlob, UnknownKeyType
 
 from volbench.errors import AuthError, ConnectError
-from volbench.execute.ssh.address import Hop
+from volbench.execute.ssh.ssh_route import Hop
 
 _AGENT_TIMEOUT_S = 15.0
 
 
 class _Agent(AgentSSH):
-    """The agent behind a socket, with the keys it has."""
+    """The agent behind a socket, with its keys."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -35,12 +35,12 @@ class _Agent(AgentSSH):
             raise
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         self._close()  # type: ignore[attr-defined]  # the stub leaves it out
 
 
 class _Keys:
-    """The keys that may open a hop, and why others were left out."""
+    """Keys to try at a hop, and notes about those that can't be used."""
 
     def __init__(self, hop: Hop) -> None:
         self._hop = hop
@@ -54,12 +54,12 @@ class _Keys:
                 self.notes.append(f"the agent at {hop.agent} does not answer: {error}")
 
     def close(self) -> None:
-        """Let the agent go."""
+        """Disconnect from the agent."""
         if self._agent is not None:
             self._agent.close()
 
     def __iter__(self) -> Iterator[paramiko.PKey]:
-        """Yield the agent's copies of our files first, then its others, then the files."""
+        """Yield the agent's copies of the key files first, then its other keys, then the files."""
         held = list(self._agent.get_keys()) if self._agent is not None else []
         ours = {path: _public_blob(path) for path in self._hop.key_files}
         from_agent = set()
@@ -78,15 +78,15 @@ class _Keys:
                 yield from self._with_certificate(loaded, path)
 
     def _load(self, path: Path) -> paramiko.PKey | None:
-        """Return a key of a file without its certificate, or note why not."""
+        """Return the key of a file without its certificate, or note why it can't be used."""
         try:
             key = paramiko.PKey.from_path(path)
         except (paramiko.PasswordRequiredException, TypeError):
             self.notes.append(f"{path} has a passphrase: run ssh-add {path}")
         except UnknownKeyType:
-            self.notes.append(f"{path} holds a kind of key that is not known here")
+            self.notes.append(f"{path} holds a key of an unknown type")
         except (paramiko.SSHException, UnsupportedAlgorithm, ValueError) as error:
-            self.notes.append(f"{path} is no private key: {error}")
+            self.notes.append(f"{path} is not a private key: {error}")
         except OSError as error:
             self.notes.append(f"{path} can't be read: {error.strerror}")
         else:
@@ -95,7 +95,7 @@ class _Keys:
         return None
 
     def _with_certificate(self, key: paramiko.PKey, path: Path) -> Iterator[paramiko.PKey]:
-        """Yield a key with each certificate that fits it, then alone."""
+        """Yield a key with each of its certificates, then alone."""
         beside = path.with_name(f"{path.name}-cert.pub")
         for certificate in (self._hop.certificate_file, beside):
             if certificate is None or not certificate.is_file():
@@ -112,17 +112,17 @@ class _Keys:
         yield key
 
 
-def log_in(transport: paramiko.Transport, hop: Hop) -> None:
-    """Try one key after the other until the host lets us in.
+def authenticate(transport: paramiko.Transport, hop: Hop) -> None:
+    """Try one key after the other until the host accepts one.
 
     Raises:
-        AuthError: no key fits.
+        AuthError: it accepts none.
         ConnectError: the connection was lost meanwhile.
     """
     keys = _Keys(hop)
     try:
         for key in keys:
-            if _fits(transport, hop, key):
+            if _is_accepted(transport, hop, key):
                 return
             if not transport.is_active():
                 raise _cut_off(hop, keys)
@@ -131,13 +131,13 @@ def log_in(transport: paramiko.Transport, hop: Hop) -> None:
     raise _refused(hop, keys)
 
 
-def _fits(transport: paramiko.Transport, hop: Hop, key: paramiko.PKey) -> bool:
+def _is_accepted(transport: paramiko.Transport, hop: Hop, key: paramiko.PKey) -> bool:
     try:
         more = transport.auth_publickey(hop.user, key)
     except paramiko.BadAuthenticationType as error:
         raise AuthError(
-            f"{hop.name} takes no keys from {hop.user}, only: {', '.join(error.allowed_types)}",
-            hint="volbench uses keys only: allow PubkeyAuthentication there",
+            f"{hop.name} accepts no keys from {hop.user}, only: {', '.join(error.allowed_types)}",
+            hint="volbench supports keys only: allow PubkeyAuthentication there",
             context={"host": hop.name, "user": hop.user},
         ) from error
     except paramiko.AuthenticationException:
@@ -146,21 +146,21 @@ def _fits(transport: paramiko.Transport, hop: Hop, key: paramiko.PKey) -> bool:
         if transport.is_active():  # such as an agent that refuses to sign
             return False
         raise ConnectError(
-            f"the connection to {hop.name} was lost while logging in: {error}",
-            hint="try again; its log tells why (journalctl -u ssh)",
+            f"the connection to {hop.name} was lost during the login: {error}",
+            hint="try again; see its log (journalctl -u ssh)",
             context={"host": hop.name},
         ) from error
     if more:
         raise AuthError(
-            f"{hop.name} asks {hop.user} for more than a key: {', '.join(more)}",
-            hint="volbench uses keys only: let a key suffice there",
+            f"{hop.name} requires more than a key from {hop.user}: {', '.join(more)}",
+            hint="volbench supports keys only: let a key suffice there",
             context={"host": hop.name, "user": hop.user},
         )
     return True
 
 
 def _cut_off(hop: Hop, keys: _Keys) -> ConnectError | AuthError:
-    """Tell what a connection that ended in the middle means: sshd ends it after some wrong keys."""
+    """Return the error of a connection that ended: sshd ends it after several wrong keys."""
     if len(keys.tried) > 1:
         return AuthError(
             f"{hop.name} closed the connection after {len(keys.tried)} keys of {hop.user}: "
@@ -169,8 +169,8 @@ def _cut_off(hop: Hop, keys: _Keys) -> ConnectError | AuthError:
             context={"host": hop.name, "user": hop.user},
         )
     return ConnectError(
-        f"the connection to {hop.name} was lost while logging in",
-        hint="try again; its log tells why (journalctl -u ssh)",
+        f"the connection to {hop.name} was lost during the login",
+        hint="try again; see its log (journalctl -u ssh)",
         context={"host": hop.name},
     )
 
@@ -179,7 +179,7 @@ def _refused(hop: Hop, keys: _Keys) -> AuthError:
     tried = ", ".join(keys.tried) or "none: there was no key to try"
     notes = "".join(f"; {note}" for note in keys.notes)
     return AuthError(
-        f"{hop.name} lets no key of {hop.user} in ({hop.place}); tried {tried}{notes}",
+        f"authentication failed at {hop.name} ({hop.place}); keys tried: {tried}{notes}",
         hint=f"check with: ssh -p {hop.port} {hop.user}@{hop.address}; "
         "give `user` and `key` in the inventory, or add the key to your agent",
         context={"host": hop.name, "user": hop.user},
@@ -187,7 +187,7 @@ def _refused(hop: Hop, keys: _Keys) -> AuthError:
 
 
 def _public_blob(path: Path) -> bytes | None:
-    """Return the public key beside a private one, as it goes over the wire."""
+    """Return the public key beside a private one, as it is sent."""
     try:
         return PublicBlob.from_file(f"{path}.pub").key_blob
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""How a host is reached: a host of the inventory and ``~/.ssh/config`` enter, a route leaves.
+"""Route to a host: its address, user, keys and jump hosts.
 
-Nothing is connected here. What the inventory says wins over the file, and the file over what is
-usual.
+The inventory takes precedence over ``~/.ssh/config``, and that over ssh's defaults. Nothing is
+connected here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from volbench.errors import InventoryError
-from volbench.execute.ssh.config import Entry, SshConfig
+from volbench.execute.ssh.ssh_config import Entry, SshConfig
 from volbench.model.campaign.host import Host
 
 _DEFAULT_PORT = 22
-_USUAL_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
-_USUAL_KNOWN = ("known_hosts", "known_hosts2")
+_DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+_DEFAULT_KNOWN = ("known_hosts", "known_hosts2")
 _GLOBAL_KNOWN = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 _MAX_HOPS = 8
 _JUMP = re.compile(
@@ -29,17 +29,17 @@ _JUMP = re.compile(
 
 @dataclass(frozen=True)
 class Hop:
-    """One sshd on the way, and how to log in to it.
+    """One sshd of a route, and how to log in to it.
 
     Attributes:
         name: as the inventory or the user calls it.
-        address: name or IP address that is connected to.
-        key_files: private keys in the order they are tried; each exists.
-        certificate_file: that belongs to one of them; None for those beside their keys only.
-        identities_only: whether keys of the agent that are none of `key_files` are left out.
+        address: host name or IP address.
+        key_files: existing private keys, in the order they are tried.
+        certificate_file: of one of them; None to use those beside the keys only.
+        identities_only: whether to ignore keys of the agent that are not among `key_files`.
         agent: socket of the agent; empty for none.
-        known_as: the name its host key is on record under.
-        known_hosts: files to look in; they need not exist.
+        known_as: its name in files of known hosts.
+        known_hosts: such files; they need not exist.
     """
 
     name: str
@@ -55,14 +55,14 @@ class Hop:
 
     @property
     def place(self) -> str:
-        """Who logs in where, for messages."""
+        """User, address and port, for messages."""
         address = f"[{self.address}]" if ":" in self.address else self.address
         return f"{self.user}@{address}:{self.port}"
 
 
 @dataclass(frozen=True)
 class Route:
-    """The way to a host: jumps first, the host itself last."""
+    """Hops to a host: jump hosts first, the host itself last."""
 
     hops: tuple[Hop, ...]
 
@@ -74,11 +74,11 @@ class Route:
 
 @dataclass(frozen=True)
 class Resolver:
-    """Finds the way to hosts.
+    """Finds the route to hosts.
 
     Attributes:
         config: settings of ssh.
-        others: hosts of the inventory that may be named as jumps.
+        others: hosts of the inventory that may be named as jump hosts.
         agent: socket of the agent where the configuration names none.
     """
 
@@ -87,20 +87,20 @@ class Resolver:
     agent: str = field(default_factory=lambda: os.environ.get("SSH_AUTH_SOCK", ""))
 
     def route(self, host: Host) -> Route:
-        """Return the way to a host.
+        """Return the route to a host.
 
         Raises:
-            InventoryError: a key is missing, a jump can't be read, or jumps go round in circles.
-            InputError: the configuration of ssh asks for what volbench does not do.
+            InventoryError: a key is missing, a jump host is invalid, or the jumps form a cycle.
+            InputError: the configuration of ssh needs what volbench does not support.
         """
         return Route(self._hops(host, ()))
 
     def _hops(self, host: Host, before: tuple[str, ...]) -> tuple[Hop, ...]:
         if host.name in before or len(before) > _MAX_HOPS:
             raise InventoryError(
-                f"the jumps of {(before or (host.name,))[0]} go round in circles: "
+                f"the jump hosts of {(before or (host.name,))[0]} form a cycle: "
                 + " -> ".join((*before, host.name)),
-                hint="name each host once on a way",
+                hint="name each host once in a route",
             )
         entry = self.config.lookup(host.address)
         jumps = host.jump
@@ -111,7 +111,7 @@ class Resolver:
         hops: tuple[Hop, ...] = ()
         for number, jump in enumerate(jumps):
             through = self._jump(jump, host.name)
-            if number:  # the way to it was said: by the jumps before it
+            if number:  # it is reached by the jumps before it
                 through = through.model_copy(update={"jump": ()})
             hops += self._hops(through, (*before, host.name))
         return (*hops, self._hop(host, entry))
@@ -122,7 +122,7 @@ class Resolver:
         found = _JUMP.fullmatch(text)
         if found is None or int(found["port"] or 1) not in range(1, 65536):
             raise InventoryError(
-                f"{host}: the jump {text!r} is neither a host of the inventory nor an address",
+                f"{host}: the jump host {text!r} is neither in the inventory nor an address",
                 hint="write the name of a host, or user@host:port",
                 context={"host": host},
             )
@@ -161,12 +161,12 @@ class Resolver:
             path = self.config.expand(host.key) if host.key.startswith("~") else Path(host.key)
             if not path.is_file():
                 raise InventoryError(
-                    f"{host.name}: the key {host.key} is not there",
-                    hint="name the file of a private key, or leave `key` out",
+                    f"{host.name}: the key {host.key} does not exist",
+                    hint="name the file of a private key, or omit `key`",
                     context={"host": host.name, "path": str(path)},
                 )
             return (path,), True
-        names = entry.identity_files or tuple(f"~/.ssh/{name}" for name in _USUAL_KEYS)
+        names = entry.identity_files or tuple(f"~/.ssh/{name}" for name in _DEFAULT_KEYS)
         paths = (self.config.expand(name) for name in names)
         return tuple(path for path in paths if path.is_file() or _public(path).is_file()), False
 
@@ -180,8 +180,8 @@ class Resolver:
         return str(self.config.expand(named))
 
     def _known(self, entry: Entry) -> tuple[Path, ...]:
-        usual = tuple(f"~/.ssh/{name}" for name in _USUAL_KNOWN)
-        user = usual if entry.known_hosts is None else entry.known_hosts
+        default = tuple(f"~/.ssh/{name}" for name in _DEFAULT_KNOWN)
+        user = default if entry.known_hosts is None else entry.known_hosts
         everyone = _GLOBAL_KNOWN if entry.global_known_hosts is None else entry.global_known_hosts
         return tuple(self.config.expand(name) for name in (*user, *everyone))
 
@@ -195,13 +195,13 @@ def _current_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError) as error:
         raise InventoryError(
-            "your own user has no name here", hint="give `user` in the inventory"
+            "your own user has no name on this machine", hint="set `user` in the inventory"
         ) from error
 
 
 def _proxy_command(host: str, path: Path) -> InventoryError:
     return InventoryError(
-        f"{host}: {path} has a ProxyCommand for it, which volbench does not run",
+        f"{host}: {path} has a ProxyCommand for it, which volbench does not support",
         hint="use ProxyJump there, or `jump` in the inventory",
         context={"host": host, "path": str(path)},
     )
