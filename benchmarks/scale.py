@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,8 @@ BLOCKS = ("4k", "16k", "64k", "256k", "1m")
 DEPTHS = (1, 4, 16, 64)
 HOSTS = 20
 DIRECTIONS = ("read", "write")
+LOGS = {"iops": 1000, "bw": 4000, "lat": 1_000_000}
+"""Kind of log to its usual value, in the unit of fio."""
 CLI = "from volbench.cli.main import main; main()"
 
 
@@ -54,7 +57,9 @@ def scaled(part: Mapping[str, object], *, rate: float) -> dict[str, object]:
     for name in ("io_bytes", "io_kbytes", "total_ios"):
         value = part.get(name)
         if isinstance(value, int):
-            changed[name] = int(value * rate)
+            changed[name] = int(value * rate * LOG_SECONDS)
+    if part["total_ios"] and rate:
+        changed["runtime"] = 1000 * LOG_SECONDS
     return changed
 
 
@@ -66,23 +71,18 @@ def write_result(root: Path, number: int, document: Mapping[str, object]) -> Non
     name = f"{pattern}-{block}-qd{depth}"
     folder = root / f"host{repeat % HOSTS:02}" / f"repeat{repeat // HOSTS + 1}" / name
     folder.mkdir(parents=True)
-    made = copy.deepcopy(dict(document))
-    jobs = made["jobs"]
-    assert isinstance(jobs, list)
-    job = jobs[0]
+    made: dict[str, Any] = copy.deepcopy(dict(document))
+    job = made["jobs"][0]
     job["jobname"] = name
-    job["job options"] |= {
-        "rw": pattern,
-        "bs": block,
-        "iodepth": str(depth),
-        "filename": "/dev/sdb",
-    }
+    options = {"rw": pattern, "bs": block, "iodepth": str(depth), "filename": "/dev/sdb"}
+    logs = {f"write_{kind}_log": "fio" for kind in LOGS}
+    job["job options"] |= options | logs | {"log_avg_msec": "1000"}
     moving = [one for one in DIRECTIONS if one in pattern or pattern == "randrw"]
     for direction in DIRECTIONS:
         rate = float(rng.gamma(9, 1 / 9)) if direction in moving else 0.0
         job[direction] = scaled(job[direction], rate=rate)
     (folder / "fio.json").write_text(json.dumps(made))
-    for kind, level in (("iops", 1000), ("bw", 4000), ("lat", 1_000_000)):
+    for kind, level in LOGS.items():
         rows = [
             f"{1000 * second}, {max(1, round(level * float(rng.normal(1, 0.02))))}, {way}, 0, 0\n"
             for second in range(1, LOG_SECONDS + 1)
