@@ -34,7 +34,7 @@ def measure(folder: Path, name: str, *settings: str) -> Path:
     scratch.mkdir()
     into = folder / name
     changes = [part for setting in settings for part in ("--set", setting)]
-    command = [sys.executable, "-m", "volbench", "run", profile, "--on", scratch, "--into", into]
+    command = [sys.executable, "-m", "volbench", "run", profile, "--on", scratch, "--output", into]
     done = subprocess.run(
         [*map(str, command), *changes], capture_output=True, text=True, check=False, timeout=120
     )

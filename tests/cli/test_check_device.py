@@ -64,7 +64,7 @@ def measured(root: Path, text: str, target: str | Path, *options: str) -> Record
     """Run a profile and return its Findings."""
     profile = root / "p.yaml"
     profile.write_text(text)
-    volbench("run", profile, "--on", target, "--into", root / "out", *options)
+    volbench("run", profile, "--on", target, "--output", root / "out", *options)
     found: Records = json.loads(volbench("check", root / "out", "--json"))
     return found
 

@@ -65,7 +65,7 @@ def _ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
 
 def arguments(profile: Path, uri: str, into: Path) -> list[str]:
     """Return the command line of a campaign."""
-    where = ["--on", uri, "--allow-destroy", uri, "--into", str(into)]
+    where = ["--on", uri, "--allow-destroy", uri, "--output", str(into)]
     return [*COMMAND, "run", str(profile), *where]
 
 
@@ -145,7 +145,7 @@ def test_a_campaign_without_rounds_says_so(
     """There is nothing to determine, and the hint tells what has rounds."""
     profile = tmp_path / "p.yaml"
     profile.write_text("name: p\njobs:\n  a: {rw: write, size: 1m, ioengine: psync}\n")
-    volbench("run", profile, "--on", scratch, "--into", tmp_path / "plain", "--set", "sample=0")
+    volbench("run", profile, "--on", scratch, "--output", tmp_path / "plain", "--set", "sample=0")
     done = volbench("show", tmp_path / "plain", "--rounds")
     assert done.returncode == 2
     assert "no profile of this campaign goes on in rounds" in done.stderr
@@ -218,7 +218,7 @@ def test_the_volume_is_left_alone_before_a_run(
     )
     into = tmp_path / "out"
     process = subprocess.Popen(
-        [*COMMAND, "run", str(profile), "--on", str(scratch), "--into", str(into)],
+        [*COMMAND, "run", str(profile), "--on", str(scratch), "--output", str(into)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

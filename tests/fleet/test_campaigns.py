@@ -78,7 +78,7 @@ class Desk:
 
     def run(self, *more: str) -> subprocess.Popen[str]:
         """Start the campaign."""
-        return self.start("run", "p.yaml", "--inventory", "fleet.yaml", "--into", self.out, *more)
+        return self.start("run", "p.yaml", "--inventory", "fleet.yaml", "--output", self.out, *more)
 
     def states(self) -> list[str]:
         """Return the states of all Runs."""

@@ -139,7 +139,7 @@ def measure(scenario: str | Scenario, folder: Path, *workloads: Workload, more: 
 def run(profile: Path | str, target: str, into: Path, *more: str) -> None:
     """Run a profile as a user would, and fail with its own words."""
     command = [sys.executable, "-m", "volbench", "run", str(profile)]
-    command += ["--on", target, "--allow-destroy", target, "--into", str(into), *more]
+    command += ["--on", target, "--allow-destroy", target, "--output", str(into), *more]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False
     )

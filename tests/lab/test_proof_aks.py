@@ -69,7 +69,7 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
         f"os={scratch}",
     ]
     command += [part for setting in settings for part in ("--set", setting)]
-    command += ["--set", "test1.size=64m", "--set", "device_sample=500ms", "--into", str(folder)]
+    command += ["--set", "test1.size=64m", "--set", "device_sample=500ms", "--output", str(folder)]
     call(*command)
     campaign = volbench.open_campaign(folder)
     summary = campaign.summary().set_index("job")

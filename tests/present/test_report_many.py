@@ -30,7 +30,7 @@ def report(*arguments: str | Path) -> Result:
 
 def test_a_folder_of_campaigns_is_one_page(results: Path, tmp_path: Path) -> None:
     """Both stand side by side, each with its own part; one repeat is told to be too few."""
-    done = report(results, "--into", tmp_path / "page.html")
+    done = report(results, "--output", tmp_path / "page.html")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "page.html").read_text()
     assert "<h1>2 campaigns side by side</h1>" in page
@@ -43,13 +43,13 @@ def test_several_need_a_place(results: Path) -> None:
     """No campaign's own folder is taken for the page of all."""
     done = report(results)
     assert isinstance(done.exception, InputError)
-    assert "--into" in done.exception.hint
+    assert "--output" in done.exception.hint
 
 
 def test_further_charts(results: Path, tmp_path: Path) -> None:
     """A chart that is asked for stands beside the usual ones, once."""
     page = tmp_path / "page.html"
-    done = report(results / "short", "--chart", "ecdf", "--chart", "iops", "--into", page)
+    done = report(results / "short", "--chart", "ecdf", "--chart", "iops", "--output", page)
     assert done.exit_code == 0, done.output
     text = page.read_text()
     assert text.count('id="chart-ecdf"') == 1
@@ -58,7 +58,7 @@ def test_further_charts(results: Path, tmp_path: Path) -> None:
 
 def test_an_unknown_chart_is_told(results: Path, tmp_path: Path) -> None:
     """A misspelt kind is an error with the nearest name."""
-    done = report(results / "short", "--chart", "iopz", "--into", tmp_path / "page.html")
+    done = report(results / "short", "--chart", "iopz", "--output", tmp_path / "page.html")
     assert isinstance(done.exception, InputError)
     assert "iops" in done.exception.hint
     assert not (tmp_path / "page.html").exists()

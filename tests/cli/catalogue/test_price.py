@@ -180,7 +180,7 @@ def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
     profile, target, into = tmp_path / "paced.yaml", tmp_path / "volume", tmp_path / "out"
     profile.write_text(PACED)
     target.mkdir()
-    done = run("run", profile, "--on", target, "--into", into)
+    done = run("run", profile, "--on", target, "--output", into)
     assert done.exit_code == 0, done.output
     prices = tmp_path / "prices.yaml"
     prices.write_text(

@@ -35,7 +35,7 @@ def run_profile(root: Path, text: str, *, role: str) -> Path:
     profile.write_text(text)
     target = f"{role}={root / 'data'}"
     done = subprocess.run(
-        [*COMMAND, "run", str(profile), "--on", target, "--into", str(root / "out")],
+        [*COMMAND, "run", str(profile), "--on", target, "--output", str(root / "out")],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -137,7 +137,7 @@ def test_show_counts_doubts_for_each_run(doubtful: Path, volbench: Volbench) -> 
 
 def test_the_report_holds_the_findings(doubtful: Path, volbench: Volbench) -> None:
     """With a badge beside the result that leads to the rule."""
-    page = volbench("report", doubtful, "--into", "-").stdout
+    page = volbench("report", doubtful, "--output", "-").stdout
     assert 'href="#finding-queue-depth"' in page
     assert 'id="finding-queue-depth"' in page
     assert "waits for each I/O" in page

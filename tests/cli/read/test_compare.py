@@ -40,7 +40,7 @@ def measure(folder: Path, name: str, *, rate: int, repeat: int = 5, extra: str =
     profile.write_text(PROFILE.format(repeat=repeat, rate=rate) + extra)
     into = folder / name
     target = folder / "volume"
-    arguments = ["run", str(profile), "--on", f"data={target}", "--into", str(into)]
+    arguments = ["run", str(profile), "--on", f"data={target}", "--output", str(into)]
     result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return into

@@ -61,7 +61,7 @@ def test_a_controller_killed_before_it_wrote_down_a_start(tmp_path: Path, verb: 
     target = tmp_path / "volume"
     target.mkdir()
     killed = subprocess.run(
-        [sys.executable, "-c", KILLED, "run", profile, "--on", target, "--into", into],
+        [sys.executable, "-c", KILLED, "run", profile, "--on", target, "--output", into],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -190,7 +190,7 @@ def test_kill_9_of_the_controller_leaves_no_sampler(tmp_path: Path) -> None:
     """The process under test may go on, as it is ended on resume; the sampler ends by itself."""
     (tmp_path / "place").mkdir()
     out = tmp_path / "out"
-    arguments = ["run", "quick", "--on", str(tmp_path / "place"), "--into", str(out)]
+    arguments = ["run", "quick", "--on", str(tmp_path / "place"), "--output", str(out)]
     settings = ["--set", "size=16m", "--set", "runtime=30s"]
     controller = subprocess.Popen(
         [sys.executable, "-m", "volbench", *arguments, *settings],

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.catalogue.price_steps import draw_market, market_of
-from volbench.cli.options import WHERE
+from volbench.cli.options import WHERE, examples
 from volbench.cli.read.table_charts import chart_options
 from volbench.plan.prices import load_prices
 from volbench.present.tables.price_table import market_records, market_table
@@ -16,7 +16,14 @@ from volbench.present.tables.result_tables import show_table
 from volbench.units import parse_size
 
 
-@click.command("price")
+@click.command(
+    "price",
+    epilog=examples(
+        "volbench price results --prices prices.yaml",
+        "volbench price results --prices prices.yaml --by family --where 'bs==4k'",
+        "volbench price results --prices prices.yaml --chart pareto.svg",
+    ),
+)
 @click.argument(
     "folders",
     nargs=-1,
@@ -53,13 +60,7 @@ def command(
     unsteady: bool,
     as_json: bool,
 ) -> None:
-    r"""Put steady performance in DIR beside its price: what an I/O costs, ranked.
-
-    \b
-    volbench price results --prices prices.yaml
-    volbench price results --prices prices.yaml --by family --where 'bs==4k'
-    volbench price results --prices prices.yaml --chart pareto.svg
-    """
+    """Put steady performance in DIR beside its price: what an I/O costs, ranked."""
     found = market_of(
         folders,
         load_prices(file),

@@ -9,7 +9,7 @@ import click
 
 from volbench.cli.catalogue.job_files import plan_anywhere, render_profile
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
-from volbench.cli.options import ALLOW_EXEC, SETTINGS
+from volbench.cli.options import ALLOW_EXEC, SETTINGS, output_option
 from volbench.engine.guard.preflight import check_job_files
 from volbench.engine.hosts.machine import Machine
 from volbench.engine.run.fio_options import options_on
@@ -67,8 +67,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 
 @command.command("render")
 @click.argument("name", metavar="FILE")
-@click.option(
-    "--into",
+@output_option(
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -85,7 +84,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 @knows_volume_types
 def render(
     name: str,
-    into: Path,
+    output: Path,
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     *,
@@ -95,17 +94,21 @@ def render(
     """Write the job files of a profile into DIR, one for each job, to run with plain fio."""
     executor = LocalExecutor()
     (profile,) = load_profiles(executor, [name], settings=settings, allow_exec=allow_exec)
-    into.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
     for file_name, text in render_profile(profile, targets=targets, measuring=measuring):
-        (into / file_name).write_text(text, encoding="utf-8")
-        click.echo(str(into / file_name))
+        (output / file_name).write_text(text, encoding="utf-8")
+        click.echo(str(output / file_name))
 
 
 @command.command("import")
 @click.argument("job_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--into", type=click.Path(path_type=Path), metavar="FILE", help="Default: stdout.")
+@output_option(
+    type=click.Path(allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="File; - is standard output, the default.",
+)
 @ALLOW_EXEC
-def import_job_file(job_file: Path, into: Path | None, *, allow_exec: bool) -> None:
+def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) -> None:
     """Turn a fio JOB_FILE into a profile that means the same to fio."""
     table = options_on(LocalExecutor())
     try:
@@ -117,11 +120,11 @@ def import_job_file(job_file: Path, into: Path | None, *, allow_exec: bool) -> N
     load_profile(dumped, path=str(job_file), table=table, allow_exec=allow_exec)
     for notice in imported.notices:
         click.echo(f"note: {notice}", err=True)
-    if into is None:
+    if output is None or str(output) == "-":
         click.echo(dumped, nl=False)
     else:
-        into.write_text(dumped, encoding="utf-8")
-        click.echo(f"written: {into}", err=True)
+        output.write_text(dumped, encoding="utf-8")
+        click.echo(f"written: {output}", err=True)
 
 
 @command.command("schema")

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from volbench.cli.make.scenario_text import facts_of, truth_rows
+from volbench.cli.options import output_option
 from volbench.engine.run.stop_request import stop_on_signals
 from volbench.errors import VolbenchError
 from volbench.lab.scenario import read_scenario, scenario_names, scenario_text
@@ -65,14 +66,13 @@ def show(scenario: str, *, as_yaml: bool) -> None:
 @command.command("up")
 @_SCENARIO
 @click.option("--device", is_flag=True, help="Make a block device of it too; needs root.")
-@click.option(
-    "--into",
+@output_option(
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Folder for socket and logs, kept. Default: a temporary one.",
 )
 @click.option("--size", metavar="SIZE", help="Another size, such as 256m.")
-def up(scenario: str, into: Path | None, size: str | None, *, device: bool) -> None:
+def up(scenario: str, output: Path | None, size: str | None, *, device: bool) -> None:
     """Serve SCENARIO until Ctrl-C; its clock and its warmth begin anew.
 
     The NBD uri is printed on standard output, and the device below it if there is one.
@@ -80,7 +80,7 @@ def up(scenario: str, into: Path | None, size: str | None, *, device: bool) -> N
     check_tools(device=device)
     found = read_scenario(scenario)
     found = found.resized(parse_size(size)) if size else found
-    with stop_on_signals() as stop, _folder(into) as folder:
+    with stop_on_signals() as stop, _folder(output) as folder:
         with serve(found, folder, device=device) as volume:
             _announce(volume)
             while not stop.requested:
@@ -97,9 +97,9 @@ def _first_sentence(text: str) -> str:
 
 
 @contextmanager
-def _folder(into: Path | None) -> Iterator[Path]:
-    if into is not None:
-        yield into
+def _folder(output: Path | None) -> Iterator[Path]:
+    if output is not None:
+        yield output
         return
     with TemporaryDirectory(prefix="volbench-lab-") as folder:
         yield Path(folder)

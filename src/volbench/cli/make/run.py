@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -19,9 +17,12 @@ from volbench.cli.options import (
     DRY_RUN,
     GRACE,
     KEEP_FILES,
+    NEW_CAMPAIGN,
     SETTINGS,
+    examples,
     parse_targets,
 )
+from volbench.cli.outputs import default_campaign_folder, recorded_command
 from volbench.engine.campaign.client_worker import Settings
 from volbench.engine.campaign.prepare import Request, prepare
 from volbench.execute.local import LocalExecutor
@@ -31,7 +32,15 @@ from volbench.store.archive import create_campaign
 from volbench.units import parse_duration
 
 
-@click.command("run")
+@click.command(
+    "run",
+    epilog=examples(
+        "volbench run quick --on /data",
+        "volbench run aks-disk --on data=/data --on os=/tmp --set runtime=2s",
+        "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
+        "volbench run aks-disk --inventory fleet.yaml --limit fast",
+    ),
+)
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
 @click.option(
     "--on",
@@ -40,12 +49,7 @@ from volbench.units import parse_duration
     metavar="[ROLE=]TARGET",
     help="Device, file, directory or NBD uri of a role; without a role: data.",
 )
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="New campaign folder. Default: volbench-results/PROFILE-TIME.",
-)
+@NEW_CAMPAIGN
 @SETTINGS
 @knows_volume_types
 @click.option(
@@ -76,7 +80,7 @@ from volbench.units import parse_duration
 def command(
     profiles: tuple[str, ...],
     targets: tuple[str, ...],
-    into: Path | None,
+    output: Path | None,
     settings: tuple[str, ...],
     repeat: int | None,
     seed: int | None,
@@ -93,26 +97,19 @@ def command(
     prices: str | None,
     yes: bool,
 ) -> None:
-    r"""Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder.
-
-    \b
-    volbench run quick --on /data
-    volbench run aks-disk --on data=/data --on os=/tmp --set size=64m --set runtime=2s
-    volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb
-    volbench run aks-disk --inventory fleet.yaml --limit fast
-    """
+    """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
     executor = LocalExecutor()
     loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     request = Request(
         profiles=loaded,
         targets=parse_targets(targets),
-        into=into or _default_folder([profile.name for profile in loaded]),
+        into=output or default_campaign_folder("+".join(profile.name for profile in loaded)),
         repeat=repeat,
         seed=seed,
         on_error=OnError(on_error),
         allow_destroy=allow_destroy,
-        command=_shown_command(profiles, into),
+        command=recorded_command(profiles, output),
         policy=chosen,
         quorum=quorum,
         install_fio=install_fio,
@@ -128,17 +125,3 @@ def command(
         confirm_destruction(prepared)
         layout = create_campaign(request.into, prepared.archive)
         execute(prepared.machines, layout, prepared.campaign, settings=how)
-
-
-def _default_folder(names: list[str]) -> Path:
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return Path("volbench-results") / f"{'+'.join(names)}-{stamp}"
-
-
-def _shown_command(profiles: tuple[str, ...], into: Path | None) -> tuple[str, ...]:
-    """Return the command line for the record, with the controller's own paths made short."""
-    short = {name: Path(name).name for name in profiles}
-    if into is not None:
-        short |= {str(into): into.name, f"--into={into}": f"--into={into.name}"}
-    given = [short.get(argument, argument) for argument in sys.argv[1:]]
-    return ("volbench", *given)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -11,7 +9,8 @@ import click
 from volbench.cli.make.cost_confirmation import YES, confirm_length
 from volbench.cli.make.execution import execute, show_plan
 from volbench.cli.make.wipe_confirmation import confirm_destruction
-from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE
+from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE, NEW_CAMPAIGN, examples
+from volbench.cli.outputs import default_campaign_folder, recorded_command
 from volbench.engine.campaign.client_worker import Settings
 from volbench.engine.campaign.prepare import Request, prepare
 from volbench.engine.hosts.connected_host import this_machine
@@ -30,7 +29,13 @@ _MOST_CLONES = 1024
 _JOB = "fill"
 
 
-@click.command("warmup")
+@click.command(
+    "warmup",
+    epilog=examples(
+        "volbench warmup /dev/sdb --allow-destroy /dev/sdb",
+        "volbench warmup /dev/sdb --mode read",
+    ),
+)
 @click.argument("volume")
 @click.option(
     "--mode",
@@ -71,12 +76,7 @@ _JOB = "fill"
     metavar="SIZE",
     help="Of the volume where nobody tells, or of its first part.",
 )
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="New campaign folder. Default: volbench-results/warmup-TIME.",
-)
+@NEW_CAMPAIGN
 @ALLOW_DESTROY
 @GRACE
 @DRY_RUN
@@ -91,18 +91,13 @@ def command(
     *,
     auto: bool,
     size: str,
-    into: Path | None,
+    output: Path | None,
     allow_destroy: tuple[str, ...],
     grace: str,
     dry_run: bool,
     yes: bool,
 ) -> None:
-    r"""Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it.
-
-    \b
-    volbench warmup /dev/sdb --allow-destroy /dev/sdb
-    volbench warmup /dev/sdb --mode read
-    """
+    """Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it."""
     options = {"bs": str(parse_size(bs)), "iodepth": str(iodepth), "numjobs": str(jobs)}
     job = Job(
         name=_JOB,
@@ -112,14 +107,22 @@ def command(
         extents=extents,
         auto_jobs=auto,
     )
-    _run(job, volume, into=into, allow_destroy=allow_destroy, grace=grace, dry_run=dry_run, yes=yes)
+    _run(
+        job,
+        volume,
+        output=output,
+        allow_destroy=allow_destroy,
+        grace=grace,
+        dry_run=dry_run,
+        yes=yes,
+    )
 
 
 def _run(
     job: Job,
     volume: str,
     *,
-    into: Path | None,
+    output: Path | None,
     allow_destroy: tuple[str, ...],
     grace: str,
     dry_run: bool,
@@ -128,15 +131,13 @@ def _run(
     """Run a profile of one warm-up job by the usual engine."""
     executor = LocalExecutor()
     _check(executor, job, volume)
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    short = {str(into): into.name, f"--into={into}": f"--into={into.name}"} if into else {}
     request = Request(
         profiles=(Profile(name="warmup", jobs=(job,)),),
         targets={job.role: volume},
-        into=into or Path("volbench-results") / f"warmup-{stamp}",
+        into=output or default_campaign_folder("warmup"),
         on_error=OnError.STOP,
         allow_destroy=allow_destroy,
-        command=("volbench", *(short.get(argument, argument) for argument in sys.argv[1:])),
+        command=recorded_command((), output),
     )
     grace_s = parse_duration(grace)
     prepared = prepare([this_machine()], request)

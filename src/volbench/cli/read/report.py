@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from volbench.cli.options import output_option
 from volbench.cli.outputs import binary_output
 from volbench.cli.read.report_content import report_content, side_by_side
 from volbench.dataset import Dataset, open_campaigns
@@ -22,8 +23,7 @@ from volbench.present.report import render_report, render_reports
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR...",
 )
-@click.option(
-    "--into",
+@output_option(
     metavar="FILE",
     help="HTML file; - is standard output. Default: report/index.html in the campaign folder. "
     "Needed for several campaigns.",
@@ -37,7 +37,7 @@ from volbench.present.report import render_report, render_reports
     help="A chart beside the usual ones, such as violin; volbench plot --help lists them.",
 )
 def command(
-    folders: tuple[Path, ...], into: str | None, title: str | None, charts: tuple[str, ...]
+    folders: tuple[Path, ...], output: str | None, title: str | None, charts: tuple[str, ...]
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
@@ -45,7 +45,7 @@ def command(
     side, and each by itself.
     """
     dataset = open_campaigns(*folders)
-    place = into or _default_place(dataset)
+    place = output or _default_place(dataset)
     page = _page(dataset, title=title, charts=charts)
     with binary_output(place, default_name="index.html") as sink:
         sink.write(page.encode())
@@ -72,7 +72,7 @@ def _default_place(dataset: Dataset) -> str:
     if len(dataset.names) > 1:
         raise InputError(
             f"{len(dataset.names)} campaigns are given, and no file for their report",
-            hint="name it with --into, such as --into comparison.html",
+            hint="name it with --output, such as --output comparison.html",
         )
     folder = next(iter(dataset.names.values())).report_folder
     folder.mkdir(exist_ok=True)

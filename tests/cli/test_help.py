@@ -1,0 +1,72 @@
+"""Help pages as a user sees them, on a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from volbench.cli.main import VERBS, cli
+
+
+def paths(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words that call a command, and those of every command below it."""
+    yield words
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from paths(below, *words, name)
+
+
+def rendered(*words: str) -> list[str]:
+    """Return the lines of a help page at 80 columns."""
+    done = CliRunner().invoke(cli, [*words, "--help"], terminal_width=80, max_content_width=80)
+    assert done.exit_code == 0, done.output
+    return done.output.splitlines()
+
+
+@pytest.mark.parametrize("words", list(paths(cli)), ids=" ".join)
+def test_help_fits_and_shows_no_markup(words: tuple[str, ...]) -> None:
+    """No line is longer than the terminal, and click's control characters stay out of sight."""
+    lines = rendered(*words)
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if "\\" in line or "\b" in line] == []
+
+
+@pytest.mark.parametrize("words", list(paths(cli)), ids=" ".join)
+def test_each_example_has_a_line_of_its_own(words: tuple[str, ...]) -> None:
+    """A line holds one example at most, and an example is the whole line."""
+    shown = [line for line in rendered(*words) if "volbench " in line and "Usage:" not in line]
+    examples = [line.strip() for line in shown if line.strip().startswith("volbench ")]
+    assert all(line.count("volbench ") == 1 for line in examples), examples
+    assert all(not line.endswith(("\\", ",")) for line in examples)
+
+
+@pytest.mark.parametrize("verb", ["run", "warmup", "import", "price", "sql", "plot"])
+def test_verbs_with_examples_show_them(verb: str) -> None:
+    """The section of examples holds nothing but calls of that verb."""
+    lines = rendered(verb)
+    start = lines.index("  Examples:")
+    assert len(lines) - start > 2
+    assert all(line.startswith(f"    volbench {verb} ") for line in lines[start + 1 :])
+
+
+def test_output_has_one_name_everywhere() -> None:
+    """Every verb that writes takes -o and --output; the former name works and is not shown."""
+    for words in paths(cli):
+        text = "\n".join(rendered(*words))
+        assert "--into" not in text, words
+        assert ("-o, --output" in text) == ("--output" in text), words
+    assert "run" in VERBS
+
+
+def test_the_former_name_of_output_still_works() -> None:
+    """`--into` is parsed as `--output` until 0.2."""
+    command = cli.get_command(click.Context(cli), "export")
+    assert command is not None
+    context = command.make_context("export", ["--into", "x.csv", "."])
+    assert context.params["output"] == "x.csv"
