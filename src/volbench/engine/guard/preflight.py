@@ -212,7 +212,7 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
                 hint=f"see its job file: volbench profile render {run.profile} -o DIR",
                 context={"job": run.job},
             )
-        executor.discard(place)
+        executor.remove_work_folder(place)
 
 
 def _first_rejected(machine: Machine, paths: Sequence[str]) -> tuple[str, str] | None:
