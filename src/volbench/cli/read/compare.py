@@ -86,7 +86,7 @@ def command(
         print_comparison,
         question,
     )
-    from volbench.dataset import compare_folders
+    from volbench.compare_campaigns import compare_folders
 
     wanted = question(options, is_baseline=baseline)
     comparison = compare_folders(folders, wanted, where=where)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.model.campaign.host import Host, Inventory
+from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.results.provenance import VolumeFacts
 from volbench.present.formatting import Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table
@@ -65,7 +65,7 @@ def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:
 
 def _address(host: Host) -> str:
     """Return the address of a host, with its jump hosts."""
-    if host.is_local:
+    if host.kind is HostKind.LOCAL:
         return "this machine"
     where = host.address
     if host.port:
