@@ -19,8 +19,10 @@ READ, WRITE = 0, 1
 """Directions, as fio's logs number them."""
 
 MOST_IOPS = 20_000
-"""Rate that a served disk reaches with nbdkit's Python plugin. Without it, reads of blocks that were
-never written, which cost nothing, would go on for ever."""
+"""Rate that a served disk reaches with nbdkit's Python plugin.
+
+Without it, reads of blocks that were never written, which cost nothing, would go on for ever.
+"""
 
 _PATTERNS = ("read", "write", "rw", "readwrite", "randread", "randwrite", "randrw")
 _KNOWN = frozenset(
