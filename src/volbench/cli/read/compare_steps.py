@@ -67,10 +67,10 @@ def draw_comparison(comparison: Comparison, chart: str, *, title: str, theme: st
     Raises:
         InputError: a file can't be written.
     """
-    from volbench.present.figures.forest import forest_figure  # noqa: PLC0415 - matplotlib is slow to import
+    from volbench.present.plots.compare.forest import forest_plot  # noqa: PLC0415 - pandas is slow to import
 
-    figure = forest_figure(comparison, title=title, theme=theme)
-    write_picture(figure, chart, numbers=comparison_csv(comparison))
+    plot = forest_plot(comparison, title=title)
+    write_picture(plot, chart, theme=theme, numbers=comparison_csv(comparison))
 
 
 def fail_on_regression(comparison: Comparison) -> None:

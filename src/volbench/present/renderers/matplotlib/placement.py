@@ -80,7 +80,7 @@ def _with_legend(figure: Figure, plot: Plot, panel: Panel, axes: Axes, looks: Lo
 
 def _measured(figure: Figure, axes: Axes) -> _Margins:
     renderer = _renderer(figure)
-    texts: list[Artist] = [*axes.texts, *axes.child_axes]
+    texts: list[Artist] = [*axes.texts, *axes.tables, *axes.child_axes]
     box = axes.get_tightbbox(renderer, bbox_extra_artists=texts)
     own = axes.get_window_extent(renderer)
     if box is None:
