@@ -37,7 +37,7 @@ def set_rows(frames: Frames) -> tuple[pd.DataFrame, str]:
     rated = summary[summary["direction"] != "sync"]
     rows = side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column, "mean", "p99"]))
     job = rows.groupby(_JOB, sort=False, dropna=False).ngroup()
-    placed = rows.assign(_row=range(len(rows)) + job, latency=LATENCY_KINDS[kind])
+    placed = rows.assign(_row=rows.index + job, latency=LATENCY_KINDS[kind])
     return placed.rename(columns=_RENAMED), LATENCY_KINDS[kind]
 
 
