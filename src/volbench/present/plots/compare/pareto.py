@@ -116,7 +116,7 @@ def _panel(job: str, offers: Sequence[Offer], currency: str, *, at: tuple[int, i
 
 
 def _is_shown(offer: Offer) -> bool:
-    """Tell whether an offer is on the frontier for more than its estimate."""
+    """Return whether an offer is on the frontier, shown to beat what is cheaper."""
     return offer.is_on_front and not offer.no_faster_than
 
 
