@@ -65,7 +65,7 @@ def _format_of(chart: str) -> str:
     Raises:
         InputError: the ending is none of a picture.
     """
-    from volbench.present.renderers.matplotlib import FORMATS  # noqa: PLC0415 - matplotlib is slow to import
+    from volbench.present.renderers.matplotlib import FORMATS
 
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in FORMATS:
@@ -87,7 +87,7 @@ def write_picture(plot: Plot, chart: str, *, theme: str, numbers: str) -> None:
     Raises:
         InputError: a file can't be written.
     """
-    from volbench.present.renderers.matplotlib import draw, save  # noqa: PLC0415 - same
+    from volbench.present.renderers.matplotlib import draw, save
 
     image = _format_of(chart)
     figure = draw(plot, theme=theme)
