@@ -7,8 +7,9 @@ import json
 import click
 
 from volbench.cli.table_output import TableOutput, table_options
+from volbench.model.catalogue.price_list import PricesFile
+from volbench.model.document.document_model import document_schema
 from volbench.plan.prices import load_prices, price_names
-from volbench.plan.prices.prices_schema import json_schema
 from volbench.present.tables.price_table import prices_table
 
 FILE = click.argument("file", metavar="FILE|NAME")
@@ -46,4 +47,4 @@ def check(file: str) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of files of prices, for editors."""
-    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(document_schema(PricesFile), indent=2, ensure_ascii=False))

@@ -1,7 +1,8 @@
-"""volbench volume-types: list, show, check."""
+"""volbench volume-types: list, show, check, schema."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import click
 
 from volbench.cli.options import VOLUME_TYPES
 from volbench.cli.table_output import TableOutput, table_options
+from volbench.model.catalogue.volume_type import TypesFile
+from volbench.model.document.document_model import document_schema
 from volbench.plan.volume_types import catalogue, find_type, limits_of, read_types
 from volbench.present.tables.table import text_table
 from volbench.present.tables.volume_types_table import (
@@ -85,3 +88,9 @@ def check(files: tuple[Path, ...]) -> None:
     """Check files of volume types; every problem is printed with file, line, column and key."""
     for file in files:
         click.echo(f"{file}: volume types are good: {', '.join(read_types(file))}")
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of files of volume types, for editors."""
+    click.echo(json.dumps(document_schema(TypesFile), indent=2, ensure_ascii=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -17,8 +18,9 @@ from volbench.cli.options import output_option
 from volbench.cli.table_output import TableOutput, table_options
 from volbench.engine.run.stop_request import stop_on_signals
 from volbench.errors import VolbenchError
-from volbench.lab.scenario import read_scenario, scenario_names, scenario_text
+from volbench.lab.scenario import Scenario, read_scenario, scenario_names, scenario_text
 from volbench.lab.server import LabVolume, check_tools, serve
+from volbench.model.document.document_model import document_schema
 from volbench.present.tables.hosts_tables import facts_table
 from volbench.present.tables.table import text_table
 from volbench.units import format_capacity, parse_size
@@ -69,6 +71,12 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     document = {"scenario": found.name, "description": found.description, "facts": facts}
     about = facts_table(f"{found.name}: {found.description}", facts)
     shown.write(replace(about, document={**document, "truth": truth}), truth_table(truth))
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of scenarios, for editors."""
+    click.echo(json.dumps(document_schema(Scenario), indent=2, ensure_ascii=False))
 
 
 @command.command("up")
