@@ -13,6 +13,7 @@ from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.output_files import lays_out, planned_files, writes
 from volbench.fio.jobs.render_job import render
+from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
@@ -136,7 +137,7 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
     """
     hosts = {host.name: host for host in campaign.hosts}
     host = hosts.get(run.host)
-    if host is None or host.is_local:
+    if host is None or host.kind is HostKind.LOCAL:
         given = campaign.allow_destroy
     else:
         named = f"{run.host}:"
@@ -191,7 +192,7 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
     """
     executor = machine.executor
     with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
-        place = executor.workplace(folder, name=f"{name}/check")
+        place = executor.make_work_folder(folder, name=f"{name}/check")
         path = f"{place}/{JOB_FILE}"
         seen = set()
         for run in runs:
@@ -207,4 +208,4 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
                     hint=f"see what it would get: volbench profile render {run.profile} -o DIR",
                     context={"job": run.job},
                 )
-        executor.discard(place)
+        executor.remove_work_folder(place)

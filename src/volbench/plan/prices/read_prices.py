@@ -16,9 +16,9 @@ from volbench.model.catalogue.price_list import (
     Prices,
 )
 from volbench.model.catalogue.volume_type import TypeSource
+from volbench.model.document.yaml_nodes import Entry, Node, parse_document
 from volbench.plan.profile.declared_limits import LIMIT_KEYS
 from volbench.plan.profile.document_fields import FieldReader
-from volbench.plan.profile.yaml_document import Entry, Node, parse_document
 from volbench.plan.volume_types.read_types import (
     known_entries,
     raise_problems,

@@ -8,9 +8,9 @@ from datetime import date
 
 from volbench.errors import InputError, Problems
 from volbench.model.catalogue.volume_type import Provision, Rule, Rules, TypeSource, VolumeType
+from volbench.model.document.yaml_nodes import Entry, Node, parse_document
 from volbench.plan.profile.declared_limits import LIMIT_KEYS
 from volbench.plan.profile.document_fields import FieldReader
-from volbench.plan.profile.yaml_document import Entry, Node, parse_document
 from volbench.units import parse_duration, parse_size
 
 FILE_KEYS = ("provider", "checked", "source", "types")

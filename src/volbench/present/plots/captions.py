@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames import KEY, key_of, left_out, measured
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import KEY, key_of, left_out, measured
+from volbench.present.formatting import printable
 from volbench.units import format_duration, format_size
 
 _NOUNS = {

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from volbench.errors import InputError
-from volbench.model.columns import FRAMES, ON_DEMAND
+from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.present.plots.captions import caption
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kind import Frames, Kind, Options

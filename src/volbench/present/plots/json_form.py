@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from volbench.analyse.frames import keep_extremes
+from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.plots.description import AnyMark, Lines, Mark, Panel, Plot
 
 _FEW = 24

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames import COLOUR
-from volbench.present.cells import Row, flag, number, pattern, printable, size, text
+from volbench.analyse.frames.job_frames import COLOUR
+from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
 from volbench.present.plots.description import IDENTITY, Dash, Series
 from volbench.units import format_size
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volbench.present.cells import Row, number, text
+from volbench.present.formatting import Row, number, text
 from volbench.present.plots.description import ReferenceLine
 from volbench.present.plots.formats import FORMATS
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import pandas as pd
 
-from volbench.analyse.frames import BY, COLOUR, measured
+from volbench.analyse.frames.job_frames import BY, COLOUR, measured
 from volbench.errors import InputError
-from volbench.model.aliases import find_column
-from volbench.model.columns import LABEL_PREFIX
-from volbench.present.cells import printable
+from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.present.formatting import printable
 from volbench.present.plots.description import Axis, Mark, Panel, Plot, Series, frames_of
 from volbench.present.plots.formats import FORMATS
 from volbench.present.plots.labels import PALETTE_SIZE, SHORT_NAMES, line_look

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from volbench.model.campaign.host import Host, Inventory
+from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.present.tables.result_tables import text_table
 
 _HEADINGS = ("host", "address", "user", "volumes", "labels", "groups")
@@ -59,7 +59,7 @@ def _any(rows: Sequence[Sequence[str]], place: int) -> bool:
 
 def _address(host: Host) -> str:
     """Return where a host is and the way to it."""
-    if host.is_local:
+    if host.kind is HostKind.LOCAL:
         return "this machine"
     where = host.address
     if host.port:

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.frames import OPTIONS, SETTING, key_of, swept_options, with_latencies
-from volbench.analyse.frames import grid as grid_points
-from volbench.present.cells import pattern, printable, records
+from volbench.analyse.frames.job_frames import (
+    OPTIONS,
+    SETTING,
+    key_of,
+    swept_options,
+    with_latencies,
+)
+from volbench.analyse.frames.job_frames import grid as grid_points
+from volbench.present.formatting import pattern, printable, records
 from volbench.present.plots.captions import pooled
 from volbench.present.plots.description import Axis, Cells, Panel, Plot
 from volbench.present.plots.kind import Frames, Kind, Options, missing_runs

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.frames import measured, per_job
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.frames.job_frames import measured, per_job
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots.captions import pooled
 from volbench.present.plots.description import AnyMark, Axis, Bars, Panel, Plot, Texts, Whiskers
 from volbench.present.plots.kind import Frames, Kind, Options, missing_runs

@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
-from volbench.analyse.frames import per_job, with_latencies
-from volbench.present.cells import Row, number, records, text
+from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots.captions import pooled
 from volbench.present.plots.description import (
     Axis,

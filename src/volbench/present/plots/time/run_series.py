@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from volbench.analyse.frames import labels, measured, of_measured
-from volbench.present.cells import printable, records
+from volbench.analyse.frames.job_frames import labels, measured, of_measured
+from volbench.present.formatting import printable, records
 from volbench.present.plots.description import (
     AnyMark,
     Axis,

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from volbench.present.cells import printable
+from volbench.present.formatting import printable
 from volbench.present.plots.description import Bars3D, Panel, Plot, ReferenceLine
 from volbench.present.renderers.colour_themes import theme_of
 from volbench.present.renderers.matplotlib.legends import legend_inside

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import FuncFormatter
 
-from volbench.analyse.frames import keep_extremes
-from volbench.present.cells import printable
+from volbench.analyse.frames.job_frames import keep_extremes
+from volbench.present.formatting import printable
 from volbench.present.plots.description import (
     Areas,
     Bars,

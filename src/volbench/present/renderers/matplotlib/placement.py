@@ -21,8 +21,8 @@ from volbench.present.renderers.matplotlib.look import Looks
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
 _BESIDE_IN = 0.1
-_LABEL_IN = 0.02
-"""From the left edge of a panel's margin to the foot of its label."""
+_LABEL_IN = 0.16
+"""Height of a label, from the left edge of the margin to its foot."""
 
 
 @dataclass(frozen=True)
