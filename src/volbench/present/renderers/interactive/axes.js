@@ -144,6 +144,7 @@ function axisModel(axis, ticker, looks, { way, letters, isNamed, lengthPx }) {
     major_tick_in: 0,
     major_tick_out: axis.scale === "category" ? 0 : 4,
   });
+  if (axis.scale !== "category") own.major_label_policy = model("NoOverlap", { min_distance: 6 });
   if (way === "x" && widthOf([...names.values()]) > lengthPx) own.major_label_orientation = Math.PI / 5;
   looks.paint(own, {
     axis_label_text_color: "ink",

@@ -8,3 +8,9 @@ declare const SETTINGS: {
   ramps: Record<string, string[]>;
   themes: Record<string, { colours: Record<string, string>; hatches: Record<string, string>; is_grey: boolean }>;
 };
+
+declare class DecompressionStream {
+  constructor(format: "gzip");
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+}

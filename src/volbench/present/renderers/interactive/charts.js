@@ -5,6 +5,7 @@ const PX_PER_IN = 96;
 const NARROW_PX = 640;
 const NAMES_PX = 260;
 const LABELS_PX = 64;
+const LETTER_PX = 6;
 
 /**
  * @param {string} tag
@@ -44,6 +45,7 @@ class Chart {
     const grid = made("div", { className: "panels" }, ...this.cells);
     grid.style.setProperty("--columns", plot.widths.map((/** @type {number} */ width) => `minmax(0, ${width}fr)`).join(" "));
     place.replaceChildren(toolsOf(this), grid);
+    place.style.minHeight = "";
     this.cells.forEach((/** @type {HTMLElement} */ cell) => nearby.observe(cell));
   }
 
@@ -53,8 +55,13 @@ class Chart {
     cell.dataset.panel = String(n);
     cell.style.gridRow = String(panel.row + 1);
     cell.style.gridColumn = `${panel.column + 1} / span ${panel.columns}`;
-    if (panel.heading) cell.append(made("p", { className: "panel-heading" }, panel.heading));
-    if (panel.title) cell.append(made("p", { className: "panel-title" }, panel.title));
+    const neighbours = this.plot.panels.filter((/** @type {any} */ other) => other.row === panel.row);
+    for (const part of ["heading", "title"]) {
+      if (neighbours.some((/** @type {any} */ other) => other[part])) {
+        const isEmpty = panel[part] ? "" : " empty";
+        cell.append(made("p", { className: `panel-${part}${isEmpty}` }, panel[part] || "\u00a0"));
+      }
+    }
     const canvas = made("div", { className: "canvas" });
     canvas.style.minHeight = `${heightOf(this.plot, panel) + LABELS_PX}px`;
     cell.append(canvas);
@@ -88,7 +95,10 @@ class Chart {
     if (this.cells.every((/** @type {HTMLElement} */ cell) => cell.dataset.drawn === "")) this.place.dataset.drawn = "";
   }
 
-  /** Begin panels that stand above each other on one line. @param {number} column */
+  /**
+   * Begin panels that stand above each other on one line.
+   * @param {number} column
+   */
   #align(column) {
     if (this.isNarrow) return;
     const own = [...this.drawn.values()].filter(({ drawing, view }) => view && drawing.panel.column === column);
@@ -99,7 +109,10 @@ class Chart {
     });
   }
 
-  /** Zoom panels with the same axis together. @param {number} n */
+  /**
+   * Zoom panels with the same axis together.
+   * @param {number} n
+   */
   #share(n) {
     for (const way of /** @type {const} */ (["x", "y"])) {
       if (!this.plot[`shared_${way}`]) continue;
@@ -115,7 +128,11 @@ class Chart {
     }
   }
 
-  /** Show or hide what has one of these keys. @param {string[]} keys @param {boolean} isShown */
+  /**
+   * Show or hide what has one of these keys.
+   * @param {string[]} keys
+   * @param {boolean} isShown
+   */
   toggle(keys, isShown) {
     for (const key of keys) this.hidden[isShown ? "delete" : "add"](key);
     for (const { drawing } of this.drawn.values()) {
@@ -178,6 +195,7 @@ function drawPanel(chart, panel, widthPx) {
     frame_height: height,
     sizing_mode: "stretch_width",
     toolbar_location: null,
+    min_border_top: namesAbove(panel).length ? 20 : 6,
     min_border_right: 12,
     outline_line_color: null,
     border_fill_color: null,
@@ -185,8 +203,9 @@ function drawPanel(chart, panel, widthPx) {
   });
   if (panel.background) looks.paint(figure, { background_fill_color: "quiet" });
   if (panel.background === "hatched") {
-    figure.background_hatch_pattern = "right_diagonal_line";
-    looks.paint(figure, { background_hatch_color: "hatch" });
+    const box = model("BoxAnnotation", { fill_color: null, line_color: null, hatch_pattern: "right_diagonal_line", hatch_scale: 9, hatch_weight: 1, level: "image" });
+    looks.paint(box, { hatch_color: "hatch" });
+    figure.add_layout(box);
   }
   /** @type {Drawing} */
   const drawing = { panel, figure, looks, ends, renderers: [] };
@@ -206,7 +225,7 @@ function addAxes({ plot, isNarrow }, { panel, figure, looks, ends }, size) {
   for (const way of /** @type {const} */ (["x", "y"])) {
     const axis = panel[way];
     const ticker = tickerOf(axis, ends[way], Math.max(3, Math.floor(size[way] / (way === "x" ? 110 : 45))));
-    const letters = Math.max(8, Math.floor(Math.min(NAMES_PX, size.x * 0.4) / 7));
+    const letters = Math.max(8, Math.floor(Math.min(NAMES_PX, size.x * 0.4) / LETTER_PX));
     const room = { way, letters, isNamed: way === "x" || isNamed, lengthPx: size.x };
     figure.add_layout(axisModel(axis, ticker, looks, room), way === "x" ? "below" : "left");
     if (axis.scale === "category") continue;
@@ -300,7 +319,10 @@ async function openChart(place) {
 /** @type {WeakMap<Element, Promise<void>>} */
 const begun = new WeakMap();
 
-/** Draw what is on an element, once. @param {any} element a chart's place, or one of its panels */
+/**
+ * Draw what is on an element, once.
+ * @param {any} element a chart's place, or one of its panels
+ */
 function drawOnce(element) {
   let drawing = begun.get(element);
   if (!drawing) {

@@ -53,7 +53,11 @@ function entriesOf(chart) {
   });
 }
 
-/** Return the type of mark that shows each series best. @param {any} plot @returns {Map<string, string>} */
+/**
+ * Return the type of mark that shows each series best.
+ * @param {any} plot
+ * @returns {Map<string, string>}
+ */
 function markTypes(plot) {
   const types = new Map();
   for (const type of ["Lines", "Bars", "Areas", "Points"]) {

@@ -5,6 +5,7 @@ const PX_PER_PT = 4 / 3;
 const FEW_POINTS = 15;
 const MANY_POINTS = 24;
 const DARK_SHARE = 0.6;
+const SMALL = { text_font_size: "11.5px" };
 
 /**
  * One panel while it is drawn.
@@ -29,7 +30,8 @@ const letters = (sizePt) => `${Math.max(11, Math.round(sizePt * 1.45))}px`;
  *   columns by property, rows of the mark's table that they hold, other properties, and roles of colours
  */
 function addGlyph(drawing, mark, key, type, { columns, rows = [], look = {}, roles = {}, options = {} }) {
-  const source = model("ColumnDataSource", { data: { ...columns, row: rows } });
+  const own = rows.length ? { row: rows } : {};
+  const source = model("ColumnDataSource", { data: { ...columns, ...own } });
   const fields = Object.fromEntries(Object.keys(columns).map((name) => [name, { field: name }]));
   const glyph = model(type, { ...fields, ...look });
   drawing.looks.paint(glyph, roles);
@@ -102,10 +104,11 @@ function addLines(drawing, mark) {
 function addMarkers(drawing, mark, key, { columns, rows, marker, sizePt, isHollow = false }) {
   const { shape, angle } = MARKERS[marker || "circle"];
   const isThin = isHollow || shape === "x" || shape === "dash";
+  const size = sizePt * PX_PER_PT * (shape === "diamond" ? 1.5 : 1);
   return addGlyph(drawing, mark, key, "Scatter", {
     columns,
     rows,
-    look: { marker: { value: shape }, angle, size: sizePt * PX_PER_PT, line_width: isThin ? 1.6 : 0.8, ...(isHollow ? { fill_alpha: 0 } : {}) },
+    look: { marker: { value: shape }, angle, size, line_width: isThin ? 1.6 : 0.8, ...(isHollow ? { fill_alpha: 0 } : {}) },
     roles: { fill_color: key, line_color: isThin ? key : "paper" },
   });
 }
@@ -313,19 +316,35 @@ function addReferenceLine(drawing, mark) {
   if (mark.name) addLineName(drawing, mark, place);
 }
 
+/**
+ * Return the reference lines whose names stand over the panel.
+ * @param {any} panel
+ * @returns {any[]}
+ */
+const namesAbove = (panel) =>
+  panel.marks.filter((/** @type {any} */ mark) => mark.type === "ReferenceLine" && mark.name && (mark.axis === "x" || mark.is_beyond));
+
 /** @param {Drawing} drawing @param {any} mark @param {number} place */
 function addLineName(drawing, mark, place) {
   const [start, end] = drawing.ends[/** @type {"x" | "y"} */ (mark.axis)];
   const isFar = (place - start) / (end - start) > 0.5;
-  const isUpright = mark.axis === "x";
-  const columns = isUpright
-    ? { x: [place], y: [1], text: [mark.name] }
-    : { x: [1], y: [mark.is_beyond ? 1 : place], text: [mark.is_beyond ? `${mark.name} (above)` : mark.name] };
-  const look = isUpright
-    ? { text_align: isFar ? "right" : "left", text_baseline: "bottom", x_offset: isFar ? 4 : -4, y_offset: -2 }
-    : { text_align: "right", text_baseline: mark.is_beyond || isFar ? "top" : "bottom", x_offset: -4, y_offset: mark.is_beyond || isFar ? 3 : -3 };
-  const ways = { x: !isUpright, y: isUpright || mark.is_beyond };
-  addText(drawing, mark, mark.series, { columns, look: { ...look, text_font_size: "11.5px" }, ways, isBoxed: !isUpright });
+  if (mark.axis === "x") {
+    const columns = { x: [place], y: [1], text: [mark.name] };
+    const look = { text_align: isFar ? "right" : "left", text_baseline: "bottom", x_offset: isFar ? 4 : -4, y_offset: -3 };
+    addText(drawing, mark, mark.series, { columns, look: { ...look, ...SMALL }, ways: { x: false, y: true }, isBoxed: false });
+    return;
+  }
+  if (mark.is_beyond) {
+    const names = namesAbove(drawing.panel).filter((other) => other.is_beyond);
+    if (mark !== names[0]) return;
+    const text = `${names.map((other) => other.name).join(", ")} (above)`;
+    const look = { text_align: "right", text_baseline: "bottom", y_offset: -3, ...SMALL };
+    addText(drawing, mark, mark.series, { columns: { x: [1], y: [1], text: [text] }, look, ways: { x: true, y: true }, isBoxed: false });
+    return;
+  }
+  const look = { text_align: "right", text_baseline: isFar ? "top" : "bottom", x_offset: -4, y_offset: isFar ? 3 : -3, ...SMALL };
+  const columns = { x: [1], y: [place], text: [mark.name] };
+  addText(drawing, mark, mark.series, { columns, look, ways: { x: true, y: false }, isBoxed: true });
 }
 
 /** @param {Drawing} drawing @param {any} mark */
