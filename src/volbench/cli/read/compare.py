@@ -15,7 +15,7 @@ from volbench.cli.read.compare_steps import (
     question,
 )
 from volbench.cli.read.table_charts import chart_options
-from volbench.dataset import compare_folders
+from volbench.compare_campaigns import compare_folders
 from volbench.present.tables.compare_table import FORMATS
 
 
