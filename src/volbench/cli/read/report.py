@@ -9,7 +9,7 @@ import click
 
 from volbench.cli.options import output_option
 from volbench.cli.outputs import binary_output
-from volbench.cli.read.report_content import report_content, side_by_side
+from volbench.cli.read.report_content import multi_campaign_content, report_content
 from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
 from volbench.present.report import render_report, render_reports
@@ -60,7 +60,7 @@ def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
         report_content(opened, title=name, charts=charts) for name, opened in dataset.names.items()
     ]
     shown = title or f"{len(contents)} campaigns side by side"
-    return render_reports(contents, title=shown, together=side_by_side(dataset))
+    return render_reports(contents, title=shown, together=multi_campaign_content(dataset))
 
 
 def _default_place(dataset: Dataset) -> str:

@@ -41,15 +41,19 @@ def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
             hint="choose --format svg, png or pdf",
         )
     scripts = chart_scripts()
-    return _environment().get_template("chart_page.html.j2").render(
-        title=printable(title),
-        theme=theme,
-        version=__version__,
-        style=Markup(asset("page.css")),  # noqa: S704 - shipped with the package
-        script=Markup(scripts),  # noqa: S704 - shipped with the package
-        script_hashes=[digest(text) for text in (scripts, library())],
-        library=pack(library()),
-        charts=[(embed(plot), plot.name, _csv_link(plot)) for plot in plots],
+    return (
+        _environment()
+        .get_template("chart_page.html.j2")
+        .render(
+            title=printable(title),
+            theme=theme,
+            version=__version__,
+            style=Markup(asset("page.css")),  # noqa: S704 - shipped with the package
+            script=Markup(scripts),  # noqa: S704 - shipped with the package
+            script_hashes=[digest(text) for text in (scripts, library())],
+            library=pack(library()),
+            charts=[(embed(plot), plot.name, _csv_link(plot)) for plot in plots],
+        )
     )
 
 

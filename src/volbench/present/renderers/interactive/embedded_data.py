@@ -24,7 +24,7 @@ from volbench.present.plots.json_form import Json, plain
 from volbench.present.renderers.colour_themes import RAMPS, THEMES
 
 _SCRIPTS = (
-    *("formats.js", "tables.js", "looks.js", "axes.js", "marks.js", "legend.js"),
+    *("formats.js", "decoding.js", "looks.js", "axes.js", "marks.js", "legend.js"),
     *("charts.js", "page.js"),
 )
 """In the order in which they use each other."""
