@@ -18,7 +18,7 @@ from volbench.present.plots.chart import build_plot
 from volbench.present.plots.kind import Kind
 from volbench.present.renderers.interactive import embed, is_interactive
 from volbench.present.report import MultiCampaignContent, ReportContent, ReportFigure
-from volbench.present.tables.result_tables import facts_text
+from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
 
 _COMPARED = ("iops", "bandwidth", "latency")

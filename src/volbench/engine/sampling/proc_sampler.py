@@ -8,8 +8,9 @@ imports only modules that load quickly.
 
 from __future__ import annotations
 
+# Importing signal itself, for the enums in it, takes longer than all the rest.
+import _signal as signal  # type: ignore[import-not-found]  # part of CPython, without a stub
 import os
-import signal
 import sys
 import time
 

@@ -26,7 +26,7 @@ from volbench.present.report.outcomes import (
     job_outcomes,
     key_numbers,
 )
-from volbench.present.report.results_tables import DataTable, limits_table, results_table
+from volbench.present.report.data_tables import DataTable, limits_table, results_table
 from volbench.present.report.summary_text import (
     QualityWarning,
     cautions,
