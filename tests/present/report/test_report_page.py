@@ -19,8 +19,9 @@ import pytest
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import DEVICE, SUMMARY, VERDICTS
+from volbench.present.renderers.interactive import EmbeddedPlot
 from volbench.present.report import ReportContent, ReportFigure, RunStateNote, render_report
-from volbench.present.report.packed import downloads
+from volbench.present.report.downloads import downloads
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 EVIL = "<script>alert('x')</script>\" onclick=\"y"
@@ -128,7 +129,8 @@ def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportCo
         volumes=[{"role": "data", "target": "/data"}],
         jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
         figures=[
-            ReportFigure(kind, f"{kind} title", PICTURE, f"{kind} seen") for kind in ("a", "b")
+            ReportFigure(kind, f"{kind} title", f"{kind} seen", picture=PICTURE)
+            for kind in ("a", "b")
         ],
         generated_utc="2026-01-02T04:00:00.000Z",
         volbench_version="9.9.9",
@@ -161,7 +163,7 @@ def test_the_page_is_well_formed(content: ReportContent) -> None:
 
 
 def test_nothing_comes_from_the_network(content: ReportContent) -> None:
-    """Whatever is loaded is embedded, styles import nothing, and the policy forbids the rest."""
+    """Everything that is loaded is embedded, styles import nothing, and the policy forbids the rest."""
     html = render_report(content)
     page = parsed(html)
     loaded = [a[name] for _, a in page.tags for name in ("src", "href") if name in a]
@@ -193,7 +195,10 @@ def test_text_from_files_cannot_run() -> None:
         hosts=[{EVIL: EVIL}],
         volumes=[{EVIL: EVIL}],
         jobs={run.id: EVIL},
-        figures=[ReportFigure(EVIL, EVIL, PICTURE, EVIL)],
+        figures=[
+            ReportFigure("towers", EVIL, EVIL, picture=PICTURE),
+            ReportFigure("iops", EVIL, EVIL, plot=EmbeddedPlot(EVIL, EVIL, "payload", 100)),
+        ],
     )
     page = parsed(render_report(evil))
     assert len(page.all("script")) == 1
@@ -276,7 +281,7 @@ def test_the_summary_is_in_words(content: ReportContent) -> None:
     """It says what ran where and when, and how it ended."""
     text = " ".join(parsed(render_report(content)).text("p"))
     assert "Profile aks ran on this machine, on data (/data), from 2026-01-02 03:04:05 UTC" in text
-    assert "All 2 Runs finished." in text
+    assert "All 2 runs finished." in text
     assert "cached went through the page cache" in text
     assert "Each job ran once" in text
 
@@ -299,7 +304,7 @@ def test_limits_are_judged(content: ReportContent) -> None:
         "3.4 %",
         "reached",
     ]
-    assert "above: the page cache took it" in cells
+    assert "above: served by the page cache" in cells
 
 
 def test_both_directions_count_against_a_limit() -> None:
@@ -315,7 +320,7 @@ def test_repeats_give_their_median() -> None:
     rows = [row_of(run, iops=iops) for run, iops in zip(runs, (100.0, 900.0, 110.0), strict=True)]
     page = parsed(render_report(content_of(runs, rows)))
     assert "110" in page.text("dd")
-    assert "Main numbers are the median of 3 repeats." in page.text("p")
+    assert "Headline numbers are the median of 3 repeats." in page.text("p")
 
 
 def test_warmup_is_no_main_number() -> None:
@@ -331,7 +336,7 @@ def test_failed_runs_speak_for_themselves(content: ReportContent) -> None:
     """A failed Run is counted, linked and quoted; one that never ran is listed too."""
     states = {"001-direct-r1": RunStateNote(RunState.FAILED, "fio: No space left\nline two")}
     page = parsed(render_report(replace(content, states=states)))
-    assert "Of 2 Runs, 1 never ran and 1 failed." in page.text("p")
+    assert "Of 2 runs, 1 never ran and 1 failed." in page.text("p")
     assert "fio: No space left\nline two" in page.text("code")
     assert "No reason was recorded." in page.text("p")
 
@@ -342,7 +347,7 @@ def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -
         page = parsed(
             render_report(replace(content, frames=frames, figures=(), states={}, jobs={}))
         )
-        assert "No Run has left a result yet." in page.text("p")
+        assert "No run has a result yet." in page.text("p")
         assert page.faults == []
 
 
@@ -358,7 +363,9 @@ def test_thirty_runs_stay_small() -> None:
     """A larger campaign stays a file that can be mailed."""
     runs = tuple(run_of(number, f"job{number}") for number in range(30))
     content = content_of(runs, [row_of(run, iops=1.0) for run in runs])
-    big = replace(content, figures=[ReportFigure("a", "A", PICTURE.ljust(150_000), "d")] * 8)
+    big = replace(
+        content, figures=[ReportFigure("a", "A", "d", picture=PICTURE.ljust(150_000))] * 8
+    )
     assert len(render_report(big).encode()) < 3_000_000
 
 
@@ -376,7 +383,10 @@ def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
         "device": pd.DataFrame([sample], columns=[column.name for column in DEVICE]),
         "verdicts": pd.DataFrame([verdict], columns=[column.name for column in VERDICTS]),
     }
-    figures = [*content.figures, ReportFigure("device", "The device", PICTURE, "device seen")]
+    figures = [
+        *content.figures,
+        ReportFigure("device", "The device", "device seen", picture=PICTURE),
+    ]
     html = render_report(replace(content, frames=frames, figures=figures))
     page = parsed(html)
     assert page.faults == []

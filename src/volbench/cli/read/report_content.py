@@ -75,7 +75,8 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
 
 def _figure(kind: str, frames: Frames) -> ReportFigure:
     """Return a chart that the page draws, or a picture of one with towers."""
-    title, description = KINDS[kind].title, describe(kind, frames)
+    description = describe(kind, frames)
+    title = KINDS[kind].title
     if isinstance(KINDS[kind], Kind):
         plot = build_plot(kind, frames)
         if is_interactive(plot):
@@ -85,10 +86,10 @@ def _figure(kind: str, frames: Frames) -> ReportFigure:
 
 def _picture(kind: str, frames: Frames) -> str:
     """Return a chart as a data URI."""
-    import base64  # noqa: PLC0415 - only for pictures, as is matplotlib
+    import base64
 
-    from volbench.present.figures import draw_chart  # noqa: PLC0415
-    from volbench.present.renderers.matplotlib import svg_text  # noqa: PLC0415
+    from volbench.present.figures import draw_chart
+    from volbench.present.renderers.matplotlib import svg_text
 
     drawing = svg_text(draw_chart(kind, frames))
     return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()

@@ -11,6 +11,7 @@ import pandas as pd
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.present.formatting import instant, records
 from volbench.present.report.content import ReportContent, ReportFigure
+from volbench.present.report.data_tables import DataTable, limits_table, results_table
 from volbench.present.report.device_section import KIND, DeviceSection, device_section
 from volbench.present.report.downloads import Download, downloads
 from volbench.present.report.findings_section import (
@@ -26,7 +27,6 @@ from volbench.present.report.outcomes import (
     job_outcomes,
     key_numbers,
 )
-from volbench.present.report.data_tables import DataTable, limits_table, results_table
 from volbench.present.report.summary_text import (
     QualityWarning,
     cautions,

@@ -13,8 +13,8 @@ from volbench.analyse.compare.comparison_result import Compared, middle
 from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.formatting import MISSING, Row, job_label, number, printable, records, text
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
-from volbench.present.report.findings_section import Badge, badges_of
 from volbench.present.report.data_tables import Cell, DataTable, Heading, number_cell
+from volbench.present.report.findings_section import Badge, badges_of
 from volbench.present.tables.compare_table import measure_name, notes, shown_value
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
