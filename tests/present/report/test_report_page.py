@@ -163,7 +163,7 @@ def test_the_page_is_well_formed(content: ReportContent) -> None:
 
 
 def test_nothing_comes_from_the_network(content: ReportContent) -> None:
-    """Everything that is loaded is embedded, styles import nothing, and the policy forbids the rest."""
+    """All that is loaded is embedded, styles import nothing, the policy forbids the rest."""
     html = render_report(content)
     page = parsed(html)
     loaded = [a[name] for _, a in page.tags for name in ("src", "href") if name in a]

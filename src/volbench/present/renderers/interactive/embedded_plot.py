@@ -45,5 +45,5 @@ def embed(plot: Plot) -> EmbeddedPlot:
 
 
 def is_interactive(plot: Plot) -> bool:
-    """Tell whether the page can draw a plot; towers need matplotlib."""
+    """Return whether the page can draw a plot; towers need matplotlib."""
     return not any(isinstance(mark, Bars3D) for mark in data_marks(plot))
