@@ -1,15 +1,18 @@
-"""All that is known of one Run in one place: frames of a campaign in, a RunView a Run out."""
+"""View of one run: its plan, its rows of every frame, and the facts of its host and volume."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, wraps
+from itertools import pairwise
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import plain_rows
+from volbench.analyse.frames.workload_spec import WorkloadSpec, workloads_of
 from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import DAMAGED
@@ -57,20 +60,42 @@ class RunView:
         return self._answers[asked]
 
     @cached_property
-    def told(self) -> Sequence[Mapping[str, object]]:
-        """The rows of the summary as mappings; made once, because every rule asks for them."""
-        kept = self.answer("told", lambda: plain_rows(self.summary))
+    def results(self) -> Sequence[Mapping[str, object]]:
+        """The rows of the summary as mappings; made once, because every rule reads them."""
+        kept = self.answer("results", lambda: plain_rows(self.summary))
         return cast("Sequence[Mapping[str, object]]", kept)
+
+    @cached_property
+    def workloads(self) -> tuple[WorkloadSpec, ...]:
+        """The planned load of each section, in the order of the job file."""
+        return workloads_of(self.run)
+
+    @cached_property
+    def is_buffered(self) -> bool:
+        """Whether any section goes through the page cache."""
+        return any(workload.is_buffered for workload in self.workloads)
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether any section writes."""
+        return any(workload.writes for workload in self.workloads)
+
+    @property
+    def disks(self) -> set[str]:
+        """Kernel names of the volume's device and of its backing disks; none if not known."""
+        if self.volume is None:
+            return set()
+        return {name for name in (self.volume.device, *self.volume.backing) if name}
 
     @cached_property
     def is_finished(self) -> bool:
         """Whether the Run finished, so that its numbers count."""
-        return any(row["status"] == "finished" for row in self.told)
+        return any(row["status"] == "finished" for row in self.results)
 
     @property
     def is_damaged(self) -> bool:
         """Tell whether the Run finished and its result can no longer be read."""
-        return any(row["status"] == DAMAGED for row in self.told)
+        return any(row["status"] == DAMAGED for row in self.results)
 
 
 def once(
@@ -108,19 +133,17 @@ def run_views(
         colds: role to what a cold-volume probe told.
     """
     parts = {
-        name: dict(iter(frames[name].groupby("run", sort=False)))
+        name: _by_run(frames[name])
         for name in ("summary", "series", "device", "percentiles", "histogram")
     }
-    told: dict[str, list[Mapping[str, object]]] = {}
+    nothing = {name: frames[name].iloc[:0] for name in parts}
+    results: dict[str, list[Mapping[str, object]]] = {}
     for row in plain_rows(frames["summary"]):
-        told.setdefault(str(row["run"]), []).append(row)
+        results.setdefault(str(row["run"]), []).append(row)
     for run in campaign.runs:
         if run.id not in parts["summary"]:
             continue
-        rows = {
-            name: part.get(run.id, frames[name].iloc[:0]).reset_index(drop=True)
-            for name, part in parts.items()
-        }
+        rows = {name: part.get(run.id, nothing[name]) for name, part in parts.items()}
         view = RunView(
             campaign=campaign,
             run=run,
@@ -129,5 +152,22 @@ def run_views(
             host=hosts.get(run.host),
             cold=(colds or {}).get(run.volume.role),
         )
-        view.answer("told", partial(told.get, run.id))
+        view.answer("results", partial(results.get, run.id))
         yield view
+
+
+def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return run to its rows, with an index from 0.
+
+    Texts become Python objects, which are compared many times faster than Arrow's in short frames.
+    """
+    texts = frame.select_dtypes("string").columns
+    plain = frame.astype(dict.fromkeys(texts, object))
+    codes, runs = pd.factorize(plain["run"])
+    order = np.argsort(codes, kind="stable")
+    ordered = plain if (order[:-1] < order[1:]).all() else plain.iloc[order]
+    edges = np.searchsorted(codes[order], np.arange(len(runs) + 1))
+    return {
+        str(run): ordered.iloc[first:last].reset_index(drop=True)
+        for run, (first, last) in zip(runs, pairwise(edges), strict=True)
+    }
