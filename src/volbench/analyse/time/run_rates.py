@@ -191,5 +191,5 @@ def _latencies(view: RunView, direction: str) -> tuple[float, float, float]:
     found = percentiles_of(view, direction)
     at_1 = (found.group == main.section) & np.isclose(found.percentile, 1.0)
     low_s = dict(zip(found.latency[at_1], found.value_s[at_1], strict=True))
-    low = float(low_s.get("lat", low_s.get("clat", math.nan)))
-    return main["lat_mean_s"], main["lat_min_s"], low
+    low = low_s["lat"] if "lat" in low_s else low_s.get("clat", math.nan)
+    return main["lat_mean_s"], main["lat_min_s"], float(low)
