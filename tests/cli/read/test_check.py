@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, Volbench
+from tests.cli.conftest import Volbench
+from tests.command_line import call
 
 PROFILE = """\
 name: doubtful
@@ -34,14 +34,7 @@ def run_profile(root: Path, text: str, *, role: str) -> Path:
     profile = root / "p.yaml"
     profile.write_text(text)
     target = f"{role}={root / 'data'}"
-    done = subprocess.run(
-        [*COMMAND, "run", str(profile), "--on", target, "--output", str(root / "out")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = call("run", profile, "--on", target, "--output", root / "out")
     assert done.returncode == 0, done.stderr
     return root / "out"
 

@@ -11,7 +11,7 @@ from volbench.api import open_campaign
 from volbench.engine.campaign.campaign_engine import RunContext, run_campaign
 from volbench.engine.campaign.client_worker import Settings
 from volbench.engine.campaign.prepare import Prepared
-from volbench.engine.conditioning.warmup_verification import Outcomes, passes_of, tell_warmed
+from volbench.engine.conditioning.warmup_verification import Outcomes, passes_of, verification_text
 from volbench.engine.hosts.machine import Machine
 from volbench.engine.run.stop_request import stop_on_signals
 from volbench.model.campaign.planned_run import Campaign, RunState
@@ -51,7 +51,7 @@ def execute(
             campaign,
             is_done=lambda run: states.get(run.id) is RunState.FINISHED,
         )
-        click.echo(tell_warmed(passes))
+        click.echo(verification_text(passes))
 
 
 def show_plan(prepared: Prepared, *, bill: Bill | None = None) -> None:
