@@ -161,7 +161,7 @@ def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
     Texts become Python objects, which are compared many times faster than Arrow's in short frames.
     """
-    plain = frame.astype({name: object for name in frame.select_dtypes("string")})
+    plain = frame.astype(dict.fromkeys(map(str, frame.select_dtypes("string")), object))
     codes, runs = pd.factorize(plain["run"])
     order = np.argsort(codes, kind="stable")
     ordered = plain if (order[:-1] < order[1:]).all() else plain.iloc[order]

@@ -42,6 +42,7 @@ def execute(
             )
     finally:
         opened = open_campaign(layout.root)
+        opened.store_tables()
         show_table(summary_table(opened.summary(), states=opened.runs))
         click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
