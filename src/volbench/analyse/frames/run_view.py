@@ -33,7 +33,6 @@ class RunView:
         series: interval by interval, as fio saw it.
         device: interval by interval, as the host's kernel saw it.
         percentiles: of latency.
-        histogram: of latency.
         volume: the volume as it was right before the Run; None when nobody looked.
         host: the machine; None when nobody looked.
         cold: what a probe of the volume told before the first Run; None without one.
@@ -45,7 +44,6 @@ class RunView:
     series: pd.DataFrame
     device: pd.DataFrame
     percentiles: pd.DataFrame
-    histogram: pd.DataFrame
     volume: VolumeFacts | None = None
     host: HostFacts | None = None
     cold: ColdProbe | None = None
@@ -127,15 +125,12 @@ def run_views(
 
     Args:
         campaign: the plan.
-        frames: summary, series, device, percentiles and histogram of the campaign.
+        frames: summary, series, device and percentiles of the campaign.
         volumes: id of a Run to what its volume was.
         hosts: name of a host to what it is.
         colds: role to what a cold-volume probe told.
     """
-    parts = {
-        name: _by_run(frames[name])
-        for name in ("summary", "series", "device", "percentiles", "histogram")
-    }
+    parts = {name: _by_run(frames[name]) for name in ("summary", "series", "device", "percentiles")}
     nothing = {name: frames[name].iloc[:0] for name in parts}
     results: dict[str, list[Mapping[str, object]]] = {}
     for row in plain_rows(frames["summary"]):
