@@ -71,7 +71,7 @@ def rows_of(table: pa.Table) -> list[dict[str, object]]:
 def _values(column: pa.ChunkedArray) -> list[object]:
     values: list[object] = column.to_pylist()
     if pa.types.is_floating(column.type):
-        return [None if value != value else value for value in values]  # noqa: PLR0124 - NaN
+        return [None if value != value else value for value in values]  # noqa: PLR0124 - finds NaN
     return values
 
 
