@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.api import open_campaign
 from volbench.cli.options import NEW_CAMPAIGN, examples
 from volbench.cli.outputs import default_campaign_folder, recorded_command
 
@@ -78,6 +79,7 @@ def command(
         command=recorded_command(paths, output),
     )
     intake = import_results(wanted)
+    open_campaign(intake.into).store_tables()
     _tell(intake)
     click.echo(json.dumps(_record(intake), indent=1) if as_json else str(intake.into))
 
