@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.present.report.test_report_page import content_of, parsed, row_of, run_of
+from tests.present.report.small_reports import content_of, parsed, row_of, run_of
 from volbench.present.report import render_report
 
 

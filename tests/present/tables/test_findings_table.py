@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tests.present.report.test_report_page import Page, content_of, parsed, row_of, run_of
+from tests.present.report.small_reports import Page, content_of, parsed, row_of, run_of
 from tests.present.tables.test_results_table import printed, summary
 from volbench.model.frames.columns import FINDINGS
 from volbench.model.results.finding import Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tests.present.report.test_report_page import content_of, row_of, run_of
+from tests.present.report.small_reports import content_of, row_of, run_of
 from volbench.model.campaign.planned_run import Imported, Run, SourceFile
 from volbench.present.formatting import records
 from volbench.present.report.outcomes import job_outcomes, key_numbers
