@@ -10,17 +10,6 @@ import click
 
 from volbench.cli.options import VOLUME_TYPES
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.model.catalogue.volume_type import TypesFile
-from volbench.model.document.document_model import document_schema
-from volbench.plan.volume_types import catalogue, find_type, limits_of, read_types
-from volbench.present.tables.table import text_table
-from volbench.present.tables.volume_types_table import (
-    about_rows,
-    lasting,
-    limits_rows,
-    type_cells,
-    types_table,
-)
 from volbench.units import parse_rate, parse_size
 
 
@@ -34,6 +23,9 @@ def command() -> None:
 @table_options()
 def list_types(type_files: tuple[Path, ...], *, shown: TableOutput) -> None:
     """List the volume types: bundled ones and your own."""
+    from volbench.plan.volume_types import catalogue
+    from volbench.present.tables.volume_types_table import types_table
+
     shown.write(types_table(catalogue(type_files)))
 
 
@@ -54,6 +46,15 @@ def show(
     shown: TableOutput,
 ) -> None:
     """Show what a volume of TYPE is allowed, and for how long."""
+    from volbench.plan.volume_types import catalogue, find_type, limits_of
+    from volbench.present.tables.table import text_table
+    from volbench.present.tables.volume_types_table import (
+        about_rows,
+        lasting,
+        limits_rows,
+        type_cells,
+    )
+
     types = catalogue(type_files)
     kind = find_type(name, types)
     rows: list[tuple[str, str]] = []
@@ -86,6 +87,8 @@ def show(
 )
 def check(files: tuple[Path, ...]) -> None:
     """Check files of volume types; every problem is printed with file, line, column and key."""
+    from volbench.plan.volume_types import read_types
+
     for file in files:
         click.echo(f"{file}: volume types are good: {', '.join(read_types(file))}")
 
@@ -93,4 +96,7 @@ def check(files: tuple[Path, ...]) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of files of volume types, for editors."""
+    from volbench.model.catalogue.volume_type import TypesFile
+    from volbench.model.document.document_model import document_schema
+
     click.echo(json.dumps(document_schema(TypesFile), indent=2, ensure_ascii=False))
