@@ -165,7 +165,7 @@ class Dataset:
         Raises:
             InputError: duckdb is missing, or the query is wrong or does more than read.
         """
-        from volbench.present.tables.sql_answers import plain_answer  # noqa: PLC0415 - brings pandas
+        from volbench.store.sql_answers import plain_answer  # noqa: PLC0415 - brings pandas
         from volbench.store.sql_query import run_query  # noqa: PLC0415 - brings pyarrow
 
         return plain_answer(run_query(query, self.view))
