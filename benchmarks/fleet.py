@@ -59,7 +59,7 @@ def storm(count: int, folder: Path) -> None:
         short = ["stagger=1s", "vm.boot.runtime=5s", "vm.after.runtime=10s", "size=8m"]
         settings = [part for setting in short for part in ("--set", setting)]
         settings += ["--set", "clients=1", "--inventory", str(inventory(hosts, folder))]
-        known = ["--known-hosts", str(hosts.known_hosts), "--into", str(folder / "storm")]
+        known = ["--known-hosts", str(hosts.known_hosts), "--output", str(folder / "storm")]
         before = os.times().elapsed
         cpu_s, peak_bytes = volbench("run", "boot-storm", *settings, *known)
         wall_s = os.times().elapsed - before
@@ -81,7 +81,7 @@ def together(hosts: Fleet, folder: Path, number: int) -> float:
     out = folder / f"together-{number}"
     listed = inventory(hosts, folder)
     known = ["--known-hosts", hosts.known_hosts]
-    volbench("run", profile, "--inventory", listed, *known, "--into", out)
+    volbench("run", profile, "--inventory", listed, *known, "--output", out)
     logs = []
     for path in sorted(out.glob("runs/*/series_iops.1.log.zst")):
         done = subprocess.run(  # noqa: S603 - fixed by this file

@@ -147,7 +147,7 @@ def test_export_carries_labels(layout: Layout, tmp_path: Path) -> None:
     assert rows[0]["label_volume_type"] == "P15"
     assert rows[-1]["label_volume_type"] == ""
     file = tmp_path / "summary.parquet"
-    arguments = ["export", str(layout.root), "--format", "parquet", "--into", str(file)]
+    arguments = ["export", str(layout.root), "--format", "parquet", "--output", str(file)]
     CliRunner().invoke(cli, arguments, catch_exceptions=False)
     field = pq.read_schema(file).field("label_zone")
     assert b"zone" in field.metadata[b"meaning"]

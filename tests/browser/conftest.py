@@ -26,7 +26,7 @@ def _browser() -> Iterator[Browser]:
 
 
 def _report(into: Path, *campaigns: Path) -> Path:
-    arguments = ["report", *map(str, campaigns), "--into", str(into)]
+    arguments = ["report", *map(str, campaigns), "--output", str(into)]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return into

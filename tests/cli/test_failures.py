@@ -34,7 +34,7 @@ def test_failed_run_is_recorded_and_the_others_go_on(
         "  last: {rw: randwrite}\n",
     )
     out = tmp_path / "out"
-    done = volbench("run", profile, "--on", scratch, "--into", out)
+    done = volbench("run", profile, "--on", scratch, "--output", out)
     assert done.returncode == 9, done.stderr
     assert "1 of 3 Runs failed" in done.stderr
     campaign = volbench_package.open_campaign(out)
@@ -58,7 +58,7 @@ def test_on_error_stop_leaves_the_rest_for_resume(
         "  last: {rw: write}\n",
     )
     out = tmp_path / "out"
-    done = volbench("run", profile, "--on", scratch, "--into", out, "--on-error", "stop")
+    done = volbench("run", profile, "--on", scratch, "--output", out, "--on-error", "stop")
     assert done.returncode == 9
     states = [str(note.state) for note in volbench_package.open_campaign(out).runs.values()]
     assert states == ["failed", "planned"]
@@ -75,7 +75,9 @@ def test_deadline_ends_a_run_that_is_late(
         "  slow: {rw: write, ioengine: psync, size: 1m, bs: 4k, exec_prerun: sleep 60}\n",
     )
     out = tmp_path / "out"
-    done = volbench("run", profile, "--on", scratch, "--into", out, "--grace", "1s", "--allow-exec")
+    done = volbench(
+        "run", profile, "--on", scratch, "--output", out, "--grace", "1s", "--allow-exec"
+    )
     assert done.returncode == 9
     reason = volbench_package.open_campaign(out).runs["001-slow-r1"].reason
     assert "was ended" in reason
@@ -87,7 +89,7 @@ def test_missing_directory_is_refused_before_anything_is_made(
 ) -> None:
     """A wrong mount point must not fill the root disk: exit 3, and nothing is created."""
     target = tmp_path / "not-there" / "deeper"
-    done = volbench("run", "quick", "--on", target, "--into", tmp_path / "out", *TINY)
+    done = volbench("run", "quick", "--on", target, "--output", tmp_path / "out", *TINY)
     assert done.returncode == 3, done.stderr
     assert not target.parent.exists()
     assert not (tmp_path / "out").exists()
@@ -99,7 +101,7 @@ def test_foreign_file_is_never_overwritten(
     """A file that was there before volbench is refused, and its content stays."""
     foreign = scratch / "volbench-scratch"
     foreign.write_text("precious")
-    done = volbench("run", "quick", "--on", scratch, "--into", tmp_path / "out", *TINY)
+    done = volbench("run", "quick", "--on", scratch, "--output", tmp_path / "out", *TINY)
     assert done.returncode == 3, done.stderr
     assert str(foreign) in done.stderr
     assert "--allow-destroy" in done.stderr
@@ -109,11 +111,11 @@ def test_foreign_file_is_never_overwritten(
 def test_folder_in_use_is_not_overwritten(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
-    """--into a folder that holds something is refused before any I/O."""
+    """--output a folder that holds something is refused before any I/O."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("x")
-    done = volbench("run", "quick", "--on", scratch, "--into", out, *TINY)
+    done = volbench("run", "quick", "--on", scratch, "--output", out, *TINY)
     assert done.returncode == 7
     assert list(scratch.iterdir()) == []
 
@@ -123,7 +125,7 @@ def test_cpu_that_is_not_there_is_said_before_the_run(
 ) -> None:
     """Fio counts CPUs from 0: the message says how many there are and offers the fix."""
     done = volbench(
-        "run", "quick", "--on", scratch, "--into", tmp_path / "out", "--set", "cpus_allowed=4096"
+        "run", "quick", "--on", scratch, "--output", tmp_path / "out", "--set", "cpus_allowed=4096"
     )
     assert done.returncode == 2
     assert "--set cpus_allowed=0" in done.stderr
@@ -134,7 +136,7 @@ def test_role_without_volume_names_the_fix(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """A role without a volume is named together with the option to add."""
-    done = volbench("run", "aks-disk", "--on", f"data={scratch}", "--into", tmp_path / "out")
+    done = volbench("run", "aks-disk", "--on", f"data={scratch}", "--output", tmp_path / "out")
     assert done.returncode == 2
     assert "--on os=" in done.stderr
 
@@ -150,7 +152,7 @@ def test_unknown_profile_has_a_suggestion(volbench: Volbench) -> None:
 def test_dry_run_touches_nothing(tmp_path: Path, scratch: Path, volbench: Volbench) -> None:
     """--dry-run shows the plan in order, and leaves neither folder nor file."""
     out = tmp_path / "out"
-    done = volbench("run", "quick", "--on", scratch, "--into", out, "--dry-run")
+    done = volbench("run", "quick", "--on", scratch, "--output", out, "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "8 Runs" in done.stdout
     assert not out.exists()
@@ -178,7 +180,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none", small], check=True)
     try:
-        done = volbench("run", "quick", "--on", scratch, "--into", small / "c", *TINY)
+        done = volbench("run", "quick", "--on", scratch, "--output", small / "c", *TINY)
         assert done.returncode == 7, done.stderr
         assert "No space left" in done.stderr
         assert "fill" in done.stdout

@@ -30,10 +30,12 @@ def test_every_reading_verb_works_on_an_import(
 ) -> None:
     """show, check, plot, report and export take it like any other campaign."""
     pattern = "{provider}/{host}"
-    done = volbench("import", results, "--labels", pattern, "--into", "campaign")
+    done = volbench("import", results, "--labels", pattern, "--output", "campaign")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "campaign\n"
-    assert "not imported: my results/aws/vm3/cut.json:78:2: fio's JSON can't be read" in done.stderr
+    assert (
+        "not imported: my results/aws/vm3/cut.json:78:2: fio's JSON cannot be parsed" in done.stderr
+    )
     assert "malformed files: 1" in done.stderr
     shown = volbench("show", "campaign")
     assert shown.returncode == 0, shown.stderr
@@ -44,7 +46,7 @@ def test_every_reading_verb_works_on_an_import(
     for arguments in (
         ("show", "campaign", "--runs"),
         ("check", "campaign"),
-        ("plot", "all", "campaign", "--into", str(tmp_path)),
+        ("plot", "all", "campaign", "--output", str(tmp_path)),
         ("report", "campaign"),
         ("export", "campaign", "--format", "csv"),
     ):
@@ -59,7 +61,7 @@ def test_every_reading_verb_works_on_an_import(
 
 def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
     """Totals of clients are ours: fio's own sum is nowhere."""
-    done = volbench("import", CLIENTS, "--into", "campaign", "--name", "two")
+    done = volbench("import", CLIENTS, "--output", "campaign", "--name", "two")
     assert done.returncode == 0, done.stderr
     shown = volbench("show", "campaign").stdout
     assert "127.0.0.2" in shown
@@ -69,7 +71,7 @@ def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
 
 def test_json_tells_what_was_imported(volbench: Volbench, results: Path) -> None:
     """A script gets every Run with its source, and what was not imported."""
-    done = volbench("import", results, "--into", "campaign", "--json", "--label", "zone=1")
+    done = volbench("import", results, "--output", "campaign", "--json", "--label", "zone=1")
     told = json.loads(done.stdout)
     assert len(told["runs"]) == 5
     assert {run["state"] for run in told["runs"]} == {"finished"}
@@ -80,22 +82,22 @@ def test_json_tells_what_was_imported(volbench: Volbench, results: Path) -> None
 
 def test_exit_codes(volbench: Volbench, results: Path, tmp_path: Path) -> None:
     """6 where nothing is left to import, or nothing may be malformed; 2 for wrong arguments."""
-    strict = volbench("import", results, "--strict", "--into", "campaign")
+    strict = volbench("import", results, "--strict", "--output", "campaign")
     assert strict.returncode == 6
     assert "cut.json" in strict.stderr
     assert not (tmp_path / "campaign").exists()
-    assert volbench("import", results / "chart.png", "--into", "campaign").returncode == 6
-    assert volbench("import", tmp_path / "nothing", "--into", "campaign").returncode == 2
-    unfit = volbench("import", results, "--labels", "{a}/{b}/{c}/{d}", "--into", "campaign")
+    assert volbench("import", results / "chart.png", "--output", "campaign").returncode == 6
+    assert volbench("import", tmp_path / "nothing", "--output", "campaign").returncode == 2
+    unfit = volbench("import", results, "--labels", "{a}/{b}/{c}/{d}", "--output", "campaign")
     assert unfit.returncode == 2
     assert "for example" in unfit.stderr
-    assert volbench("import", results, "--into", "campaign").returncode == 0
-    assert volbench("import", results, "--into", "campaign").returncode == 7
+    assert volbench("import", results, "--output", "campaign").returncode == 0
+    assert volbench("import", results, "--output", "campaign").returncode == 7
 
 
 def test_an_import_can_not_be_resumed(volbench: Volbench, results: Path) -> None:
     """There is nothing to go on with, and what it says about devices is not of this machine."""
-    volbench("import", results, "--into", "campaign")
+    volbench("import", results, "--output", "campaign")
     done = volbench("resume", "campaign", "--retry-failed")
     assert done.returncode == 3
     assert "were imported" in done.stderr

@@ -49,8 +49,8 @@ def test_a_folder_that_is_not_there_stays_a_folder(tmp_path: Path, volbench: Vol
     job = tmp_path / "job.fio"
     job.write_text("[a]\nrw=write\nsize=1m\nfilename=/not/here/data-file\n")
     profile = tmp_path / "job.yaml"
-    assert volbench("profile", "import", job, "--into", profile).returncode == 0
-    done = volbench("profile", "render", profile, "--into", tmp_path / "jobs")
+    assert volbench("profile", "import", job, "--output", profile).returncode == 0
+    done = volbench("profile", "render", profile, "--output", tmp_path / "jobs")
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "jobs" / "a.fio").read_text()
     assert "directory=/not/here\n" in text

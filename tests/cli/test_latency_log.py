@@ -23,7 +23,7 @@ jobs:
 def test_a_latency_map_of_an_own_run(volbench: Volbench, scratch: Path, tmp_path: Path) -> None:
     """Percentiles stand in the series, agree with the totals, and the map is drawn."""
     (tmp_path / "logged.yaml").write_text(PROFILE, encoding="utf-8")
-    ran = volbench("run", "logged.yaml", "--on", scratch, "--into", "campaign")
+    ran = volbench("run", "logged.yaml", "--on", scratch, "--output", "campaign")
     assert ran.returncode == 0, ran.stderr
     opened = api.open_campaigns(tmp_path / "campaign")
     series, summary = opened.frame("series"), opened.frame("summary")
@@ -38,7 +38,7 @@ def test_a_latency_map_of_an_own_run(volbench: Volbench, scratch: Path, tmp_path
         # Of equal parts; the lost interval may be an odd one.
         assert told["lat_p50_s"].min() <= total["clat_p50_s"] * 2
         assert told["lat_p50_s"].max() >= total["clat_p50_s"] / 2
-    drawn = volbench("plot", "latency-map", "campaign", "--into", "map.svg")
+    drawn = volbench("plot", "latency-map", "campaign", "--output", "map.svg")
     assert drawn.returncode == 0, drawn.stderr
     assert (tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<?xml")
     cells = pd.read_csv(tmp_path / "map.csv")

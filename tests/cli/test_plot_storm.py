@@ -19,7 +19,7 @@ def test_storms_are_run_and_drawn_side_by_side(
     for name, clients in (("one/storm", 3), ("two/storm", 2)):
         (tmp_path / name).parent.mkdir()
         more = settings(f"clients={clients}", "direct=0")
-        done = volbench("run", "boot-storm", "--on", scratch, *SMALL, *more, "--into", name)
+        done = volbench("run", "boot-storm", "--on", scratch, *SMALL, *more, "--output", name)
         assert done.returncode == 0, done.stderr
     assert list(scratch.iterdir()) == []
     campaign = api.open_campaign(tmp_path / "one/storm")
@@ -31,10 +31,10 @@ def test_storms_are_run_and_drawn_side_by_side(
     assert storm.read_iops.sum() > 0
     assert storm.write_iops.sum() > 0
     drawn = volbench(
-        "plot", "storm", "one/storm", "two/storm", "--format", "png", "--into", "both.png"
+        "plot", "storm", "one/storm", "two/storm", "--format", "png", "--output", "both.png"
     )
     assert drawn.returncode == 0, drawn.stderr
     assert (tmp_path / "both.png").read_bytes().startswith(PNG)
     assert (tmp_path / "both.csv").exists()
-    shown = volbench("plot", "storm", "two/storm", "--into", "-")
+    shown = volbench("plot", "storm", "two/storm", "--output", "-")
     assert shown.stdout.startswith("<?xml")

@@ -44,7 +44,7 @@ def test_the_device_is_told_beside_fio(disks: Disks, volbench: Volbench, tmp_pat
     point = disks.mount(device)
     (tmp_path / "use.yaml").write_text(PROFILE)
     limits = ("--set", "limits.iops=1000")
-    done = volbench("run", "use.yaml", "--on", point, "--into", "c", *limits)
+    done = volbench("run", "use.yaml", "--on", point, "--output", "c", *limits)
     assert done.returncode == 0, done.stderr
 
     direct, buffered = json.loads(volbench("show", "c", "--use", "--json").stdout)
@@ -61,6 +61,6 @@ def test_the_device_is_told_beside_fio(disks: Disks, volbench: Volbench, tmp_pat
     table = volbench("show", "c", "--use").stdout
     assert "tail" in table
     assert table.index("direct") < table.index("buffered")
-    drawn = volbench("plot", "device", "c", "--format", "png", "--into", "device.png")
+    drawn = volbench("plot", "device", "c", "--format", "png", "--output", "device.png")
     assert drawn.returncode == 0, drawn.stderr
     assert (tmp_path / "device.png").read_bytes()[:4] == b"\x89PNG"

@@ -51,7 +51,7 @@ def test_profiles_run_small(
 ) -> None:
     """Every job has a result in every round, and nothing failed."""
     chosen = settings(*BUFFERED, "size=1m", "numjobs=1", *more)
-    done = volbench("run", name, "--on", scratch, "--into", tmp_path / "out", *chosen)
+    done = volbench("run", name, "--on", scratch, "--output", tmp_path / "out", *chosen)
     assert done.returncode == 0, done.stderr
     opened = api.open_campaign(tmp_path / "out")
     states = Counter(note.state for note in opened.runs.values())
@@ -80,12 +80,12 @@ def test_small_blocks_on_a_device_that_has_none_are_told(
     """512 bytes on blocks of 4 KiB are refused at once; a pattern leaves these jobs out."""
     device = disks.attach(None, "--sector-size", "4096")
     arguments = ["run", "snia-latency", "--on", device, "--allow-destroy", device]
-    refused = volbench(*arguments, "--into", tmp_path / "out")
+    refused = volbench(*arguments, "--output", tmp_path / "out")
     assert refused.returncode == 2
     assert "direct I/O of 512 bytes" in refused.stderr
     assert "'*-512='" in refused.stderr
     assert not (tmp_path / "out").exists()
     small = settings("runtime=100ms", "rounds.most=5", "sample=0", "device_sample=0", "*-512=")
-    done = volbench(*arguments, *small, "--into", tmp_path / "out")
+    done = volbench(*arguments, *small, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "2.0 times the capacity" in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND, Volbench, settings
+from tests.command_line import call
 
 PROFILES = {
     "aks-disk",
@@ -30,22 +31,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "p.yaml").write_text(
         "name: small\nsample: 0\njobs:\n  a: {rw: write, size: 1m, ioengine: psync, note: <b>}\n"
     )
-    done = subprocess.run(
-        [
-            *COMMAND,
-            "run",
-            str(root / "p.yaml"),
-            "--on",
-            str(root / "data"),
-            "--into",
-            str(root / "out"),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = call("run", root / "p.yaml", "--on", root / "data", "--output", root / "out")
     assert done.returncode == 0, done.stderr
     return root / "out"
 
@@ -63,7 +49,7 @@ def test_shown_rendered_and_checked(name: str, tmp_path: Path, volbench: Volbenc
     assert volbench("profile", "show", name).returncode == 0
     assert volbench("profile", "check", name).returncode == 0
     into = tmp_path / "jobs"
-    done = volbench("profile", "render", name, "--into", into)
+    done = volbench("profile", "render", name, "--output", into)
     assert done.returncode == 0, done.stderr
     written = sorted(into.iterdir())
     assert [str(path) for path in written] == sorted(done.stdout.split())
@@ -92,7 +78,7 @@ def test_profile_is_found_without_fio(tmp_path: Path) -> None:
     )
     assert checked.returncode == 0, checked.stderr
     ran = subprocess.run(
-        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--into", str(tmp_path / "o")],
+        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--output", str(tmp_path / "o")],
         env=empty,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -114,7 +100,7 @@ def test_old_fio_is_refused_with_both_versions(tmp_path: Path) -> None:
     fake.chmod(0o755)
     (tmp_path / "d").mkdir()
     ran = subprocess.run(
-        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--into", str(tmp_path / "o")],
+        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--output", str(tmp_path / "o")],
         env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -164,15 +150,15 @@ def test_states_of_runs(campaign: Path, volbench: Volbench) -> None:
 
 def test_chart_without_numbers_says_what_is_missing(campaign: Path, volbench: Volbench) -> None:
     """A campaign run with sample 0 has no series, and the message says so."""
-    done = volbench("plot", "series", campaign, "--into", "-")
+    done = volbench("plot", "series", campaign, "--output", "-")
     assert done.returncode == 2
     assert "series" in done.stderr
 
 
 def test_chart_on_standard_output(campaign: Path) -> None:
-    """`plot --into -` writes the picture and nothing else to standard output."""
+    """`plot --output -` writes the picture and nothing else to standard output."""
     done = subprocess.run(
-        [*COMMAND, "plot", "iops", str(campaign), "--format", "png", "--into", "-"],
+        [*COMMAND, "plot", "iops", str(campaign), "--format", "png", "--output", "-"],
         capture_output=True,
         check=False,
     )
@@ -182,7 +168,7 @@ def test_chart_on_standard_output(campaign: Path) -> None:
 
 def test_report_escapes_what_the_user_wrote(campaign: Path, volbench: Volbench) -> None:
     """A note with markup is shown as text."""
-    done = volbench("report", campaign, "--into", "-")
+    done = volbench("report", campaign, "--output", "-")
     assert done.returncode == 0, done.stderr
     assert "&lt;b&gt;" in done.stdout
     assert "<b>" not in done.stdout

@@ -78,7 +78,7 @@ class Desk:
 
     def run(self, *more: str) -> subprocess.Popen[str]:
         """Start the campaign."""
-        return self.start("run", "p.yaml", "--inventory", "fleet.yaml", "--into", self.out, *more)
+        return self.start("run", "p.yaml", "--inventory", "fleet.yaml", "--output", self.out, *more)
 
     def states(self) -> list[str]:
         """Return the states of all Runs."""
@@ -256,7 +256,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     assert "only 3 of 4" in ended(desk.start("show", desk.out))
     check_once(desk)
     campaign = volbench.open_campaign(desk.out)
-    assert campaign.totals()["clients_planned"].tolist() == [4, 4]
+    assert campaign.aggregate()["clients_planned"].tolist() == [4, 4]
     doubts = campaign.findings()
     (message, _) = doubts[doubts["rule"] == "missing-clients"]["message"]
     assert message == "Only 3 of 4 clients did this step: vm9 did not."

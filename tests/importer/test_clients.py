@@ -81,7 +81,7 @@ def test_clients_of_one_job_are_one_step(taken: tuple[Intake, CampaignData]) -> 
     _, opened = taken
     rows = records(opened.summary())
     for total, (job, wanted) in zip(
-        records(opened.totals()), (("rd", 1600), ("wr", 600)), strict=True
+        records(opened.aggregate()), (("rd", 1600), ("wr", 600)), strict=True
     ):
         assert (total["job"], total["clients"], total["clients_planned"]) == (job, 2, 2)
         assert total["iops"] == pytest.approx(wanted, rel=0.02)
@@ -177,7 +177,7 @@ def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
     by_port = {one["port"]: one["read"] for one in entries(source)}
     assert rows["total_ios"].tolist() == [by_port[port]["total_ios"] for port in ports]
     assert [run.imported.port for run in opened.campaign.runs if run.imported] == ports
-    assert opened.totals()["clients"].tolist() == [2]
+    assert opened.aggregate()["clients"].tolist() == [2]
 
 
 def test_states_of_clients_are_told_from_their_end() -> None:

@@ -19,11 +19,11 @@ BOOT_S = 1_000_000.0
 CASES = Path(__file__).parent.parent / "cases"
 
 
-def facts(device: str = "", *beneath: str) -> VolumeFacts:
+def facts(device: str = "", *backing: str) -> VolumeFacts:
     """Return what is known of a volume on a device."""
     kind = VolumeKind.DIRECTORY
     return VolumeFacts(
-        role="data", target="/d", kind=kind, path="/d", device=device, beneath=beneath
+        role="data", target="/d", kind=kind, path="/d", device=device, backing=backing
     )
 
 
@@ -51,7 +51,7 @@ def rows_of(
 
 
 def test_each_interval_is_a_row_of_each_device(tmp_path: Path) -> None:
-    """The volume's device comes first, then the disks beneath it; rates are per second."""
+    """The volume's device comes first, then the backing disk it; rates are per second."""
     text = (
         sample(10, sda=0, sda1=0)
         + "! started\n"
@@ -64,8 +64,8 @@ def test_each_interval_is_a_row_of_each_device(tmp_path: Path) -> None:
     assert told == [
         ("sda1", "volume", 1.5, 50.0),
         ("sda1", "volume", 3.5, 0.0),
-        ("sda", "beneath", 1.5, 100.0),
-        ("sda", "beneath", 3.5, 0.0),
+        ("sda", "backing", 1.5, 100.0),
+        ("sda", "backing", 3.5, 0.0),
     ]
     assert rows[0]["utc"] == "1970-01-12T13:46:52.000Z"
     assert {name for row in rows for name in row} <= {column.name for column in DEVICE}

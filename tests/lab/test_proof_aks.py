@@ -69,7 +69,7 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
         f"os={scratch}",
     ]
     command += [part for setting in settings for part in ("--set", setting)]
-    command += ["--set", "test1.size=64m", "--set", "device_sample=500ms", "--into", str(folder)]
+    command += ["--set", "test1.size=64m", "--set", "device_sample=500ms", "--output", str(folder)]
     call(*command)
     campaign = volbench.open_campaign(folder)
     summary = campaign.summary().set_index("job")
@@ -101,9 +101,9 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
 FRAMES = ("summary", "series", "device")
 CAUSES = {
     "test3": "latency",
-    "test4": "iops-cap",
+    "test4": "iops-limit",
     "test5": "latency",
-    "test6": "bandwidth-cap",
+    "test6": "bandwidth-limit",
 }
 
 

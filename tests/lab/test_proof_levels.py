@@ -44,7 +44,7 @@ def test_sixteen_small_writes_are_capped_in_iops(p15: Proof) -> None:
     """Test 4 of the article: 1,100 IOPS, the cap, whether it was declared or not."""
     for verdict in verdicts(p15, SIXTEEN_SMALL):
         assert verdict["bottleneck_level"] == pytest.approx(1100, rel=0.03)
-        assert verdict["bottleneck"] == p15.truth(SIXTEEN_SMALL).bottleneck == "iops-cap"
+        assert verdict["bottleneck"] == p15.truth(SIXTEEN_SMALL).bottleneck == "iops-limit"
         assert verdict["verdict"] == "steady"
 
 
@@ -59,7 +59,7 @@ def test_large_writes_are_capped_in_bandwidth(p15: Proof) -> None:
     """125 MB/s bind before 1,100 IOPS do."""
     for verdict in verdicts(p15, LARGE):
         assert verdict["bottleneck_level"] == pytest.approx(125e6, rel=0.03)
-        assert verdict["bottleneck"] == p15.truth(LARGE).bottleneck == "bandwidth-cap"
+        assert verdict["bottleneck"] == p15.truth(LARGE).bottleneck == "bandwidth-limit"
 
 
 def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
@@ -80,5 +80,5 @@ def test_caps_nobody_tuned_for(tmp_path: Path) -> None:
     )
     proof = measure(scenario, tmp_path, Workload("randread", iodepth=12))
     assert proof.verdict()["bottleneck_level"] == pytest.approx(2730, rel=0.03)
-    assert proof.verdict()["bottleneck"] == "iops-cap"
+    assert proof.verdict()["bottleneck"] == "iops-limit"
     assert proof.doubts() == []

@@ -142,8 +142,8 @@ def test_step_without_a_reason_is_told_as_such(tmp_path: Path) -> None:
     assert proof.verdict()["changes"] == 1
     assert proof.verdict()["bottleneck"] not in {
         "credits",
-        "iops-cap",
-        "bandwidth-cap",
+        "iops-limit",
+        "bandwidth-limit",
         "cache-full",
     }
     assert "at 12s" in proof.campaign.findings().query("rule == 'not-steady'")["message"].iloc[0]

@@ -79,7 +79,7 @@ def test_slots_bound_the_device() -> None:
 
 @pytest.mark.parametrize("cap", [90, 1100, 7777])
 @pytest.mark.parametrize("depth", [16, 64])
-def test_iops_cap_is_exact(cap: float, depth: int) -> None:
+def test_iops_limit_is_exact(cap: float, depth: int) -> None:
     """A cap holds to 0.5 % over each second, from the first second on."""
     disk = Disk(parameters(request_buckets=(BucketParameters(cap),)))
     answers = keep_busy(disk, until_s=6, depth=depth)
@@ -88,7 +88,7 @@ def test_iops_cap_is_exact(cap: float, depth: int) -> None:
     assert rate(answers, 0, 6) == pytest.approx(cap, rel=0.005)
 
 
-def test_bandwidth_cap_is_exact() -> None:
+def test_bandwidth_limit_is_exact() -> None:
     """125 MB/s of 256 KiB are 476.8 requests a second; small requests pass."""
     disk = Disk(parameters(byte_buckets=(BucketParameters(125e6),)))
     answers = keep_busy(disk, until_s=10, depth=8, length=256 * KIB)

@@ -154,15 +154,15 @@ def test_scales_turn_logarithmic_where_values_differ() -> None:
     assert panel(figure, "Latency").get_yscale() == "linear"
 
 
-def test_the_disk_beneath_is_drawn_where_it_differs() -> None:
+def test_the_backing_disk_is_drawn_where_it_differs() -> None:
     """A disk that does the same as the volume on it adds no line; a busier one does."""
     row = result("job", runtime_s=3.0, io_bytes=1e6)
     own = samples(row, [100.0] * 3, ended_s=3)
     for factor, is_drawn in ((1.0, False), (3.0, True)):
-        below = samples(row, [100.0 * factor] * 3, ended_s=3, level="beneath", device="sdy")
+        below = samples(row, [100.0 * factor] * 3, ended_s=3, level="backing", device="sdy")
         figure = draw_chart("device", frames([row], device=[*own, *below]))
         legend = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert ("disk beneath" in legend) is is_drawn
+        assert ("backing disk" in legend) is is_drawn
 
 
 def test_what_the_host_did_not_tell_is_said() -> None:

@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
+from typing import Any
 
 import click
 
 from volbench.errors import InputError
+
+
+class OutputOption(click.Option):
+    """The option ``-o/--output``; its first name ``--into`` is accepted, but not shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the line of the help page without the hidden alias."""
+        visible = copy(self)
+        visible.opts = [name for name in self.opts if name != "--into"]
+        return click.Option.get_help_record(visible, ctx)
+
+
+def output_option(**attributes: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - passed on to click as they are
+    """Return the option ``-o/--output``; ``--into`` stays as a hidden alias until 0.2."""
+    names = ("-o", "--output", "--into", "output")
+    return click.option(*names, cls=OutputOption, **attributes)
+
+
+NEW_CAMPAIGN = output_option(
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New campaign folder. Default: volbench-results/NAME-TIME.",
+)
+
+
+def examples(*lines: str) -> str:
+    """Return an epilog for a help page: example commands, one a line, not wrapped."""
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
 
 CAMPAIGN = click.argument(
     "campaign", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR"

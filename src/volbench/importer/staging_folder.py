@@ -35,7 +35,7 @@ def built_beside(target: Path) -> Iterator[Path]:
     if place == Path.cwd() or place.is_mount():
         raise ArchiveError(
             f"{target} can't be replaced: it is the current folder or a filesystem of its own",
-            hint="name a new folder with --into",
+            hint="name a new folder with --output",
             context={"path": str(target)},
         )
     aside = place.with_name(f".{place.name}.importing")
@@ -55,7 +55,7 @@ def built_beside(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise ArchiveError(
             f"{target} can't be written: {error.strerror or error}",
-            hint="check permissions and free space, or choose another folder with --into",
+            hint="check permissions and free space, or choose another folder with --output",
             context={"path": str(target)},
         ) from error
 

@@ -17,7 +17,7 @@ from volbench.store.log_files import open_log
 
 Row = dict[str, object]
 
-VOLUME, BENEATH = "volume", "beneath"
+VOLUME, BACKING = "volume", "backing"
 
 _SHORT = 0.5
 """A last interval below this share of the one before it is joined to it."""
@@ -132,7 +132,7 @@ def _epoch(utc: str) -> float:
 def _devices(facts: VolumeFacts | None) -> list[tuple[str, str]]:
     if facts is None or not facts.device:
         return [(VOLUME, "")]
-    return [(VOLUME, facts.device), *((BENEATH, name) for name in facts.beneath)]
+    return [(VOLUME, facts.device), *((BACKING, name) for name in facts.backing)]
 
 
 def _last_before_start(taken: Sequence[Sample]) -> Sample:

@@ -123,7 +123,7 @@ def _check_socket(socket: Path) -> None:
         what = f"holds {' '.join(map(repr, odd))}" if odd else f"has {len(text)} characters"
         raise InputError(
             f"a socket can't be at {text}: its path {what}",
-            hint="choose a short folder without blanks: --into /tmp/lab",
+            hint="choose a short folder without blanks: --output /tmp/lab",
         )
 
 

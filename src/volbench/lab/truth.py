@@ -31,7 +31,7 @@ class Truth:
             gives the mean over its cycles.
         bw_bytes_per_s: the same in bytes.
         lat_mean_s: mean latency in the long run.
-        bottleneck: ``latency``, ``iops-cap``, ``bandwidth-cap`` or ``cache``.
+        bottleneck: ``latency``, ``iops-limit``, ``bandwidth-limit`` or ``cache``.
         cold_iops: while every request touches cold blocks; `iops` without a penalty.
         penalty: 1 - cold / warm.
         warm_90_s: when the rate passes 90 % of the warm one, counted from the first request on a
@@ -117,7 +117,7 @@ def _ceilings(scenario: Scenario, block_bytes: int) -> dict[str, float]:
     caps, burst = scenario.caps, scenario.burst
     requests = min(caps.iops or inf, burst.iops.to if burst.iops else inf)
     volume = min(caps.bandwidth_bytes_per_s or inf, burst.bandwidth.to if burst.bandwidth else inf)
-    return {"iops-cap": requests, "bandwidth-cap": volume / block_bytes}
+    return {"iops-limit": requests, "bandwidth-limit": volume / block_bytes}
 
 
 def _service(scenario: Scenario, direction: Direction) -> ServiceParameters:
@@ -142,10 +142,10 @@ def _after_credits(
     burst = scenario.burst
     purses = []
     if burst.iops:
-        purses.append((burst.iops.baseline, burst.iops.credits_ios, "iops-cap"))
+        purses.append((burst.iops.baseline, burst.iops.credits_ios, "iops-limit"))
     if burst.bandwidth:
         baseline = burst.bandwidth.baseline / block_bytes
-        purses.append((baseline, burst.bandwidth.credits_bytes / block_bytes, "bandwidth-cap"))
+        purses.append((baseline, burst.bandwidth.credits_bytes / block_bytes, "bandwidth-limit"))
     spent = [purse for purse in purses if purse[0] < peak]
     if not spent:
         return peak, inf, None

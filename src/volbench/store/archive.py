@@ -106,7 +106,7 @@ def refuse_used(root: Path) -> None:
     if used:
         raise ArchiveError(
             f"{root} is not empty",
-            hint=f"choose a new folder with --into, or continue it: volbench resume {root}",
+            hint=f"choose a new folder with --output, or continue it: volbench resume {root}",
             context={"path": str(root)},
         )
 
@@ -123,7 +123,7 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
     except (OSError, UnicodeDecodeError) as error:
         raise ArchiveError(
             f"{root} is no campaign folder: {layout.campaign.name} can't be read ({error})",
-            hint="name the folder that `volbench run` wrote with --into",
+            hint="name the folder that `volbench run` wrote with --output",
             context={"path": str(root)},
         ) from error
     _check_format(layout.campaign, text)
@@ -232,6 +232,6 @@ def hold_campaign(layout: Layout) -> Iterator[None]:
 def _unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
         f"{path} can't be written: {error.strerror or error}",
-        hint="check permissions and free space, or choose another folder with --into",
+        hint="check permissions and free space, or choose another folder with --output",
         context={"path": str(path)},
     )

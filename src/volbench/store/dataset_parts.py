@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PROTOCOL = "volbench"
 """Stands before paths in object storage, so that DuckDB asks us and not its own extension."""
 
-_HINT = "write one with: volbench export DIR... --format dataset --into DATASET"
+_HINT = "write one with: volbench export DIR... --format dataset --output DATASET"
 
 
 @dataclass(frozen=True)

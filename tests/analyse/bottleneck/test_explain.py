@@ -75,10 +75,10 @@ def test_one_at_a_time_is_bound_by_latency() -> None:
     assert "1 in flight at 2.5 ms each make 400 IOPS" in first.text
 
 
-def test_sixteen_at_a_time_meet_the_iops_cap() -> None:
+def test_sixteen_at_a_time_meet_the_iops_limit() -> None:
     """The fourth test: 1,100 IOPS, and every I/O waits."""
     (first, *_) = explain(ran(level(1100), limits=P15), "write")
-    assert first.cause is Cause.IOPS_CAP
+    assert first.cause is Cause.IOPS_LIMIT
     assert abs(first.level / 1100 - 1) < 0.01
     assert any("I/Os wait" in told for told in first.speaks_for)
 
@@ -102,13 +102,13 @@ def test_a_buffered_run_is_judged_by_its_device() -> None:
     device = device_samples(view.run, write_iops=250.0, write_bw_bytes_per_s=125e6)
     seen = ran(level(3050), options, limits=P15, block_bytes=256 * 1024, device=device)
     (first, *_) = explain(seen, "write")
-    assert first.cause is Cause.BANDWIDTH_CAP
+    assert first.cause is Cause.BANDWIDTH_LIMIT
     assert first.level == 125e6
 
 
 @pytest.mark.parametrize(
     ("after_bytes_per_s", "cause"),
-    [(125e6, Cause.BANDWIDTH_CAP), (60e6, Cause.UNKNOWN)],
+    [(125e6, Cause.BANDWIDTH_LIMIT), (60e6, Cause.UNKNOWN)],
     ids=["larger", "slower"],
 )
 def test_larger_requests_are_no_fall(after_bytes_per_s: float, cause: Cause) -> None:
@@ -129,7 +129,7 @@ def test_larger_requests_are_no_fall(after_bytes_per_s: float, cause: Cause) -> 
 
 @pytest.mark.parametrize(
     ("active_percent", "cause"),
-    [(40.0, Cause.BANDWIDTH_CAP), (100.0, Cause.UNKNOWN)],
+    [(40.0, Cause.BANDWIDTH_LIMIT), (100.0, Cause.UNKNOWN)],
     ids=["idle", "slow"],
 )
 def test_an_idle_device_is_no_slow_one(active_percent: float, cause: Cause) -> None:
@@ -149,7 +149,7 @@ def test_a_cap_nobody_declared_shows_in_waiting() -> None:
     """Flat, and 99 % of the I/Os wait six times as long as the fastest: capped, and by size."""
     small = explain(ran(level(1100)), "write")[0]
     large = explain(ran(level(1000), block_bytes=MIB), "write")[0]
-    assert (small.cause, large.cause) == (Cause.IOPS_CAP, Cause.BANDWIDTH_CAP)
+    assert (small.cause, large.cause) == (Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT)
     assert "no limit was declared" in small.speaks_against
 
 
@@ -158,7 +158,7 @@ def test_large_ones_that_all_wait_alike_are_capped() -> None:
     view = ran(
         level(476), {"iodepth": "8"}, block_bytes=256 * 1024, lat_s=(0.01675, 0.01658, 0.00945)
     )
-    assert explain(view, "write")[0].cause is Cause.BANDWIDTH_CAP
+    assert explain(view, "write")[0].cause is Cause.BANDWIDTH_LIMIT
 
 
 def test_latency_that_scatters_a_little_is_no_cap() -> None:
@@ -174,15 +174,15 @@ def test_a_second_depth_shows_a_cap() -> None:
     one = ran(level(1100, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
     two = ran(level(1105, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
     assert explain(one, "write")[0].cause is Cause.UNKNOWN
-    assert explain(one, "write", others=[one, two])[0].cause is Cause.IOPS_CAP
+    assert explain(one, "write", others=[one, two])[0].cause is Cause.IOPS_LIMIT
 
 
 def test_a_second_size_shows_which_cap() -> None:
     """The same bytes a second in blocks of 16 and of 32 KiB: bandwidth, though both are small."""
     one = ran(level(2000), block_bytes=16 * 1024)
     two = ran(level(1000), block_bytes=32 * 1024)
-    assert explain(one, "write")[0].cause is Cause.IOPS_CAP
-    assert explain(one, "write", others=[two])[0].cause is Cause.BANDWIDTH_CAP
+    assert explain(one, "write")[0].cause is Cause.IOPS_LIMIT
+    assert explain(one, "write", others=[two])[0].cause is Cause.BANDWIDTH_LIMIT
 
 
 def test_credits_run_out_when_predicted() -> None:
@@ -303,7 +303,11 @@ def test_a_verdict_has_its_numbers_and_its_reason() -> None:
     """One row with state, SNIA's numbers in percent and what binds; unfinished Runs have none."""
     view = ran(level(1100), limits=P15)
     (row,) = verdict_rows(Context((view,)))
-    assert (row["verdict"], row["bottleneck"], row["direction"]) == ("steady", "iops-cap", "write")
+    assert (row["verdict"], row["bottleneck"], row["direction"]) == (
+        "steady",
+        "iops-limit",
+        "write",
+    )
     assert row["snia_steady"] is True
     assert row["changes"] == 0
     assert "the declared 1.1k" in str(row["explanation"])

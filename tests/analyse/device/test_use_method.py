@@ -245,24 +245,28 @@ def test_sections_and_directions_are_one_run() -> None:
     assert fio_end_s(frame("summary", summary)) == 10
 
 
-def test_the_disk_beneath_is_not_the_volume() -> None:
-    """Samples of the disk beneath change nothing."""
-    below = [sample(float(t), level="beneath", write_iops=9e9) for t in range(1, 13)]
+def test_the_backing_disk_is_not_the_volume() -> None:
+    """Samples of the backing disk change nothing."""
+    below = [sample(float(t), level="backing", write_iops=9e9) for t in range(1, 13)]
     assert use([result()], [*steady(), *below]).equals(use([result()], steady()))
 
 
 def test_what_binds_a_run_comes_from_the_verdicts() -> None:
     """One direction has its level; two are told after one another, without one."""
-    verdict = IDENTITY | {"direction": "write", "bottleneck": "iops-cap", "bottleneck_level": 100.0}
+    verdict = IDENTITY | {
+        "direction": "write",
+        "bottleneck": "iops-limit",
+        "bottleneck_level": 100.0,
+    }
     one = use([result()], steady(), [verdict | {"explanation": "w"}]).iloc[0]
     assert (one["bottleneck"], one["bottleneck_level"], one["explanation"]) == (
-        "iops-cap",
+        "iops-limit",
         100.0,
         "w",
     )
     read = verdict | {"direction": "read", "bottleneck": "latency", "explanation": "r"}
     both = use([result()], steady(), [verdict, read]).iloc[0]
-    assert both["bottleneck"] == "iops-cap, latency"
+    assert both["bottleneck"] == "iops-limit, latency"
     assert pd.isna(both["bottleneck_level"])
 
 

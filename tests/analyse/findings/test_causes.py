@@ -28,7 +28,7 @@ def level(iops: float, *, seconds: int = 120) -> list[float]:
 def test_a_declared_cap_is_a_note() -> None:
     """At 1,100 of 1,100 IOPS the price list was measured."""
     run = a_run(limits=Limits(iops=1100))
-    (one,) = found(over_time(level(1100), run), rule="capped")
+    (one,) = found(over_time(level(1100), run), rule="throttled")
     assert one.severity is Severity.NOTE
     assert one.evidence["declared"] == 1100
     assert "100 % of the declared 1.1k IOPS" in one.message
@@ -56,7 +56,7 @@ def test_a_cap_below_the_declared_is_a_warning() -> None:
             for percentile in (1.0, 50.0)
         ],
     )
-    (one,) = found(capped, rule="capped")
+    (one,) = found(capped, rule="throttled")
     assert one.severity is Severity.WARNING
     assert "only 73 %" in one.message
 
@@ -70,7 +70,7 @@ def test_reads_and_writes_count_together() -> None:
         for way in ("read", "write")
     ]
     series = [row for way in ("read", "write") for row in series_rows(run, half, direction=way)]
-    (one,) = found(a_view(run, summary=rows, series=series, device=[]), rule="capped")
+    (one,) = found(a_view(run, summary=rows, series=series, device=[]), rule="throttled")
     assert (one.severity, one.direction) == (Severity.NOTE, None)
     assert one.evidence["level"] == 1100
 
@@ -89,8 +89,8 @@ def test_latency_is_no_cap() -> None:
     run = a_run({"iodepth": "1"}, limits=Limits(iops=1100))
     view = over_time(level(400), run)
     slow = told(run, iops=400.0, lat_mean_s=0.0025, lat_min_s=0.002)
-    assert found(a_view(run, summary=[slow], device=[]), rule="capped") == []
-    assert found(view, rule="capped") == []
+    assert found(a_view(run, summary=[slow], device=[]), rule="throttled") == []
+    assert found(view, rule="throttled") == []
 
 
 def test_credits_that_ran_out_are_told_with_both_levels() -> None:

@@ -129,8 +129,8 @@ def test_the_disk_of_a_partition_counts_too() -> None:
     """Load on another partition of the disk is found; a loop's own disk is left alone."""
     run = a_run()
     for disk, count in (("sd", 1), ("vda", 0)):
-        beneath = device_samples(run, device=disk, level="beneath", read_bw_bytes_per_s=80e6)
-        view = a_view(run, device=[*device_samples(run), *beneath])
+        backing = device_samples(run, device=disk, level="backing", read_bw_bytes_per_s=80e6)
+        view = a_view(run, device=[*device_samples(run), *backing])
         assert len(found(view, rule="busy-device")) == count
 
 
@@ -141,11 +141,11 @@ def test_buffered_runs_are_not_asked() -> None:
     assert found(buffered, rule="busy-device") == []
 
 
-def on_disk(role: str, device: str, beneath: tuple[str, ...], *, host: str = "local") -> RunView:
+def on_disk(role: str, device: str, backing: tuple[str, ...], *, host: str = "local") -> RunView:
     """Return a Run on a device."""
     view = a_view(a_run(name=f"{role}-{device}", role=role, host=host))
     assert view.volume is not None
-    facts = view.volume.model_copy(update={"device": device, "beneath": beneath})
+    facts = view.volume.model_copy(update={"device": device, "backing": backing})
     return replace(view, volume=facts)
 
 

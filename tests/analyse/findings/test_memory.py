@@ -175,13 +175,13 @@ def test_bandwidth_above_the_declared() -> None:
 
 
 def test_a_loop_device_that_caches() -> None:
-    """A disk beneath that moved a tenth is told as a note; one that moved all is not."""
+    """A backing disk that moved a tenth is told as a note; one that moved all is not."""
     run = a_run()
     for share, count in ((0.1, 1), (1.0, 0)):
-        beneath = device_samples(run, device="sda", level="beneath")
-        for row in beneath:
+        backing = device_samples(run, device="sda", level="backing")
+        for row in backing:
             row["write_bw_bytes_per_s"] = share * float(str(row["write_bw_bytes_per_s"]))
-        notes = found(a_view(run, device=[*device_samples(run), *beneath]), rule="host-cache")
+        notes = found(a_view(run, device=[*device_samples(run), *backing]), rule="host-cache")
         assert [note.severity for note in notes] == [Severity.NOTE] * count
 
 

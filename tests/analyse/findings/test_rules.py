@@ -35,7 +35,7 @@ def test_ids_are_unique() -> None:
     ids = [rule.id for rule in RULES]
     assert len(set(ids)) == len(ids)
     folder = Path(str(findings.__file__)).parent
-    assert {path.stem for path in folder.glob("*.py")} >= {name.replace("-", "_") for name in ids}
+    assert {path.stem for path in folder.rglob("*.py")} >= {name.replace("-", "_") for name in ids}
 
 
 def rules_asked(test_folder: Path) -> set[str]:

@@ -89,7 +89,7 @@ def test_bursts_and_what_is_paid_once(tmp_path: Path) -> None:
     assert "burst fee" in table
     assert "3.00 a month + 0.25 per million I/Os" in table
     assert "7.50" in table
-    assert "once: paid for each new volume; no part of the month" in table
+    assert "once: paid for each new volume" in table
     told = json.loads(run(*asked, "--json").stdout)["offers"]
     offers = {offer["name"]: offer for offer in told}
     assert offers["t/gp"]["monthly"] == [10, 10]
@@ -180,7 +180,7 @@ def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
     profile, target, into = tmp_path / "paced.yaml", tmp_path / "volume", tmp_path / "out"
     profile.write_text(PACED)
     target.mkdir()
-    done = run("run", profile, "--on", target, "--into", into)
+    done = run("run", profile, "--on", target, "--output", into)
     assert done.exit_code == 0, done.output
     prices = tmp_path / "prices.yaml"
     prices.write_text(

@@ -43,7 +43,7 @@ def test_a_run_is_made_with_the_limits_of_the_file(
     types: Path, volbench: Volbench, scratch: Path, tmp_path: Path
 ) -> None:
     """Without the file the type is unknown; the campaign keeps the limits, for resume as well."""
-    asked = ("run", "own.yaml", "--on", scratch, "--into", "out")
+    asked = ("run", "own.yaml", "--on", scratch, "--output", "out")
     unknown = volbench(*asked)
     assert unknown.returncode == 2
     assert "there is no volume type 'lab/fast'" in unknown.stderr
@@ -69,7 +69,7 @@ def test_overrides_know_the_types(types: Path, volbench: Volbench, scratch: Path
     [
         ("profile", "show", "own.yaml"),
         ("profile", "check", "own.yaml"),
-        ("profile", "render", "own.yaml", "--into", "jobs"),
+        ("profile", "render", "own.yaml", "--output", "jobs"),
         ("inventory", "show", "hosts.yaml"),
         ("inventory", "check", "hosts.yaml"),
     ],

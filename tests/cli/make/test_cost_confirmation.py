@@ -33,7 +33,7 @@ def _long(tmp_path: Path, scratch: Path) -> list[str]:
     """Return the command line of a campaign that pauses for two hours."""
     profile = tmp_path / "long.yaml"
     profile.write_text(LONG)
-    return ["run", str(profile), "--on", str(scratch), "--into", str(tmp_path / "out")]
+    return ["run", str(profile), "--on", str(scratch), "--output", str(tmp_path / "out")]
 
 
 def test_a_long_campaign_is_asked_about(long: list[str], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def test_list_names_every_scenario(volbench: Volbench) -> None:
     """`lab list` has a row for each."""
     done = volbench("lab", "list")
     assert done.returncode == 0
-    assert all(f"\n {name} " in done.stdout for name in scenario_names())
+    assert all(f"\n{name} " in done.stdout for name in scenario_names())
 
 
 def test_show_tells_what_must_be_found(volbench: Volbench) -> None:
@@ -26,7 +26,7 @@ def test_show_tells_what_must_be_found(volbench: Volbench) -> None:
     assert done.returncode == 0
     assert "1.1k" in done.stdout
     assert "125 MB/s" in done.stdout
-    assert {"latency", "iops-cap", "bandwidth-cap"} <= set(done.stdout.split())
+    assert {"latency", "iops-limit", "bandwidth-limit"} <= set(done.stdout.split())
 
 
 def test_show_prints_the_file(volbench: Volbench, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_up_serves_until_stopped(
 ) -> None:
     """`lab up` prints a uri that `volbench run` measures, and takes everything down at the end."""
     with subprocess.Popen(
-        [*COMMAND, "lab", "up", "p15", "--size", "8m", "--into", "lab"],
+        [*COMMAND, "lab", "up", "p15", "--size", "8m", "--output", "lab"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -65,8 +65,8 @@ def test_up_serves_until_stopped(
         assert uri == f"nbd+unix:///?socket={tmp_path}/lab/volume.sock"
         text = "name: one\njobs: {a: {rw: write, bs: 64k, size: 1m}}\n"
         (tmp_path / "one.yaml").write_text(text)
-        refused = volbench("run", "one.yaml", "--on", uri, "--into", "refused")
-        done = volbench("run", "one.yaml", "--on", uri, "--allow-destroy", uri, "--into", "out")
+        refused = volbench("run", "one.yaml", "--on", uri, "--output", "refused")
+        done = volbench("run", "one.yaml", "--on", uri, "--allow-destroy", uri, "--output", "out")
         lab.send_signal(number)
         hints = lab.stderr.read()
     assert refused.returncode == 3
@@ -80,7 +80,7 @@ def test_up_serves_until_stopped(
 def test_up_tells_when_its_server_dies(tmp_path: Path) -> None:
     """When nbdkit is gone the lab says so and ends with code 1."""
     with subprocess.Popen(
-        [*COMMAND, "lab", "up", "p15", "--into", "lab"],
+        [*COMMAND, "lab", "up", "p15", "--output", "lab"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

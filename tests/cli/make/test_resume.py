@@ -20,7 +20,7 @@ def stopped(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
         "  a: {rw: write, max_latency: 1us}\n  b: {rw: write}\n"
     )
     out = tmp_path / "out"
-    done = volbench("run", profile, "--on", scratch, "--into", out, "--on-error", "stop")
+    done = volbench("run", profile, "--on", scratch, "--output", out, "--on-error", "stop")
     assert done.returncode == 9, done.stderr
     return out
 

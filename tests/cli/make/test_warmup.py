@@ -36,7 +36,7 @@ def test_every_block_of_a_file_is_written_once(
 ) -> None:
     """No hole is left, the file keeps its length, and fio counted exactly its bytes."""
     file = hole(tmp_path / "f", size)
-    done = volbench("warmup", file, "--allow-destroy", file, "--jobs", 3, "--into", "c")
+    done = volbench("warmup", file, "--allow-destroy", file, "--jobs", 3, "--output", "c")
     assert done.returncode == 0, done.stderr
     assert f"write: {size} of {size} bytes" in done.stdout
     assert f"read: {size} of {size} bytes" in done.stdout
@@ -51,7 +51,7 @@ def test_every_block_of_a_file_is_written_once(
 def test_a_file_is_not_overwritten_without_leave(tmp_path: Path, volbench: Volbench) -> None:
     """A refusal leaves the file as it was."""
     file = hole(tmp_path / "f", MIB)
-    done = volbench("warmup", file, "--into", "c")
+    done = volbench("warmup", file, "--output", "c")
     assert done.returncode == 3
     assert "--allow-destroy" in done.stderr
     assert file.stat().st_blocks == 0
@@ -61,11 +61,11 @@ def test_reading_needs_no_leave_and_never_writes(tmp_path: Path, volbench: Volbe
     """The mode read changes nothing; a file that is too short is refused, not laid out."""
     file = tmp_path / "f"
     file.write_bytes(b"mine" * (MIB // 2))
-    done = volbench("warmup", file, "--mode", "read", "--into", "c")
+    done = volbench("warmup", file, "--mode", "read", "--output", "c")
     assert done.returncode == 0, done.stderr
     assert "write" not in done.stdout.partition("warm:")[2]
     assert file.read_bytes() == b"mine" * (MIB // 2)
-    short = volbench("warmup", file, "--mode", "read", "--into", "s", "--size", "4m")
+    short = volbench("warmup", file, "--mode", "read", "--output", "s", "--size", "4m")
     assert short.returncode == 3, short.stderr
     assert "shorter than" in short.stderr
     assert file.read_bytes() == b"mine" * (MIB // 2)
@@ -97,7 +97,7 @@ def test_an_interrupted_warm_up_goes_on_after_the_last_extent(
     """What was finished is not done again, and the whole is proven in the end."""
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
-    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--into", "c"]
+    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
     with subprocess.Popen(
         [*COMMAND, *arguments], cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
@@ -133,7 +133,7 @@ def test_a_killed_warm_up_goes_on_after_the_last_extent(tmp_path: Path, volbench
     """Nothing that was finished before the controller was killed is done again."""
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
-    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--into", "c"]
+    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
     killed_in_its("003", arguments, tmp_path)
     done = volbench("resume", out)
     assert done.returncode == 0, done.stderr
@@ -146,7 +146,7 @@ def test_blocks_that_lost_their_writes_are_no_proof(tmp_path: Path, volbench: Vo
     """The sample fails on a file that holds zeros where blocks were written."""
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
-    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--into", "c"]
+    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
     killed_in_its("006", arguments, tmp_path)
     with file.open("r+b") as content:
         content.write(bytes(5 * MIB))
@@ -162,7 +162,7 @@ def test_what_can_not_be_done_is_refused_at_once(
 ) -> None:
     """A mistake is told before the first block is touched."""
     file = hole(tmp_path / "f", 8 * MIB)
-    done = volbench("warmup", file, "--allow-destroy", file, *options, "--into", "c")
+    done = volbench("warmup", file, "--allow-destroy", file, *options, "--output", "c")
     assert done.returncode == 2, done.stderr
     assert file.stat().st_blocks == 0
     assert not (tmp_path / "c").exists()
@@ -171,7 +171,7 @@ def test_what_can_not_be_done_is_refused_at_once(
 def test_only_what_exists_is_warmed(tmp_path: Path, volbench: Volbench) -> None:
     """No file is made to warm: volbench would remove what it made when a campaign ends."""
     for target in (tmp_path / "nothing", tmp_path):
-        done = volbench("warmup", target, "--size", "1m", "--into", "c")
+        done = volbench("warmup", target, "--size", "1m", "--output", "c")
         assert done.returncode == 2, done.stderr
         assert "that exists" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -180,7 +180,7 @@ def test_only_what_exists_is_warmed(tmp_path: Path, volbench: Volbench) -> None:
 def test_a_part_is_not_told_as_the_whole(tmp_path: Path, volbench: Volbench) -> None:
     """Whoever warms less than the volume reads so in the proof; the rest stays as it was."""
     file = hole(tmp_path / "f", 8 * MIB)
-    arguments = ("--mode", "write", "--size", "2m", "--allow-destroy", file, "--into", "c")
+    arguments = ("--mode", "write", "--size", "2m", "--allow-destroy", file, "--output", "c")
     done = volbench("warmup", file, *arguments)
     assert done.returncode == 0, done.stderr
     assert f"warm: the first {2 * MIB} of {8 * MIB} bytes of {file}." in done.stdout
@@ -195,7 +195,7 @@ def test_auto_finds_that_more_clones_are_faster(tmp_path: Path, volbench: Volben
     """A volume that serves eight at a time at 20 ms each is read by several clones in the end."""
     with serve(load_scenario(SLOW, path="v.yaml"), tmp_path / "lab") as volume:
         arguments = ("--mode", "read", "--auto", "--size", "8m", "--bs", "64k", "--iodepth", 1)
-        done = volbench("warmup", volume.uri, *arguments, "--into", "c")
+        done = volbench("warmup", volume.uri, *arguments, "--output", "c")
     assert done.returncode == 0, done.stderr
     clones = [
         int(re.findall(r"numjobs=(\d+)", path.read_text())[0])
@@ -218,17 +218,17 @@ def test_every_sector_of_a_device_is_written_once(
     try:
         statistics = Path("/sys/block", Path(device).name, "stat")
         before = int(statistics.read_text().split()[6])
-        refused = volbench("warmup", device, "--into", "no")
+        refused = volbench("warmup", device, "--output", "no")
         assert refused.returncode == 3
-        allowed = ("--allow-destroy", device, "--size", str(size + 512), "--into", "no")
+        allowed = ("--allow-destroy", device, "--size", str(size + 512), "--output", "no")
         larger = volbench("warmup", device, *allowed)
         assert larger.returncode == 2
         assert f"has only {size}" in larger.stderr
-        done = volbench("warmup", device, "--allow-destroy", device, "--jobs", 4, "--into", "c")
+        done = volbench("warmup", device, "--allow-destroy", device, "--jobs", 4, "--output", "c")
         assert done.returncode == 0, done.stderr
         assert (int(statistics.read_text().split()[6]) - before) * 512 == size
         assert file.stat().st_blocks * 512 >= size
-        again = volbench("warmup", device, "--mode", "read", "--jobs", 4, "--into", "r")
+        again = volbench("warmup", device, "--mode", "read", "--jobs", 4, "--output", "r")
         assert again.returncode == 0, again.stderr
         assert (int(statistics.read_text().split()[6]) - before) * 512 == size
     finally:

@@ -52,7 +52,7 @@ def test_only_the_exact_name_goes_on(
     arguments = ["run", "quick", "--on", loop_device, "--allow-destroy", loop_device]
     small = settings("size=4m", "runtime=1s", "sample=0")
     answer = loop_device if typed == "the device" else typed
-    status, stderr = at_a_terminal([*arguments, *small, "--into", str(tmp_path / "out")], answer)
+    status, stderr = at_a_terminal([*arguments, *small, "--output", str(tmp_path / "out")], answer)
     assert status == code, stderr
     assert loop_device in stderr
     assert "32m" in stderr
@@ -62,7 +62,7 @@ def test_only_the_exact_name_goes_on(
 
 def test_a_directory_asks_nothing(tmp_path: Path, scratch: Path) -> None:
     """Scratch files in a folder need no question."""
-    arguments = ["run", "quick", "--on", str(scratch), "--into", str(tmp_path / "out")]
+    arguments = ["run", "quick", "--on", str(scratch), "--output", str(tmp_path / "out")]
     small = settings("size=4m", "runtime=1s", "sample=0")
     status, stderr = at_a_terminal([*arguments, *small], "")
     assert status == 0, stderr

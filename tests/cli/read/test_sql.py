@@ -92,7 +92,7 @@ def test_answers_of_all_types(results: Path, tmp_path: Path) -> None:
     for kind in ("table", "csv", "markdown", "latex"):
         assert str(row["ios"]) in run("sql", query, results, "--format", kind).stdout
     for kind in ("parquet", "xlsx"):
-        run("sql", query, results, "--format", kind, "--into", tmp_path / f"x.{kind}")
+        run("sql", query, results, "--format", kind, "--output", tmp_path / f"x.{kind}")
     assert pd.read_parquet(tmp_path / "x.parquet")["ios"][0] == row["ios"]
     assert openpyxl.load_workbook(tmp_path / "x.xlsx")["answer"]["A3"].value == row["ios"]
 
@@ -111,7 +111,7 @@ def test_a_folder_that_nobody_may_write_is_read(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without tables on disk the frames are taken from memory."""
-    monkeypatch.setattr("volbench.api.os.access", lambda *_: False)
+    monkeypatch.setattr("os.access", lambda *_: False)
     told = run(
         "sql", "select distinct campaign from summary order by 1", results, "--format", "csv"
     )
@@ -148,8 +148,8 @@ def test_export_of_several_is_one_table(results: Path) -> None:
 def test_a_dataset_grows(results: Path, tmp_path: Path) -> None:
     """Campaigns exported one after another, even twice, are what both are at once."""
     dataset = tmp_path / "set"
-    run("export", results, "--format", "dataset", "--into", dataset)
-    run("export", results, "--format", "dataset", "--into", dataset)
+    run("export", results, "--format", "dataset", "--output", dataset)
+    run("export", results, "--format", "dataset", "--output", dataset)
     assert sorted(file.name for file in (dataset / "summary").iterdir()) == [
         "c.parquet",
         "second.parquet",
@@ -163,7 +163,7 @@ def test_a_dataset_grows(results: Path, tmp_path: Path) -> None:
 def test_a_dataset_is_read_without_volbench(results: Path, tmp_path: Path) -> None:
     """Any reader of Parquet takes the folder of a frame as one table."""
     dataset = tmp_path / "set"
-    run("export", results, "--format", "dataset", "--into", dataset)
+    run("export", results, "--format", "dataset", "--output", dataset)
     files = sorted((dataset / "summary").iterdir())
     schemas = [pads.dataset(file).schema for file in files]
     table = pads.dataset(dataset / "summary", schema=pads.pa.unify_schemas(schemas)).to_table()
@@ -175,10 +175,10 @@ def test_a_dataset_is_read_without_volbench(results: Path, tmp_path: Path) -> No
 def test_another_campaign_of_that_name_is_not_overwritten(results: Path, tmp_path: Path) -> None:
     """Two campaigns may have one name: the second is refused, and the first one stays."""
     dataset = tmp_path / "set"
-    run("export", results / "c", "--format", "dataset", "--into", dataset)
+    run("export", results / "c", "--format", "dataset", "--output", dataset)
     before = (dataset / "summary" / "c.parquet").read_bytes()
     with pytest.raises(InputError, match="another campaign") as caught:
-        run("export", results / "second", "--format", "dataset", "--into", dataset)
+        run("export", results / "second", "--format", "dataset", "--output", dataset)
     assert "one command" in caught.value.hint
     assert (dataset / "summary" / "c.parquet").read_bytes() == before
 
@@ -195,14 +195,14 @@ def test_many_files_need_a_folder(results: Path, arguments: list[str]) -> None:
     """Standard output holds one file."""
     told = CliRunner().invoke(cli, ["export", str(results), *arguments])
     assert told.exit_code == 2
-    assert "--into" in told.output
+    assert "--output" in told.output
 
 
 def test_a_dataset_that_cannot_be_written_is_told(results: Path, tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "set").write_text("")
     with pytest.raises(VolbenchError, match="can't be made"):
-        run("export", results, "--format", "dataset", "--into", tmp_path / "set")
+        run("export", results, "--format", "dataset", "--output", tmp_path / "set")
 
 
 def test_a_line_for_each_campaign(results: Path) -> None:

@@ -147,13 +147,13 @@ class TestTarget:
     @pytest.mark.parametrize("target", ["", "a\nb", "\x00", "/dev/sd\x1bb"])
     def test_what_is_no_text_for_a_path(self, executor: LocalExecutor, target: str) -> None:
         """Control characters never get further."""
-        with pytest.raises(InputError, match="is no target for role data"):
+        with pytest.raises(InputError, match="is not a target for role data"):
             find_volume(executor, role="data", target=target)
 
     def test_a_mistyped_device(self, executor: LocalExecutor) -> None:
         """A name under /dev where nothing stands is refused, not made."""
         for target in ("/dev/no-such-disk", "/dev/../dev/no-such-disk", "/dev/disk/by-id/none"):
-            with pytest.raises(RefusedError, match="does not exist: fio would make a file"):
+            with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
                 find_volume(executor, role="data", target=target)
         assert not Path("/dev/no-such-disk").exists()
 
@@ -161,7 +161,7 @@ class TestTarget:
         """A symlink that leads to nothing under /dev is a mistyped device."""
         link = tmp_path / "link"
         link.symlink_to("/dev/no-such-disk")
-        with pytest.raises(RefusedError, match="does not exist: fio would make a file"):
+        with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
             find_volume(executor, role="data", target=str(link))
 
     def test_a_close_name_is_offered(self) -> None:
@@ -175,7 +175,7 @@ class TestTarget:
         """A file that an earlier slip left under /dev is memory, not a device."""
         machine = Server().machine
         machine.files["/dev/sdb"] = "x"
-        with pytest.raises(RefusedError, match="/dev/sdb is no block device, only memory"):
+        with pytest.raises(RefusedError, match="/dev/sdb is not a block device"):
             find_volume(machine, role="data", target="/dev/sdb")
 
     def test_character_devices_and_pipes(self, executor: LocalExecutor, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ class TestTarget:
                 find_volume(executor, role="data", target=target)
 
     def test_a_missing_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:
-        """A new file needs a folder that is there: fio would make it on the disk beneath."""
+        """A new file needs a folder that is there: fio would make it on the backing disk."""
         for target in (tmp_path / "none" / "file", tmp_path / "none" / "deeper" / "file"):
             with pytest.raises(RefusedError, match=f"there is no folder {target.parent}") as caught:
                 find_volume(executor, role="data", target=str(target))
@@ -205,7 +205,7 @@ class TestTarget:
         machine.files = {k: v for k, v in machine.files.items() if not k.startswith("/data/")}
         machine.files |= {"/mnt/x": "", "/media/x": ""}
         folder = target.rpartition("/")[0] or "/"
-        with pytest.raises(RefusedError, match=f"fio would fill the disk under {folder}$"):
+        with pytest.raises(RefusedError, match=f"fio would fill the disk of {folder}$"):
             find_volume(machine, role="data", target=target)
 
     def test_a_new_file_on_a_volume_at_mnt(self) -> None:
@@ -276,11 +276,11 @@ class TestVolume:
         server.build("md0", (9, 0), "sdb1")
         top = server.build("dm-0", (253, 0), "md0")
         facts = probe_volume(server.machine, find_volume(server.machine, role="d", target=top))
-        assert facts.beneath == ("md0", "sdb1", "sdb")
+        assert facts.backing == ("md0", "sdb1", "sdb")
         assert (facts.rotational, facts.scheduler, facts.write_cache) == (None, "", "")
         part = find_volume(server.machine, role="d", target="/dev/sdb1")
         facts = probe_volume(server.machine, part)
-        assert facts.beneath == ("sdb",)
+        assert facts.backing == ("sdb",)
         assert (facts.rotational, facts.scheduler) == (False, "kyber")
         assert (facts.major, facts.minor, facts.size_bytes) == (8, 17, 10 * GIB)
 
@@ -309,7 +309,7 @@ class TestRealDevice:
     pytestmark = pytest.mark.root
 
     def test_a_device_in_use(self, executor: LocalExecutor, disks: Disks) -> None:
-        """A loop device tells its image, its content, its mount and the disk beneath."""
+        """A loop device tells its image, its content, its mount and the backing disk."""
         image = disks.image()
         device = disks.attach(image)
         disks.format(device)
@@ -322,8 +322,8 @@ class TestRealDevice:
         assert facts.read_only is False
         assert facts.logical_block_bytes == 512
         folder = probe_volume(executor, find_volume(executor, role="d", target=str(point)))
-        assert folder.model_dump(include={"device", "model", "beneath", "mount_options"}) == (
-            facts.model_dump(include={"device", "model", "beneath", "mount_options"})
+        assert folder.model_dump(include={"device", "model", "backing", "mount_options"}) == (
+            facts.model_dump(include={"device", "model", "backing", "mount_options"})
         )
         assert folder.content == ""
         assert 0 < (folder.free_bytes or 0) < IMAGE_BYTES

@@ -85,7 +85,7 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
     facts = probe_volume(executor, volume)
     kept = RunFolder(folder)
     kept.path.mkdir()
-    devices = (facts.device, *facts.beneath) if facts.device else ()
+    devices = (facts.device, *facts.backing) if facts.device else ()
     watcher = RunHooks(listener, stop or Stop(), devices=devices)
     fio = shutil.which("fio") or ""
     workplace = RunDirectory(executor, kept)
@@ -190,7 +190,7 @@ def test_kill_9_of_the_controller_leaves_no_sampler(tmp_path: Path) -> None:
     """The process under test may go on, as it is ended on resume; the sampler ends by itself."""
     (tmp_path / "place").mkdir()
     out = tmp_path / "out"
-    arguments = ["run", "quick", "--on", str(tmp_path / "place"), "--into", str(out)]
+    arguments = ["run", "quick", "--on", str(tmp_path / "place"), "--output", str(out)]
     settings = ["--set", "size=16m", "--set", "runtime=30s"]
     controller = subprocess.Popen(
         [sys.executable, "-m", "volbench", *arguments, *settings],
@@ -238,13 +238,13 @@ def test_the_device_counts_the_bytes_that_fio_wrote(tmp_path: Path, disks: Disks
 
 
 @pytest.mark.root
-def test_a_partition_is_told_with_the_disk_beneath_it(tmp_path: Path, disks: Disks) -> None:
+def test_a_partition_is_told_with_its_backing_disk(tmp_path: Path, disks: Disks) -> None:
     """What the partition writes its disk writes, and both have rows of their own."""
     disk = disks.attach()
     part = disks.partition(disk)
     seen = measure(part, tmp_path / "run", {**PACED, "size": str(16 * MIB)})
     told = {(row["level"], row["device"]) for row in seen.rows}
-    assert {("volume", part[5:]), ("beneath", disk[5:])} <= told
+    assert {("volume", part[5:]), ("backing", disk[5:])} <= told
     assert seen.moved("write_bw_bytes_per_s") == pytest.approx(seen.io_bytes, rel=0.02)
     below = [row for row in seen.rows if row["device"] == disk[5:]]
     total = sum(number(row, "write_bw_bytes_per_s") * number(row, "interval_s") for row in below)

@@ -192,7 +192,7 @@ def test_the_command_writes_what_was_asked_for(
     device = run([*arguments, "--frame", "device"]).stdout
     assert "node_cpu_seconds_total{" in device
     assert "volbench_iops{" not in device
-    run([*arguments, "--frame", "series", "--into", str(tmp_path)])
+    run([*arguments, "--frame", "series", "--output", str(tmp_path)])
     series = (tmp_path / "metrics.txt").read_text(encoding="utf-8")
     assert "volbench_iops{" in series
     assert "node_cpu_seconds_total{" not in series

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
-from volbench.analyse.frames.observed import host_rows_in_run, told_by_tool
+from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.analyse.time.run_rates import Rates
 from volbench.units import format_count, format_latency, format_rate
 
@@ -115,7 +114,7 @@ def explain_level(
 
 def _paced(case: _Case) -> Explanation | None:
     """Explain a rate that the job itself asked for."""
-    if not any(asked.is_paced for asked in asked_of(case.view.run)):
+    if not any(workload.is_paced for workload in case.view.workloads):
         return None
     return case.explanation(
         Cause.UNKNOWN, case.iops, [], ["the job itself was told to be slower than it could be"]
@@ -126,9 +125,9 @@ def _declared(case: _Case) -> Explanation | None:
     """Explain a level by a limit that was declared, of those that are near the one that binds."""
     limits = case.view.run.limits
     sides = (
-        (Cause.IOPS_CAP, case.iops, (limits.iops, limits.burst_iops), format_count),
+        (Cause.IOPS_LIMIT, case.iops, (limits.iops, limits.burst_iops), format_count),
         (
-            Cause.BANDWIDTH_CAP,
+            Cause.BANDWIDTH_LIMIT,
             case.bandwidth,
             (limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s),
             format_rate,
@@ -174,7 +173,7 @@ def _cpu(case: _Case) -> Explanation | None:
     """Explain a level by CPUs that had no time left."""
     usage = [
         row["cpu_usr"] + row["cpu_sys"]
-        for row in told_by_tool(case.view)
+        for row in results_of(case.view)
         if not math.isnan(row["cpu_usr"])
     ]
     rows = host_rows_in_run(case.view)
@@ -226,12 +225,12 @@ def _which(case: _Case) -> tuple[Cause, float]:
         other_size = bandwidth / rates.last.level if rates.last.level else 0.0
         if other_size and not 0.8 <= other_size / size <= 1.25:
             if abs(bandwidth / case.bandwidth - 1) <= _SAME:
-                return Cause.BANDWIDTH_CAP, case.bandwidth
+                return Cause.BANDWIDTH_LIMIT, case.bandwidth
             if abs(rates.last.level / case.iops - 1) <= _SAME:
-                return Cause.IOPS_CAP, case.iops
+                return Cause.IOPS_LIMIT, case.iops
     if size >= _LARGE_BYTES:
-        return Cause.BANDWIDTH_CAP, case.bandwidth
-    return Cause.IOPS_CAP, case.iops
+        return Cause.BANDWIDTH_LIMIT, case.bandwidth
+    return Cause.IOPS_LIMIT, case.iops
 
 
 def _undeclared(case: _Case) -> list[str]:

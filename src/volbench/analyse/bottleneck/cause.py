@@ -10,8 +10,8 @@ from enum import StrEnum
 class Cause(StrEnum):
     """What held a rate, or changed it."""
 
-    IOPS_CAP = "iops-cap"
-    BANDWIDTH_CAP = "bandwidth-cap"
+    IOPS_LIMIT = "iops-limit"
+    BANDWIDTH_LIMIT = "bandwidth-limit"
     CREDITS = "credits"
     CACHE_FULL = "cache-full"
     WRITE_CLIFF = "write-cliff"
@@ -24,8 +24,8 @@ class Cause(StrEnum):
 
 
 WORDS: Mapping[Cause, str] = {
-    Cause.IOPS_CAP: "capped in IOPS",
-    Cause.BANDWIDTH_CAP: "capped in bandwidth",
+    Cause.IOPS_LIMIT: "throttled in IOPS",
+    Cause.BANDWIDTH_LIMIT: "throttled in bandwidth",
     Cause.CREDITS: "burst credits ran out",
     Cause.CACHE_FULL: "a write-back cache filled up",
     Cause.WRITE_CLIFF: "the drive ran out of fresh flash",
@@ -47,7 +47,7 @@ class Explanation:
         direction: ``read``, ``write`` or ``trim``.
         from_s: begin of the time it explains, since I/O began.
         to_s: end of that time.
-        level: what it held: bytes a second for a bandwidth cap, else IOPS.
+        level: what it held: bytes a second for a bandwidth limit, else IOPS.
         speaks_for: observations with their numbers.
         speaks_against: the same; also what was not looked at.
         evidence: name with its unit to number.

@@ -18,9 +18,9 @@ __all__ = ["Cause", "Explanation", "explain"]
 
 _BINDING = frozenset({Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF})
 """Events whose outcome is the level that a Run ends at."""
-_BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_CAP})
+_BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
 """Levels that such an event explains better."""
-_BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_CAP}
+_BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
 """The same where credits ran out: their baseline is a cap, of I/Os or of bytes."""
 
 

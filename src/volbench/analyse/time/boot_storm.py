@@ -78,8 +78,8 @@ class Storm:
             ends with the storm.
         clients: in the order of their starts; at least one.
         untold: Runs of the step that tell no series with times, such as failed ones.
-        device: kernel name of the one device beneath all of it, or how many there are; empty where
-            none was watched.
+        device: kernel name of the one device that backs all of it, or how many there are; empty
+            where none was watched.
         device_read_iops: of the devices together, in each interval; NaN where none was watched.
         device_write_iops: the same for writes.
         limit_iops: declared limit of the one volume that all clients share; NaN for none.

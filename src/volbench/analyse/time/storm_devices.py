@@ -1,4 +1,4 @@
-"""Devices beneath a storm: the samples of all clients enter, one line for each direction leaves."""
+"""Devices that back a boot storm: one line for each direction, from the samples of all clients."""
 
 from __future__ import annotations
 

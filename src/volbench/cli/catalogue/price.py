@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from volbench.cli.catalogue.price_steps import draw_market, market_of
-from volbench.cli.options import WHERE
+from volbench.cli.options import WHERE, examples
 from volbench.cli.read.table_charts import chart_options
-from volbench.plan.prices import load_prices
-from volbench.present.tables.price_table import market_records, market_table
-from volbench.present.tables.result_tables import show_table
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.units import parse_size
 
 
-@click.command("price")
+@click.command(
+    "price",
+    epilog=examples(
+        "volbench price results --prices prices.yaml",
+        "volbench price results --prices prices.yaml --by family --where 'bs==4k'",
+        "volbench price results --prices prices.yaml --chart pareto.svg",
+    ),
+)
 @click.argument(
     "folders",
     nargs=-1,
@@ -31,15 +34,15 @@ from volbench.units import parse_size
     "--by",
     default="",
     metavar="COLUMN,...",
-    help="What makes an offer, such as family, or labels.  [default: flavor,volume_type]",
+    help="What makes a configuration, such as family, or labels.  [default: flavor,volume_type]",
 )
 @WHERE
-@click.option("--size", metavar="SIZE", help="Of volumes whose size nobody told.")
+@click.option("--size", metavar="SIZE", help="Size of volumes for which none is recorded.")
 @click.option(
-    "--unsteady", is_flag=True, help="Count Runs that were not shown to be steady, by their means."
+    "--unsteady", is_flag=True, help="Include runs that did not reach steady state, by their means."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print every number as JSON.")
-@chart_options("cost against IOPS, with the front,")
+@table_options()
+@chart_options("cost against IOPS, with the Pareto frontier,")
 def command(
     folders: tuple[Path, ...],
     file: str,
@@ -51,15 +54,13 @@ def command(
     theme: str,
     *,
     unsteady: bool,
-    as_json: bool,
+    shown: TableOutput,
 ) -> None:
-    r"""Put steady performance in DIR beside its price: what an I/O costs, ranked.
+    """Rank the configurations in DIR by price-performance: what a steady I/O costs."""
+    from volbench.cli.catalogue.price_steps import draw_market, market_of
+    from volbench.plan.prices import load_prices
+    from volbench.present.tables.price_table import market_table
 
-    \b
-    volbench price results --prices prices.yaml
-    volbench price results --prices prices.yaml --by family --where 'bs==4k'
-    volbench price results --prices prices.yaml --chart pareto.svg
-    """
     found = market_of(
         folders,
         load_prices(file),
@@ -70,7 +71,4 @@ def command(
     )
     if chart is not None:
         draw_market(found, chart, title=title, theme=theme)
-    if as_json:
-        click.echo(json.dumps(market_records(found), indent=2, ensure_ascii=False))
-    else:
-        show_table(market_table(found))
+    shown.write(market_table(found))

@@ -6,10 +6,7 @@ import json
 
 import click
 
-from volbench.plan.prices import load_prices, price_names
-from volbench.plan.prices.prices_schema import json_schema
-from volbench.present.tables.price_table import prices_table
-from volbench.present.tables.result_tables import show_table
+from volbench.cli.table_output import TableOutput, table_options
 
 FILE = click.argument("file", metavar="FILE|NAME")
 
@@ -22,26 +19,29 @@ def command() -> None:
 @command.command("list")
 def list_prices() -> None:
     """List the bundled files of prices."""
+    from volbench.plan.prices import price_names
+
     for name in price_names():
         click.echo(name)
 
 
 @command.command("show")
 @FILE
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def show(file: str, *, as_json: bool) -> None:
+@table_options()
+def show(file: str, *, shown: TableOutput) -> None:
     """Show the prices in FILE, or in a bundled one."""
-    prices = load_prices(file)
-    if as_json:
-        click.echo(prices.model_dump_json(indent=2))
-    else:
-        show_table(prices_table(prices))
+    from volbench.plan.prices import load_prices
+    from volbench.present.tables.price_table import prices_table
+
+    shown.write(prices_table(load_prices(file)))
 
 
 @command.command("check")
 @FILE
 def check(file: str) -> None:
     """Check FILE; every problem is printed with file, line, column and key."""
+    from volbench.plan.prices import load_prices
+
     prices = load_prices(file)
     flavors, types = len(prices.flavors), len(prices.volume_types)
     click.echo(f"{file}: prices are good, flavors: {flavors}, volume types: {types}")
@@ -50,4 +50,7 @@ def check(file: str) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of files of prices, for editors."""
-    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    from volbench.model.catalogue.price_list import PricesFile
+    from volbench.model.document.document_model import document_schema
+
+    click.echo(json.dumps(document_schema(PricesFile), indent=2, ensure_ascii=False))

@@ -7,20 +7,10 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.catalogue.job_files import plan_anywhere, render_profile
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
-from volbench.cli.options import ALLOW_EXEC, SETTINGS
-from volbench.engine.guard.preflight import check_job_files
-from volbench.engine.hosts.machine import Machine
-from volbench.engine.run.fio_options import options_on
+from volbench.cli.options import ALLOW_EXEC, SETTINGS, output_option
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.errors import InputError
-from volbench.execute.local import LocalExecutor
-from volbench.fio.jobs.job_file import parse_jobfile
-from volbench.plan.profile.bundled import profile_names, read_profile
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
-from volbench.plan.profile.profile_schema import json_schema
-from volbench.present.tables.result_tables import profile_table, profiles_table, show_table
 
 
 @click.group("profile")
@@ -29,21 +19,30 @@ def command() -> None:
 
 
 @command.command("list")
-def list_profiles() -> None:
+@table_options()
+def list_profiles(*, shown: TableOutput) -> None:
     """List the bundled profiles."""
-    show_table(profiles_table(load_profiles(LocalExecutor(), profile_names())))
+    from volbench.plan.profile.bundled import profile_index
+    from volbench.present.tables.profiles_table import profiles_table
+
+    shown.write(profiles_table(profile_index()))
 
 
 @command.command("show")
 @click.argument("name", metavar="NAME")
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
 @knows_volume_types
-def show(name: str, *, as_yaml: bool) -> None:
+@table_options()
+def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show the jobs of a profile, defaults applied."""
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.profile.bundled import read_profile
+    from volbench.present.tables.plan_tables import profile_table
+
     if as_yaml:
         click.echo(read_profile(name)[0], nl=False)
         return
-    show_table(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
+    shown.write(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
 
 
 @command.command("check")
@@ -55,6 +54,11 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 
     Where fio is installed, it parses every job file too, without running it.
     """
+    from volbench.cli.catalogue.job_files import plan_anywhere
+    from volbench.engine.guard.preflight import check_job_files
+    from volbench.engine.hosts.machine import Machine
+    from volbench.execute.local import LocalExecutor
+
     executor = LocalExecutor()
     fio = executor.which("fio")
     for name in files:
@@ -67,8 +71,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 
 @command.command("render")
 @click.argument("name", metavar="FILE")
-@click.option(
-    "--into",
+@output_option(
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -85,7 +88,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 @knows_volume_types
 def render(
     name: str,
-    into: Path,
+    output: Path,
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     *,
@@ -93,20 +96,33 @@ def render(
     allow_exec: bool,
 ) -> None:
     """Write the job files of a profile into DIR, one for each job, to run with plain fio."""
+    from volbench.cli.catalogue.job_files import render_profile
+    from volbench.execute.local import LocalExecutor
+
     executor = LocalExecutor()
     (profile,) = load_profiles(executor, [name], settings=settings, allow_exec=allow_exec)
-    into.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
     for file_name, text in render_profile(profile, targets=targets, measuring=measuring):
-        (into / file_name).write_text(text, encoding="utf-8")
-        click.echo(str(into / file_name))
+        (output / file_name).write_text(text, encoding="utf-8")
+        click.echo(str(output / file_name))
 
 
 @command.command("import")
 @click.argument("job_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--into", type=click.Path(path_type=Path), metavar="FILE", help="Default: stdout.")
+@output_option(
+    type=click.Path(allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="File; - is standard output, the default.",
+)
 @ALLOW_EXEC
-def import_job_file(job_file: Path, into: Path | None, *, allow_exec: bool) -> None:
+def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) -> None:
     """Turn a fio JOB_FILE into a profile that means the same to fio."""
+    from volbench.engine.run.fio_options import options_on
+    from volbench.execute.local import LocalExecutor
+    from volbench.fio.jobs.job_file import parse_jobfile
+    from volbench.plan.profile.dump_profile import dump_profile
+    from volbench.plan.profile.load_profile import load_profile
+
     table = options_on(LocalExecutor())
     try:
         text = job_file.read_text(encoding="utf-8")
@@ -117,14 +133,18 @@ def import_job_file(job_file: Path, into: Path | None, *, allow_exec: bool) -> N
     load_profile(dumped, path=str(job_file), table=table, allow_exec=allow_exec)
     for notice in imported.notices:
         click.echo(f"note: {notice}", err=True)
-    if into is None:
+    if output is None or str(output) == "-":
         click.echo(dumped, nl=False)
     else:
-        into.write_text(dumped, encoding="utf-8")
-        click.echo(f"written: {into}", err=True)
+        output.write_text(dumped, encoding="utf-8")
+        click.echo(f"written: {output}", err=True)
 
 
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of a profile, for editors."""
+    from volbench.engine.run.fio_options import options_on
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.profile.profile_schema import json_schema
+
     click.echo(json.dumps(json_schema(options_on(LocalExecutor())), indent=2, ensure_ascii=False))

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.make.scenario_text import facts_of, truth_rows
-from volbench.engine.run.stop_request import stop_on_signals
+from volbench.cli.options import output_option
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.errors import VolbenchError
-from volbench.lab.scenario import read_scenario, scenario_names, scenario_text
-from volbench.lab.server import LabVolume, check_tools, serve
-from volbench.present.tables.result_tables import facts_table, print_rows, show_table
-from volbench.units import format_size, parse_size
+from volbench.units import format_capacity, parse_size
+
+if TYPE_CHECKING:
+    from volbench.lab.server import LabVolume
 
 _SCENARIO = click.argument("scenario", metavar="SCENARIO")
 _LOOK_S = 0.2
@@ -27,60 +30,84 @@ _QUICK_BYTES = 64 * 1024**2
 
 @click.group("lab")
 def command() -> None:
-    """Simulate volumes whose truth is known: cold, capped, with credits, caches and stalls."""
+    """Simulate volumes whose truth is known: cold, throttled, with credits, caches and stalls."""
 
 
 @command.command("list")
-def list_scenarios() -> None:
+@table_options()
+def list_scenarios(*, shown: TableOutput) -> None:
     """List the bundled scenarios."""
+    from volbench.lab.scenario import read_scenario, scenario_names
+    from volbench.present.tables.table import text_table
+
     scenarios = [read_scenario(name) for name in scenario_names()]
     rows = [
         {
             "scenario": s.name,
-            "size": format_size(s.size_bytes),
-            "what it is": _first_sentence(s.description),
+            "size": format_capacity(s.size_bytes),
+            "description": _first_sentence(s.description),
         }
         for s in scenarios
     ]
-    print_rows(rows, stream=sys.stdout)
+    shown.write(
+        text_table("scenarios", rows, identity="scenario", right=["size"], folded=["description"])
+    )
 
 
 @command.command("show")
 @_SCENARIO
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
-def show(scenario: str, *, as_yaml: bool) -> None:
+@table_options()
+def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show what SCENARIO is, and what a measurement of it must find.
 
     SCENARIO is a bundled name or a YAML file.
     """
+    from volbench.cli.make.scenario_text import facts_of, truth_rows, truth_table
+    from volbench.lab.scenario import read_scenario, scenario_text
+    from volbench.present.tables.hosts_tables import facts_table
+
     if as_yaml:
         click.echo(scenario_text(scenario)[0], nl=False)
         return
     found = read_scenario(scenario)
-    click.echo(f"{found.description}\n")
-    show_table(facts_table(found.name, facts_of(found)))
-    print_rows(truth_rows(found), stream=sys.stdout)
+    facts, truth = facts_of(found), truth_rows(found)
+    document = {"scenario": found.name, "description": found.description, "facts": facts}
+    about = facts_table(f"{found.name}: {found.description}", facts)
+    shown.write(replace(about, document={**document, "truth": truth}), truth_table(truth))
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of scenarios, for editors."""
+    from volbench.lab.scenario import Scenario
+    from volbench.model.document.document_model import document_schema
+
+    click.echo(json.dumps(document_schema(Scenario), indent=2, ensure_ascii=False))
 
 
 @command.command("up")
 @_SCENARIO
 @click.option("--device", is_flag=True, help="Make a block device of it too; needs root.")
-@click.option(
-    "--into",
+@output_option(
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Folder for socket and logs, kept. Default: a temporary one.",
 )
 @click.option("--size", metavar="SIZE", help="Another size, such as 256m.")
-def up(scenario: str, into: Path | None, size: str | None, *, device: bool) -> None:
+def up(scenario: str, output: Path | None, size: str | None, *, device: bool) -> None:
     """Serve SCENARIO until Ctrl-C; its clock and its warmth begin anew.
 
     The NBD uri is printed on standard output, and the device below it if there is one.
     """
+    from volbench.engine.run.stop_request import stop_on_signals
+    from volbench.lab.scenario import read_scenario
+    from volbench.lab.server import check_tools, serve
+
     check_tools(device=device)
     found = read_scenario(scenario)
     found = found.resized(parse_size(size)) if size else found
-    with stop_on_signals() as stop, _folder(into) as folder:
+    with stop_on_signals() as stop, _folder(output) as folder:
         with serve(found, folder, device=device) as volume:
             _announce(volume)
             while not stop.requested:
@@ -97,9 +124,9 @@ def _first_sentence(text: str) -> str:
 
 
 @contextmanager
-def _folder(into: Path | None) -> Iterator[Path]:
-    if into is not None:
-        yield into
+def _folder(output: Path | None) -> Iterator[Path]:
+    if output is not None:
+        yield output
         return
     with TemporaryDirectory(prefix="volbench-lab-") as folder:
         yield Path(folder)

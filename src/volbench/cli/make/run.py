@@ -2,62 +2,56 @@
 
 from __future__ import annotations
 
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
 from volbench.cli.make.cost_confirmation import PRICES, YES, bill_of, confirm_length
-from volbench.cli.make.execution import execute, show_plan
 from volbench.cli.make.fleet_options import POLICY, Where, on_hosts, parse_policy, stations_of
-from volbench.cli.make.wipe_confirmation import confirm_destruction
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
     DRY_RUN,
     GRACE,
     KEEP_FILES,
+    NEW_CAMPAIGN,
     SETTINGS,
+    examples,
     parse_targets,
 )
-from volbench.engine.campaign.client_worker import Settings
-from volbench.engine.campaign.prepare import Request, prepare
-from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.planned_run import OnError
-from volbench.plan.profile.load_profile import MOST_REPEATS, MOST_SEED
-from volbench.store.archive import create_campaign
+from volbench.cli.outputs import default_campaign_folder, recorded_command
 from volbench.units import parse_duration
 
 
-@click.command("run")
+@click.command(
+    "run",
+    epilog=examples(
+        "volbench run quick --on /data",
+        "volbench run aks-disk --on data=/data --on os=/tmp --set runtime=2s",
+        "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
+        "volbench run aks-disk --inventory fleet.yaml --limit fast",
+    ),
+)
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
 @click.option(
     "--on",
     "targets",
     multiple=True,
     metavar="[ROLE=]TARGET",
-    help="Device, file, directory or NBD uri of a role; without a role: data.",
+    help="Device, file, directory or NBD URI of a role; without a role: data.",
 )
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="New campaign folder. Default: volbench-results/PROFILE-TIME.",
-)
+@NEW_CAMPAIGN
 @SETTINGS
 @knows_volume_types
-@click.option(
-    "--repeat", type=click.IntRange(1, MOST_REPEATS), help="Run the measured jobs N times."
-)
-@click.option("--seed", type=click.IntRange(0, MOST_SEED), help="Seed of order and random offsets.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), help="Run the measured jobs N times.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of order and random offsets.")
 @click.option(
     "--on-error",
-    type=click.Choice([choice.value for choice in OnError]),
-    default=OnError.CONTINUE.value,
+    type=click.Choice(["continue", "stop"]),
+    default="continue",
     show_default=True,
-    help="After a failed Run: go on with the next, or stop.",
+    help="After a failed run: continue with the next, or stop.",
 )
 @ALLOW_DESTROY
 @KEEP_FILES
@@ -76,7 +70,7 @@ from volbench.units import parse_duration
 def command(
     profiles: tuple[str, ...],
     targets: tuple[str, ...],
-    into: Path | None,
+    output: Path | None,
     settings: tuple[str, ...],
     repeat: int | None,
     seed: int | None,
@@ -93,26 +87,27 @@ def command(
     prices: str | None,
     yes: bool,
 ) -> None:
-    r"""Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder.
+    """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
+    from volbench.cli.make.execution import execute, show_plan
+    from volbench.cli.make.wipe_confirmation import confirm_destruction
+    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.prepare import Request, prepare
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import OnError
+    from volbench.store.archive import create_campaign
 
-    \b
-    volbench run quick --on /data
-    volbench run aks-disk --on data=/data --on os=/tmp --set size=64m --set runtime=2s
-    volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb
-    volbench run aks-disk --inventory fleet.yaml --limit fast
-    """
     executor = LocalExecutor()
     loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     request = Request(
         profiles=loaded,
         targets=parse_targets(targets),
-        into=into or _default_folder([profile.name for profile in loaded]),
+        into=output or default_campaign_folder("+".join(profile.name for profile in loaded)),
         repeat=repeat,
         seed=seed,
         on_error=OnError(on_error),
         allow_destroy=allow_destroy,
-        command=_shown_command(profiles, into),
+        command=recorded_command(profiles, output),
         policy=chosen,
         quorum=quorum,
         install_fio=install_fio,
@@ -128,17 +123,3 @@ def command(
         confirm_destruction(prepared)
         layout = create_campaign(request.into, prepared.archive)
         execute(prepared.machines, layout, prepared.campaign, settings=how)
-
-
-def _default_folder(names: list[str]) -> Path:
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return Path("volbench-results") / f"{'+'.join(names)}-{stamp}"
-
-
-def _shown_command(profiles: tuple[str, ...], into: Path | None) -> tuple[str, ...]:
-    """Return the command line for the record, with the controller's own paths made short."""
-    short = {name: Path(name).name for name in profiles}
-    if into is not None:
-        short |= {str(into): into.name, f"--into={into}": f"--into={into.name}"}
-    given = [short.get(argument, argument) for argument in sys.argv[1:]]
-    return ("volbench", *given)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
 
-from volbench.cli.options import CAMPAIGNS, WHERE
+from volbench.cli.options import CAMPAIGNS, WHERE, output_option
 from volbench.cli.outputs import binary_output
-from volbench.dataset import Dataset, open_campaigns
-from volbench.model.frames.column_aliases import find_column
 from volbench.model.frames.columns import FRAMES
-from volbench.present.export.frame_export import FORMATS, export_frame, export_frames, file_name
-from volbench.present.export.grafana import render_dashboard
-from volbench.present.export.markup import TEXT_FORMATS, default_columns
-from volbench.present.export.openmetrics import TIMED, render_openmetrics
-from volbench.present.export.parquet_parts import write_parts
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.dataset import Dataset
+
+_FORMATS = ("csv", "json", "parquet", "xlsx", "markdown", "latex")
 WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
 """Formats of one file that is made of several frames, and that file's name in a folder."""
 
@@ -28,7 +27,7 @@ WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([*FORMATS, *WHOLE, "dataset"]),
+    type=click.Choice([*_FORMATS, *WHOLE, "dataset"]),
     default="csv",
     show_default=True,
     help="Of the file; xlsx needs the extra volbench[xlsx]. openmetrics: time series for "
@@ -39,8 +38,9 @@ WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
     "--frame",
     "name",
     type=click.Choice([*FRAMES, "all"]),
-    help="Which frame, summary unless told; all writes each of them (into a folder, or as sheets "
-    "of one workbook). openmetrics takes device and series, dataset all.",
+    metavar="FRAME",
+    help=f"{', '.join(FRAMES)}, or all of them as files in a folder or sheets of a workbook. "
+    "Default: summary; openmetrics: device and series; dataset: all.",
 )
 @click.option(
     "--columns",
@@ -49,55 +49,68 @@ WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
     "their own; every other format has all.",
 )
 @WHERE
-@click.option("--into", metavar="PATH", default="-", help="File or folder; - is standard output.")
+@output_option(metavar="PATH", default="-", help="File or folder; - is standard output.")
 def command(
     campaigns: Sequence[Path],
     kind: str,
     name: str | None,
     columns: str | None,
     where: str,
-    into: str,
+    output: str,
 ) -> None:
     """Write a frame of the campaigns in DIR, every number in full precision, base SI units."""
+    from volbench.dataset import open_campaigns
+    from volbench.present.export.frame_export import export_frame, file_name
+
     opened = open_campaigns(*campaigns, where=where)
     if kind == "dataset":
-        _write_dataset(opened, name=name, into=into)
+        _write_dataset(opened, name=name, output=output)
     elif kind in WHOLE:
-        with binary_output(into, default_name=WHOLE[kind]) as sink:
+        with binary_output(output, default_name=WHOLE[kind]) as sink:
             sink.write(_render_whole(opened, kind=kind, name=name).encode())
     elif name == "all":
-        _write_all(opened, kind=kind, into=into)
+        _write_all(opened, kind=kind, output=output)
     else:
         name = name or "summary"
-        with binary_output(into, default_name=file_name(name, kind)) as sink:
+        with binary_output(output, default_name=file_name(name, kind)) as sink:
             frame = _chosen(opened.frame(name), name=name, columns=columns, kind=kind)
             export_frame(frame, frame_name=name, format=kind, into=sink)
 
 
 def _chosen(frame: pd.DataFrame, *, name: str, columns: str | None, kind: str) -> pd.DataFrame:
-    """Return the columns that were asked for."""
-    there = [str(column) for column in frame.columns]
+    """Return the named columns, or the default ones of the format."""
+    from volbench.model.frames.column_aliases import find_column
+    from volbench.present.export.markup import TEXT_FORMATS, default_columns
+
+    names = [str(column) for column in frame.columns]
     if columns is not None:
-        return frame[[find_column(one, there) for one in columns.split(",")]]
+        return frame[[find_column(column, names) for column in columns.split(",")]]
     return frame[default_columns(frame, frame_name=name)] if kind in TEXT_FORMATS else frame
 
 
-def _write_all(opened: Dataset, *, kind: str, into: str) -> None:
-    if into == "-":
-        raise click.UsageError("--frame all needs --into: a folder, or a file for xlsx")
+def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
+    from volbench.present.export.frame_export import export_frames
+
+    if output == "-":
+        raise click.UsageError("--frame all needs --output: a folder, or a file for xlsx")
     frames = {frame_name: opened.frame(frame_name) for frame_name in FRAMES}
-    export_frames(frames, format=kind, into=Path(into))
+    export_frames(frames, format=kind, into=Path(output))
 
 
-def _write_dataset(opened: Dataset, *, name: str | None, into: str) -> None:
-    if into == "-":
-        raise click.UsageError("--format dataset needs --into: a folder")
+def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
+    from volbench.present.export.parquet_parts import write_parts
+
+    if output == "-":
+        raise click.UsageError("--format dataset needs --output: a folder")
     names = list(FRAMES) if name in {None, "all"} else [str(name)]
     for frame_name in names:
-        write_parts(opened.parts(frame_name), frame_name=frame_name, into=Path(into))
+        write_parts(opened.parts(frame_name), frame_name=frame_name, into=Path(output))
 
 
 def _render_whole(opened: Dataset, *, kind: str, name: str | None) -> str:
+    from volbench.present.export.grafana import render_dashboard
+    from volbench.present.export.openmetrics import TIMED, render_openmetrics
+
     wanted = [name] if name in TIMED else TIMED
-    frames = {one: opened.frame(str(one)) for one in (*wanted, "summary")}
+    frames = {frame_name: opened.frame(str(frame_name)) for frame_name in (*wanted, "summary")}
     return render_openmetrics(frames) if kind == "openmetrics" else render_dashboard(frames)

@@ -1,18 +1,16 @@
-"""Findings of several campaigns for `volbench check`: chosen, counted, and as JSON."""
+"""Findings of several campaigns, selected by rule and counted, for `volbench check`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from volbench.analyse.findings import RULES
 from volbench.api import CampaignData
 from volbench.errors import FindingsError, InputError
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.profile.fio_option import nearest
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, records
+from volbench.present.formatting import Row
 from volbench.present.tables.findings_table import count_severities, counted
 
 
@@ -22,7 +20,7 @@ class Checked:
 
     Attributes:
         rows: of the findings frames, campaign after campaign.
-        runs: how many finished Runs were looked at.
+        runs: number of finished runs that were checked.
     """
 
     rows: Sequence[Row]
@@ -31,7 +29,7 @@ class Checked:
     @classmethod
     def of(cls, campaigns: Sequence[CampaignData], *, rules: Collection[str]) -> Checked:
         """Check campaigns; with no rules named, by all of them."""
-        rows = [row for campaign in campaigns for row in records(campaign.findings())]
+        rows = [row for campaign in campaigns for row in campaign.rows("findings")]
         notes = [note for campaign in campaigns for note in campaign.runs.values()]
         return cls(
             rows=[row for row in rows if not rules or row["rule"] in rules],
@@ -40,11 +38,15 @@ class Checked:
 
 
 def check_rules(names: Sequence[str]) -> Collection[str]:
-    """Return the names of rules as they were given.
+    """Return the names of rules if all of them exist.
 
     Raises:
         InputError: there is no such rule.
     """
+    if not names:
+        return ()
+    from volbench.analyse.findings import RULES
+
     known = [rule.id for rule in RULES]
     for name in names:
         if name not in known:
@@ -56,23 +58,17 @@ def check_rules(names: Sequence[str]) -> Collection[str]:
     return names
 
 
-def findings_json(checked: Checked) -> str:
-    """Return Findings as a JSON list, the evidence of each as an object."""
-    told = [{**row, "evidence": json.loads(str(row["evidence"]))} for row in checked.rows]
-    return json.dumps(told, indent=1)
-
-
-def fail_if_doubtful(checked: Checked) -> None:
-    """Do nothing when there are notes at most.
+def fail_on_warnings(checked: Checked) -> None:
+    """Accept notes, and fail on anything more severe.
 
     Raises:
-        FindingsError: a Finding is a warning or says that a number is invalid.
+        FindingsError: there is a warning, or a result is invalid.
     """
     counts = count_severities(checked.rows)
-    heavy = {severity: counts[severity] for severity in (Severity.INVALID, Severity.WARNING)}
-    if any(heavy.values()):
+    severe = {severity: counts[severity] for severity in (Severity.INVALID, Severity.WARNING)}
+    if any(severe.values()):
         raise FindingsError(
-            f"numbers are in doubt: {counted(heavy)}",
-            hint="each Finding says what to do; --rule ID looks at one rule only",
+            f"data-quality warnings: {counted(severe)}",
+            hint="each finding says what to do; --rule ID looks at one rule only",
             context={severity.value: count for severity, count in counts.items()},
         )

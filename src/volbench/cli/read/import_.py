@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.importer.folder_labels import parse_labels
-from volbench.importer.import_campaign import Intake, Wanted, import_results
-from volbench.model.campaign.planned_run import RunState
+from volbench.api import open_campaign
+from volbench.cli.options import NEW_CAMPAIGN, examples
+from volbench.cli.outputs import default_campaign_folder, recorded_command
+
+if TYPE_CHECKING:
+    from volbench.importer.import_campaign import Intake
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples(
+        "volbench import results/ -o campaign",
+        "volbench import results/ --labels '{volume_type}/{host}' -o clouds",
+        "volbench import fio.json --host vm1 --label volume_type=P15 -o vm1",
+    ),
+)
 @click.argument(
     "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH..."
 )
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="New campaign folder. Default: volbench-results/NAME-TIME.",
-)
+@NEW_CAMPAIGN
 @click.option("--name", default="", help="Name of the campaign. Default: that of the folder.")
 @click.option(
     "--labels",
@@ -45,7 +49,7 @@ from volbench.model.campaign.planned_run import RunState
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as JSON.")
 def command(
     paths: tuple[Path, ...],
-    into: Path | None,
+    output: Path | None,
     name: str,
     pattern: str,
     labels: tuple[str, ...],
@@ -55,47 +59,35 @@ def command(
     strict: bool,
     as_json: bool,
 ) -> None:
-    r"""Read results of fio at and below PATHs, and write them as a campaign.
-
-    \b
-    volbench import results/ --into campaign
-    volbench import results/ --labels '{provider}/{volume_type}/{host}' --into clouds
-    volbench import fio.json --host vm1 --label volume_type=P15 --into vm1
+    """Read results of fio at and below PATHs, and write them as a campaign.
 
     fio's JSON of any version is read, alone or in other tools' reports, plain or compressed, with
     its logs beside it; results of fio's clients become a host each. Nothing there is changed.
     """
+    from volbench.importer.folder_labels import parse_labels
+    from volbench.importer.import_campaign import Wanted, import_results
+
     wanted = Wanted(
         paths=paths,
-        into=into or _default_folder(name or paths[0].resolve().stem),
+        into=output or default_campaign_folder(name or paths[0].resolve().stem),
         name=name,
         labels=parse_labels(labels),
         pattern=pattern,
         host=host,
         fio_version=fio_version,
         strict=strict,
-        command=_shown_command(paths, into),
+        command=recorded_command(paths, output),
     )
     intake = import_results(wanted)
+    open_campaign(intake.into).store_tables()
     _tell(intake)
     click.echo(json.dumps(_record(intake), indent=1) if as_json else str(intake.into))
 
 
-def _default_folder(name: str) -> Path:
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return Path("volbench-results") / f"{name}-{stamp}"
-
-
-def _shown_command(paths: tuple[Path, ...], into: Path | None) -> tuple[str, ...]:
-    """Return the command line for the record, with this machine's own paths made short."""
-    short = {str(path): path.resolve().name for path in paths}
-    if into is not None:
-        short |= {str(into): into.name, f"--into={into}": f"--into={into.name}"}
-    return ("volbench", *(short.get(argument, argument) for argument in sys.argv[1:]))
-
-
 def _tell(intake: Intake) -> None:
     """Say on standard error what was imported, and what was not, and why."""
+    from volbench.model.campaign.planned_run import RunState
+
     for problem in intake.malformed:
         click.echo(f"not imported: {problem}", err=True)
     for remark in intake.remarks:

@@ -6,23 +6,32 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.options import WHERE
+from volbench.cli.options import WHERE, examples, output_option
 from volbench.cli.read.plot_steps import (
     Picture,
-    charts_of,
     columns_of,
+    kinds_of,
     list_kinds,
     report_folder,
     tracked_rounds,
 )
 from volbench.dataset import open_campaigns
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.figures import KINDS, mixes_charts, rounds_charts, warmup_chart
-from volbench.present.themes import THEMES
+from volbench.present.figures import KINDS
+from volbench.present.plots.kind import Options
+from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
 
 
-@click.command("plot")
+@click.command(
+    "plot",
+    epilog=examples(
+        "volbench plot --list",
+        "volbench plot iops results/quick",
+        "volbench plot sets results/before results/after --by volume_type",
+        "volbench plot sweep results --by volume_type,zone --output sweep.png",
+    ),
+)
 @click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
 @click.argument(
     "campaigns",
@@ -58,10 +67,9 @@ from volbench.units import parse_price, parse_size
     "--format",
     "image",
     type=click.Choice(["svg", "png", "pdf"]),
-    help="Of the picture. Default: as --into ends, else svg.",
+    help="Of the picture. Default: as --output ends, else svg.",
 )
-@click.option(
-    "--into",
+@output_option(
     metavar="PATH",
     help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
 )
@@ -92,27 +100,20 @@ def command(
     title: str | None,
     theme: str,
     image: str | None,
-    into: str | None,
+    output: str | None,
     numbers: str | None,
     size: str,
     price: str | None,
 ) -> None:
-    r"""Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies.
-
-    \b
-    volbench plot --list
-    volbench plot iops results/quick
-    volbench plot sets results/before results/after --by volume_type
-    volbench plot sweep results --by volume_type,zone --where 'rw==randread' --into sweep.png
-    """
+    """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
     amount, currency = parse_price(price)
-    warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
-    picture = Picture(columns_of(by), title, theme, image or "", into or "", numbers or "")
-    folder = Path() if into else report_folder(dataset)
-    rounds = tracked_rounds(dataset)
-    terms = (warmup, *rounds_charts(rounds), *mixes_charts(rounds))
-    for chart in charts_of(kind, frames, terms=terms, picture=picture):
-        picture.write(chart, frames, folder=folder)
+    options = Options(tracked_rounds(dataset), parse_size(size), amount, currency)
+    picture = Picture(
+        columns_of(by), title, theme, image or "", output or "", numbers or "", options
+    )
+    folder = Path() if output else report_folder(dataset)
+    for name in kinds_of(kind, frames, picture=picture):
+        picture.write(name, frames, folder=folder)

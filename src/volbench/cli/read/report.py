@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.options import output_option
 from volbench.cli.outputs import binary_output
-from volbench.cli.read.report_content import report_content, side_by_side
-from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
-from volbench.present.report import render_report, render_reports
+
+if TYPE_CHECKING:
+    from volbench.dataset import Dataset
 
 
 @click.command("report")
@@ -22,8 +24,7 @@ from volbench.present.report import render_report, render_reports
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR...",
 )
-@click.option(
-    "--into",
+@output_option(
     metavar="FILE",
     help="HTML file; - is standard output. Default: report/index.html in the campaign folder. "
     "Needed for several campaigns.",
@@ -37,15 +38,17 @@ from volbench.present.report import render_report, render_reports
     help="A chart beside the usual ones, such as violin; volbench plot --help lists them.",
 )
 def command(
-    folders: tuple[Path, ...], into: str | None, title: str | None, charts: tuple[str, ...]
+    folders: tuple[Path, ...], output: str | None, title: str | None, charts: tuple[str, ...]
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
     DIR is a campaign folder, or a folder with campaigns at any depth; several are shown side by
     side, and each by itself.
     """
+    from volbench.dataset import open_campaigns
+
     dataset = open_campaigns(*folders)
-    place = into or _default_place(dataset)
+    place = output or _default_place(dataset)
     page = _page(dataset, title=title, charts=charts)
     with binary_output(place, default_name="index.html") as sink:
         sink.write(page.encode())
@@ -53,6 +56,9 @@ def command(
 
 def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
     """Return the page of one campaign, or of several."""
+    from volbench.cli.read.report_content import multi_campaign_content, report_content
+    from volbench.present.report import render_report, render_reports
+
     if len(dataset.names) == 1:
         (opened,) = dataset.names.values()
         return render_report(report_content(opened, title=title, charts=charts))
@@ -60,7 +66,7 @@ def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
         report_content(opened, title=name, charts=charts) for name, opened in dataset.names.items()
     ]
     shown = title or f"{len(contents)} campaigns side by side"
-    return render_reports(contents, title=shown, together=side_by_side(dataset))
+    return render_reports(contents, title=shown, together=multi_campaign_content(dataset))
 
 
 def _default_place(dataset: Dataset) -> str:
@@ -72,7 +78,7 @@ def _default_place(dataset: Dataset) -> str:
     if len(dataset.names) > 1:
         raise InputError(
             f"{len(dataset.names)} campaigns are given, and no file for their report",
-            hint="name it with --into, such as --into comparison.html",
+            hint="name it with --output, such as --output comparison.html",
         )
     folder = next(iter(dataset.names.values())).report_folder
     folder.mkdir(exist_ok=True)

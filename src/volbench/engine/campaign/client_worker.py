@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from volbench.engine.campaign.run_states import Ledger
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
-from volbench.engine.conditioning.flush import flush_volume
-from volbench.engine.conditioning.idle_time import LATE_S, pause_before
+from volbench.engine.conditioning.idle_time import LATE_S, flush_volume, pause_before
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import Outcomes, progress_words
 from volbench.engine.guard.preflight import guard_run
@@ -318,7 +317,7 @@ class Worker:
 
         major, minor = facts.major, facts.minor
         device = None if major is None or minor is None else (major, minor)
-        devices = (facts.device, *facts.beneath) if facts.device else ()
+        devices = (facts.device, *facts.backing) if facts.device else ()
         waits_s = 0.0 if gate is None else gate.patience_s
         return Attempt(
             self.machine,

@@ -62,8 +62,8 @@ class RunHooks:
     Attributes:
         listener: told about progress.
         stop: the user's wish.
-        device: number of the block device beneath the volume, for live latency.
-        devices: kernel names of that device and of those beneath it, to sample.
+        device: number of the block device that backs the volume, for live latency.
+        devices: kernel names of that device and of its backing devices, to sample.
         on_intent: called before anything is started with what will find the process, and the
             sampler beside it; not where they end with us.
         on_start: called with the process, and the sampler beside it, right after the start.

@@ -17,8 +17,8 @@ class Progress:
         total_s: expected length; None when only the data's size bounds it.
         state: ``paused`` before its start, ``layout``, ``waiting`` for the others, ``ramp`` or
             ``run``.
-        lat_mean_s: of the block device beneath the volume over about the last second, as the kernel
-            counts; None when unknown or nothing completed.
+        lat_mean_s: of the block device that backs the volume over about the last second, as the
+            kernel counts; None when unknown or nothing completed.
         silent_s: since the process, or its machine, last told anything.
         note: what else a person may want to know, such as how far from steady it is.
         read_iops: None when the tool has not said; 0 when it said nothing completes.

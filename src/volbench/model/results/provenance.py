@@ -60,7 +60,7 @@ class VolumeFacts(Frozen):
         mount_point: where.
         mount_options: of the mount and of its filesystem, comma-separated.
         free_bytes: what an ordinary user may still write.
-        beneath: kernel names of the devices under a partition, loop, dm or md, nearest first.
+        backing: kernel names of the devices under a partition, loop, dm or md, nearest first.
         content: what is on a device, as blkid reports it, such as ``ext4 "backup"``.
     """
 
@@ -84,5 +84,5 @@ class VolumeFacts(Frozen):
     mount_point: str = ""
     mount_options: str = ""
     free_bytes: int | None = None
-    beneath: tuple[str, ...] = ()
+    backing: tuple[str, ...] = ()
     content: str = ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet, at, with_text
 from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
 from volbench.plan.inventory.host_ranges import Expansion
-from volbench.plan.profile.yaml_document import Entry, Node
 
 OWN_KEYS = ("defaults", "hosts", "groups")
 

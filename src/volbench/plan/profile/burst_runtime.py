@@ -6,9 +6,9 @@ import math
 
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Run
+from volbench.model.document.yaml_nodes import Node
 from volbench.model.profile.profile_model import Job, Limits, Options, Outlast, Tool
 from volbench.plan.profile.node_reader import Reader
-from volbench.plan.profile.yaml_document import Node
 from volbench.units import parse_duration
 
 OUTLAST_KEYS = ("what", "margin", "most")

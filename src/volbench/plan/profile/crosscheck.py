@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from volbench.model.document.yaml_nodes import Node
 from volbench.model.profile.contradictions import contradictions
 from volbench.model.profile.profile_model import Job, Options, Tool
 from volbench.plan.expansion.extents import warming_problem
 from volbench.plan.profile.burst_runtime import outlast_problem
 from volbench.plan.profile.node_reader import Reader
 from volbench.plan.profile.until_setting import until_problem
-from volbench.plan.profile.yaml_document import Node
 
 
 def check_job(reader: Reader, job: Job, defaults: Options) -> None:

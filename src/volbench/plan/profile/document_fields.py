@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from volbench.errors import InputError, Problems
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.fio_option import nearest
-from volbench.plan.profile.yaml_document import Entry, Node
 
 _T = TypeVar("_T")
 

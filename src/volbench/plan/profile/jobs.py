@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.profile_model import Job, Options, Phase, Tool
 from volbench.plan.profile.burst_runtime import read_outlast
 from volbench.plan.profile.node_reader import Reader
 from volbench.plan.profile.until_setting import read_until
 from volbench.plan.profile.volume_type_limits import read_limits
 from volbench.plan.profile.warming_setting import read_warming
-from volbench.plan.profile.yaml_document import Entry, Node
 from volbench.units import parse_duration
 
 JOB_KEYS = (

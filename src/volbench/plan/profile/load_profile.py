@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from volbench.errors import Problems
+from volbench.model.document.yaml_nodes import Entry, Node, parse_document
 from volbench.model.profile.fio_option import OptionTable, nearest
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Rounds, Source, Start
 from volbench.plan.profile.crosscheck import check_job
@@ -14,7 +15,6 @@ from volbench.plan.profile.node_reader import Reader
 from volbench.plan.profile.rounds_setting import read_rounds, rounds_problem
 from volbench.plan.profile.start_policy import MOST_CLIENTS, read_stagger, start_problem
 from volbench.plan.profile.volume_type_limits import names_roles, read_role_limits
-from volbench.plan.profile.yaml_document import Entry, Node, parse_document
 from volbench.units import parse_duration
 
 PROFILE_KEYS = (
@@ -58,7 +58,7 @@ def load_profile(text: str, *, path: str, table: OptionTable, allow_exec: bool =
         ProfileError: everything that is wrong in it, in file order.
     """
     problems = Problems(path)
-    top = parse_document(text, problems)
+    top = parse_document(text, problems, what="a profile", needs="a name and jobs")
     if top is None or top.entries is None:
         problems.raise_if_any()
         raise AssertionError("a document without a mapping has a problem")

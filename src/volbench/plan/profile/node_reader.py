@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from volbench.errors import InputError
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.canonical import check_option
 from volbench.model.profile.dd_option import check_dd_option
 from volbench.model.profile.fio_option import OptionTable
 from volbench.model.profile.profile_model import Options
 from volbench.plan.profile.document_fields import FieldReader
-from volbench.plan.profile.yaml_document import Entry, Node
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from volbench.errors import InputError
+from volbench.model.document.yaml_nodes import Node
 from volbench.model.profile.fio_option import nearest
 from volbench.model.profile.profile_model import Job, Metric, Phase, Rounds, Tool, Track
 from volbench.plan.profile.node_reader import Reader
-from volbench.plan.profile.yaml_document import Node
 
 ROUNDS_KEYS = ("most", "until", "track")
 LEAST_ROUNDS = 5

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from volbench.errors import InputError
+from volbench.model.document.yaml_nodes import Node
 from volbench.model.profile.profile_model import Job, Options, Tool, Until
 from volbench.plan.profile.node_reader import Reader
-from volbench.plan.profile.yaml_document import Node
 from volbench.units import parse_duration
 
 UNTIL_KEYS = ("state", "window", "block")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from volbench.model.document.yaml_nodes import Node
 from volbench.model.profile.profile_model import Warming
 from volbench.plan.expansion.extents import MOST_EXTENTS
 from volbench.plan.profile.node_reader import Reader
-from volbench.plan.profile.yaml_document import Node
 
 WARMING_KEYS = ("mode", "extents", "auto")
 _YES = {"true", "yes", "1", "on"}

@@ -27,7 +27,7 @@ from volbench.present.figures.chart import (
     wrap_name,
 )
 from volbench.present.figures.devicepanels import (
-    BENEATH_STYLE,
+    BACKING_STYLE,
     FIO_STYLE,
     PANELS,
     READ,
@@ -91,8 +91,8 @@ def _handles(spans: Sequence[Span]) -> list[Line2D | Patch]:
             handles.append(Line2D([], [], color=colour, label=f"device: {direction}s"))
     if any(span.fio is not None for span in spans):
         handles.append(Line2D([], [], **FIO_STYLE, label="fio: reads and writes"))
-    if any(span.beneath is not None for span in spans):
-        handles.append(Line2D([], [], **BENEATH_STYLE, label="disk beneath"))
+    if any(span.backing is not None for span in spans):
+        handles.append(Line2D([], [], **BACKING_STYLE, label="backing disk"))
     if any(span.fio_end_s < span.length_s for span in spans):
         handles.append(Patch(color=SHADE, label="after fio ended"))
     return handles

@@ -29,7 +29,7 @@ from volbench.units import format_count, format_latency, format_rate, format_siz
 READ, WRITE = DIRECTIONS["read"], DIRECTIONS["write"]
 ORANGE, GREEN, PINK = "#E69F00", "#009E73", "#CC79A7"
 FIO_STYLE: Mapping[str, Any] = {"color": "#8c8c8c", "linewidth": 2.2, "zorder": 1.9}
-BENEATH_STYLE: Mapping[str, Any] = {"color": GREY, "linewidth": 0.7, "linestyle": (0, (1, 1))}
+BACKING_STYLE: Mapping[str, Any] = {"color": GREY, "linewidth": 0.7, "linestyle": (0, (1, 1))}
 _TOWERING = 2.0
 """fio's figure is cut off when it is this much above the device: it is not what is looked at."""
 _SPREAD = 8.0
@@ -49,7 +49,7 @@ class Panel:
         columns: of the device frame, with the colour of each.
         format_value: of the axis.
         names: of the lines, where they are no reads and writes.
-        overlay: column of the series, and of the disk beneath, that is drawn over it.
+        overlay: column of the series, and of the backing disk, that is drawn over it.
         limit: column of the USE table with the declared limit.
         logarithm: base of the axis when values differ much; 0 for none.
         whole: the axis is a share of 100 %.
@@ -113,7 +113,7 @@ def draw_panel(axes: Axes, panel: Panel, places: Sequence[Place]) -> None:
     for place in places:
         for column, colour in _told(panel, place):
             _steps(axes, place, place.span.own, column, {"color": colour, "linewidth": 1.1})
-        for rates, style in ((place.span.beneath, BENEATH_STYLE), (place.span.fio, FIO_STYLE)):
+        for rates, style in ((place.span.backing, BACKING_STYLE), (place.span.fio, FIO_STYLE)):
             if panel.overlay and rates is not None and panel.overlay in rates:
                 _steps(axes, place, rates, panel.overlay, style, is_filled=False)
     seen, by_fio = _seen(panel, places), _by_fio(panel, places)

@@ -32,7 +32,7 @@ class Span:
         did: pattern, block size and depth.
         use: its row of the USE table.
         own: samples of the volume's device since the I/O began, in order.
-        beneath: rates of the disks beneath, added; None when they did the same.
+        backing: rates of the backing disks, added; None when they did the same.
         fio: the tool's own rates by ``t_s``, reads and writes added; None without a series.
         fio_end_s: when the tool's I/O ended; NaN when it told nothing.
     """
@@ -41,7 +41,7 @@ class Span:
     did: str
     use: Row
     own: pd.DataFrame
-    beneath: pd.DataFrame | None
+    backing: pd.DataFrame | None
     fio: pd.DataFrame | None
     fio_end_s: float
 
@@ -122,7 +122,7 @@ def spans_of(frames: Frames, uses: Sequence[Row] | None = None) -> list[Span]:
                 did="; ".join(dict.fromkeys(shape(one) for one in told)),
                 use=row,
                 own=watched[run][watched[run]["level"] == "volume"],
-                beneath=_beneath(watched[run]),
+                backing=_backing(watched[run]),
                 fio=_fio(series.get(run)),
                 fio_end_s=fio_end_s(results[run]),
             )
@@ -157,11 +157,11 @@ def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
     return rates.reset_index()
 
 
-def _beneath(rows: pd.DataFrame) -> pd.DataFrame | None:
-    """Return rates of the disks beneath, when they moved a tenth more or less than the volume."""
+def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
+    """Return rates of the backing disk, when they moved a tenth more or less than the volume."""
     moved = rows[["read_bw_bytes_per_s", "write_bw_bytes_per_s"]].sum(axis=1) * rows["interval_s"]
-    own, below = (float(moved[rows["level"] == one].sum()) for one in ("volume", "beneath"))
-    disks = rows[rows["level"] == "beneath"]
+    own, below = (float(moved[rows["level"] == one].sum()) for one in ("volume", "backing"))
+    disks = rows[rows["level"] == "backing"]
     if disks.empty or abs(below - own) <= 0.1 * own:
         return None
     times = disks.assign(

@@ -19,20 +19,19 @@ from volbench.analyse.frames.observed import (
     total,
 )
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import is_buffered
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_duration, format_rate
 
 _OVER = 1.05
 _OVER_FOR_A_WHILE = 1.2
 _WHILE_S = 5.0
-_SHARE_BENEATH = 0.5
+_BACKING_SHARE = 0.5
 _LEFT = 0.5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for rates above what is declared, and for a disk beneath that saw little."""
-    if is_buffered(view.run):
+    """Yield a Finding for rates above what is declared, and for a backing disk that saw little."""
+    if view.is_buffered:
         return
     for one in context.explanations(view):
         if one.cause is Cause.CACHE_FULL:
@@ -53,7 +52,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     if most_bytes:
         yield from _above(view, "bw_bytes_per_s", most_bytes)
     for direction in ("read", "write"):
-        yield from _beneath(view, direction)
+        yield from _backing(view, direction)
 
 
 def _fell_far(one: Explanation) -> bool:
@@ -94,22 +93,22 @@ def _words(column: str, rate: float) -> str:
     return f"{format_count(rate)} IOPS" if column == "iops" else format_rate(rate)
 
 
-def _beneath(view: RunView, direction: str) -> Iterator[Finding]:
-    """Yield a note when the disk beneath moved less than half of what the volume did."""
+def _backing(view: RunView, direction: str) -> Iterator[Finding]:
+    """Yield a note when the backing disk moved less than half of what the volume did."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
-    beneath, runtime = device_rows(view, level="beneath"), runtime_s(view)
+    backing, runtime = device_rows(view, level="backing"), runtime_s(view)
     told = total(view, "io_bytes", direction=direction)
-    if rows.empty or beneath.empty or math.isnan(runtime) or not told > 0:
+    if rows.empty or backing.empty or math.isnan(runtime) or not told > 0:
         return
     upper = bytes_until_end(rows, column, runtime=runtime)
-    lower = bytes_until_end(beneath, column, runtime=runtime)
-    if upper >= _SHARE_BENEATH * told and lower < _SHARE_BENEATH * upper:
+    lower = bytes_until_end(backing, column, runtime=runtime)
+    if upper >= _BACKING_SHARE * told and lower < _BACKING_SHARE * upper:
         yield RULE.finding(
             view,
-            f"Of what the volume {'wrote' if direction == 'write' else 'read'}, the disk beneath it"
-            f" ({', '.join(sorted({str(name) for name in beneath['device']}))}) moved"
+            f"Of what the volume {'wrote' if direction == 'write' else 'read'}, the backing disk"
+            f" ({', '.join(sorted({str(name) for name in backing['device']}))}) moved"
             f" {percent(lower / upper)} while the Run went on.",
-            {"volume_bytes": upper, "beneath_bytes": lower},
+            {"volume_bytes": upper, "backing_bytes": lower},
             direction=direction,
             severity=Severity.NOTE,
         )
@@ -123,12 +122,12 @@ RULE = Rule(
         "Runs with `direct=1`: IOPS and bandwidth above 105 % of what is declared for the volume"
         " (bursts included), or above 120 % for 5 s. Writes that were fast until a write-back cache"
         " was full, then stalled or crawled; a note while more than half of the rate is left. Less"
-        " than half of the I/O arriving at the disk beneath a loop or dm device is a note. The"
+        " than half of the I/O arriving at the backing disk of a loop or dm device is a note. The"
         " thresholds are volbench's own."
     ),
     why=(
-        "O_DIRECT passes the page cache of this host, not the caches beneath: the hypervisor's, the"
-        " provider's, the disk's. They are fast until they are full or cold."
+        "O_DIRECT bypasses the page cache of this host, not the caches below it: those of the"
+        " hypervisor, the provider and the disk. They are fast until they are full or cold."
     ),
     advice=(
         "Turn caching of the disk off where the provider lets you, measure over a range larger"

@@ -13,13 +13,12 @@ from volbench.model.results.finding import Finding, Severity
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding when a volume of another role on the same host shares its disk."""
-    mine = _disks(view)
-    others: dict[str, set[str]] = {}
-    for other in context.views:
-        role = other.run.volume.role
-        if other.run.host == view.run.host and role != view.run.volume.role:
-            others.setdefault(role, set()).update(mine & _disks(other))
-    shared = {role: disks for role, disks in others.items() if disks}
+    on_host = context.disks[view.run.host]
+    shared = {
+        role: view.disks & disks
+        for role, disks in on_host.items()
+        if role != view.run.volume.role and view.disks & disks
+    }
     if not shared:
         return
     disks = sorted(set().union(*shared.values()))
@@ -31,19 +30,12 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     )
 
 
-def _disks(view: RunView) -> set[str]:
-    """Return the kernel names of a volume's device and of the disks beneath it."""
-    if view.volume is None:
-        return set()
-    return {name for name in (view.volume.device, *view.volume.beneath) if name}
-
-
 RULE = Rule(
     id="shared-limit",
     title="two volumes share a disk and its limit",
     severity=Severity.WARNING,
     looks_at=(
-        "The block device of each volume and the disks beneath it, as the kernel tells them,"
+        "The block device of each volume and its backing disks, as the kernel reports them,"
         " against those of other roles on the same host."
     ),
     why=(

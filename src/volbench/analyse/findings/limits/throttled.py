@@ -1,4 +1,4 @@
-"""capped: the provider's limit was measured, and perhaps not the one that was declared."""
+"""throttled: the provider's limit was measured, and perhaps not the one that was declared."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from volbench.analyse.findings.wording import percent
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import directions, total
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_rate
 
 _NEAR = 0.05
-_COLUMNS = {Cause.IOPS_CAP: "iops", Cause.BANDWIDTH_CAP: "bw_bytes_per_s"}
+_COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a note for each cap that held a Run; a warning when it is below what is declared."""
-    capped = [one for one in context.explanations(view) if one.cause in _COLUMNS]
+    throttled = [one for one in context.explanations(view) if one.cause in _COLUMNS]
     if len(directions(view)) > 1:
-        yield from _together(view, capped)
+        yield from _together(view, throttled)
         return
-    for one in capped:
+    for one in throttled:
         yield _finding(view, one)
 
 
-def _together(view: RunView, capped: list[Explanation]) -> Iterator[Finding]:
+def _together(view: RunView, throttled: list[Explanation]) -> Iterator[Finding]:
     """Yield one Finding for all directions of a Run: providers count them together."""
     for cause, column in _COLUMNS.items():
         limit = _limits(view, cause)[0]
         reached = limit and abs(total(view, column) / limit - 1) <= _NEAR
-        explained = next((one for one in capped if one.cause is cause), None)
-        if reached and not any(asked.is_paced for asked in asked_of(view.run)):
+        explained = next((one for one in throttled if one.cause is cause), None)
+        if reached and not any(workload.is_paced for workload in view.workloads):
             level = total(view, column)
             yield RULE.finding(
                 view,
@@ -72,18 +71,18 @@ def _finding(view: RunView, one: Explanation) -> Finding:
 def _limits(view: RunView, cause: Cause) -> tuple[float, float]:
     """Return the declared limit of a kind, sustained and in a burst; 0 for none."""
     limits = view.run.limits
-    if cause is Cause.IOPS_CAP:
+    if cause is Cause.IOPS_LIMIT:
         return limits.iops or 0.0, limits.burst_iops or 0.0
     return limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0
 
 
 def _words(cause: Cause, level: float) -> str:
-    return f"{format_count(level)} IOPS" if cause is Cause.IOPS_CAP else format_rate(level)
+    return f"{format_count(level)} IOPS" if cause is Cause.IOPS_LIMIT else format_rate(level)
 
 
 RULE = Rule(
-    id="capped",
-    title="a cap held the rate",
+    id="throttled",
+    title="the volume was throttled at a limit",
     severity=Severity.NOTE,
     looks_at=(
         "What explains the level at which the Run ended, as the verdicts frame tells it: a cap on"

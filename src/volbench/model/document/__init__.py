@@ -1,0 +1,1 @@
+"""YAML documents as pydantic models: loading with located errors, dumping, JSON Schema, tables."""

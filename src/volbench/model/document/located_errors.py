@@ -1,0 +1,264 @@
+"""Validation of YAML nodes by a pydantic model, every error with its line, column and key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import UnionType
+from typing import Annotated, Any, Final, NoReturn, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from volbench.errors import InputError, Problems
+from volbench.model.document.yaml_nodes import Entry, Node, parse_document
+from volbench.model.profile.fio_option import nearest
+
+Location = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
+
+MOST_LISTED = 24
+"""Known keys that a hint lists; more would hide the message."""
+
+
+class _Null:
+    """A key without a value."""
+
+
+NULL: Final = _Null()
+"""What stands for null: no field accepts it but those of type `Nullable`."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong in a document, before its line is known.
+
+    Attributes:
+        message: what is wrong; the key itself is printed before it.
+        hint: what to do about it; may be empty.
+        at: keys and indexes from the value that is validated down to the wrong one.
+        on_key: whether the key is pointed at; usually its value is.
+    """
+
+    message: str
+    hint: str = ""
+    at: Location = ()
+    on_key: bool = False
+
+
+def fault_error(fault: Fault) -> PydanticCustomError:
+    """Return a fault as the error that a field validator raises; `Fault.at` is not used."""
+    context: dict[str, Any] = {
+        "message": fault.message,
+        "hint": fault.hint,
+        "on_key": fault.on_key,
+    }
+    return PydanticCustomError("fault", "{message}", context)
+
+
+def input_fault(error: InputError, *, at: Location = (), on_key: bool = False) -> Fault:
+    """Return an `InputError` as a fault at a place."""
+    return Fault(error.message, error.hint, at, on_key)
+
+
+def reject(*faults: Fault) -> NoReturn:
+    """Refuse a value for one or more reasons; for validators of models and fields.
+
+    Raises:
+        ValidationError: always.
+    """
+    lines = [
+        InitErrorDetails(type=fault_error(fault), loc=fault.at, input=fault.message)
+        for fault in faults
+    ]
+    raise ValidationError.from_exception_data("document", lines)
+
+
+def read_document(
+    text: str,
+    model: type[Model],
+    problems: Problems,
+    *,
+    what: str,
+    needs: str,
+    context: object = None,
+) -> Model | None:
+    """Return the document in a YAML 1.2 text, or None when problems were noted.
+
+    Args:
+        text: of the file.
+        model: the definition of the document.
+        problems: collects everything that is wrong.
+        what: the kind of document, for messages: "a profile".
+        needs: what it must contain, for messages: "a name and jobs".
+        context: for validators, as `info.context`.
+    """
+    node = parse_document(text, problems, what=what, needs=needs)
+    return None if node is None else validate(model, node, problems, context=context)
+
+
+def validate(
+    model: type[Model], node: Node, problems: Problems, *, context: object = None
+) -> Model | None:
+    """Return the model of a node, or None when problems were noted.
+
+    Args:
+        model: the definition of the document.
+        node: its top, or any part of one.
+        problems: collects everything that is wrong.
+        context: for validators, as `info.context`.
+    """
+    before = len(problems.found)
+    found: Model | None = None
+    try:
+        found = model.model_validate(plain(node), context=context, by_alias=True, by_name=False)
+    except ValidationError as error:
+        for fault in faults_of(error, model):
+            note_fault(problems, node, fault)
+    return None if len(problems.found) > before else found
+
+
+def plain(node: Node) -> object:
+    """Return the Python value of a node: dicts, lists, texts, booleans, and `NULL`."""
+    if node.entries is not None:
+        return {entry.name: plain(entry.value) for entry in node.entries}
+    if node.items is not None:
+        return [plain(item) for item in node.items]
+    return NULL if node.raw is None else node.raw
+
+
+def note_fault(problems: Problems, node: Node, fault: Fault) -> None:
+    """Note a fault at its place in a file, which is below a node."""
+    line, column, key = place(node, fault.at, on_key=fault.on_key)
+    problems.add(fault.message, line=line, column=column, key=key, hint=fault.hint)
+
+
+def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int, int, str]:
+    """Return line, column and key of a location below a node, or of the last part that exists.
+
+    Parts of a location that do not stand in the file are passed over: fields behind a shorthand,
+    options that a model gathers in a field of its own.
+    """
+    at: Node | Entry = node
+    missing = ""
+    for part in location:
+        child = _child(node, part)
+        missing = "" if child else str(part)
+        if child is not None:
+            node = child.value if isinstance(child, Entry) else child
+            at = child if on_key else node
+    key = f"{node.key}.{missing}".strip(".") if missing and node.entries is not None else node.key
+    return at.line, at.column, key
+
+
+def _child(node: Node, part: str | int) -> Entry | Node | None:
+    if node.items is not None and isinstance(part, int) and part < len(node.items):
+        return node.items[part]
+    return next((entry for entry in node.entries or () if entry.name == str(part)), None)
+
+
+def faults_of(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
+    """Yield the errors of a validation in plain words.
+
+    Args:
+        error: as raised.
+        model: that was validated, for suggestions of its keys.
+    """
+    for details in error.errors(include_url=False):
+        location = tuple(part for part in details["loc"] if part != "[key]")
+        on_key = len(location) < len(details["loc"])
+        fault = _fault(details, model, location)
+        yield replace(fault, at=location, on_key=on_key or fault.on_key)
+
+
+def _fault(details: ErrorDetails, model: type[BaseModel], location: Location) -> Fault:
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
+    if kind == "missing":
+        return Fault("is missing")
+    if kind == "extra_forbidden":
+        known = list(dict.fromkeys(_keys(model, location[:-1])))
+        return Fault("unknown key", suggestion(str(location[-1]), known), on_key=True)
+    if value is NULL or value == "":
+        state = "has no value" if value is NULL else "is empty"
+        return Fault(state, "write a value, or remove the key", on_key=value is NULL)
+    if kind == "fault":
+        return Fault(context["message"], context["hint"], on_key=context["on_key"])
+    if kind in {"enum", "literal_error"}:
+        choices = re.findall(r"'([^']*)'", str(context["expected"]))
+        return Fault(f"must be {_listed(choices)}, not {value!r}", suggestion(str(value), choices))
+    return Fault(_sentence(kind, value, context) or details["msg"])
+
+
+def _listed(choices: Sequence[str]) -> str:
+    return f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """Return the hint for a misspelt name: the nearest known one, or all of them."""
+    near = nearest(name, list(known))
+    if near:
+        return f"did you mean `{near}`?"
+    return f"known: {', '.join(known)}" if 0 < len(known) <= MOST_LISTED else ""
+
+
+def _sentence(kind: str, value: object, context: Mapping[str, Any]) -> str:
+    """Return what a built-in error of pydantic means for the author of a document."""
+    if kind in _CONTAINERS:
+        return f"must be {_CONTAINERS[kind]}, not {_kind_of(value)}"
+    if isinstance(value, Mapping | list) and kind.endswith(("_type", "_parsing")):
+        return f"must be a single value, not {_kind_of(value)}"
+    if kind in _BOUNDS:
+        words, name = _BOUNDS[kind]
+        return f"must be {words} {context[name]:.12g}, not {value}"
+    if kind in {"too_short", "too_long"}:
+        least = kind == "too_short"
+        count = context["min_length" if least else "max_length"]
+        return f"must have at {'least' if least else 'most'} {count} {_entries(count)}"
+    return ""
+
+
+def _entries(count: int) -> str:
+    return "entry" if count == 1 else "entries"
+
+
+_CONTAINERS = {
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+}
+_BOUNDS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
+
+def _kind_of(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else "a single value"
+
+
+def _keys(annotation: object, location: Location) -> Iterator[str]:
+    """Yield the keys that the models at a location of an annotation know."""
+    if get_origin(annotation) is Annotated:
+        yield from _keys(get_args(annotation)[0], location)
+    elif get_origin(annotation) in {Union, UnionType}:
+        for choice in get_args(annotation):
+            yield from _keys(choice, location)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield from _keys_of_model(annotation, location)
+    elif location and (arguments := get_args(annotation)):
+        is_mapping = issubclass(get_origin(annotation) or object, Mapping)
+        yield from _keys(arguments[1 if is_mapping else 0], location[1:])
+
+
+def _keys_of_model(model: type[BaseModel], location: Location) -> Iterator[str]:
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+    if not location:
+        yield from fields
+    elif location[0] in fields:
+        yield from _keys(fields[str(location[0])].annotation, location[1:])
+    else:
+        yield from _keys_of_model(model, location[1:])

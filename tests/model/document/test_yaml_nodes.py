@@ -1,0 +1,65 @@
+"""YAML itself: what is allowed passes in silence, what is not has its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.errors import Problem, Problems
+from volbench.model.document.yaml_nodes import Node, parse_document
+
+
+def problem_of(text: str) -> Problem:
+    """Return the one problem of a text."""
+    problems = Problems("p.yaml")
+    parse_document(text, problems, what="a profile", needs="a name")
+    (problem,) = problems.found
+    return problem
+
+
+def values_of(text: str) -> dict[str, str | bool | None]:
+    """Return the plain values of a good text."""
+    problems = Problems("p.yaml")
+    node = parse_document(text, problems, what="a profile", needs="a name")
+    assert not problems.found
+    assert isinstance(node, Node)
+    return {entry.name: entry.value.raw for entry in node.entries or ()}
+
+
+def test_an_anchor_may_be_used_again() -> None:
+    """YAML 1.2 allows it; the newest counts, and no warning is printed."""
+    assert values_of("a: &v one\nb: &v two\nc: *v\n")["c"] == "two"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("name: x\njobs:\n  a: \x01\n", 3, 6),
+        ("\x00", 1, 1),
+        ("\ufeffname: x\x07\n", 1, 8),
+        ("a: {b: c\n", 2, 1),
+        ("a: 'b\n", 2, 1),
+        ("a: *nope\n", 1, 4),
+        ("a: 1\n---\nb: 2\n", 2, 1),
+        ("a:\n\tb: 1\n", 2, 1),
+    ],
+)
+def test_what_is_no_yaml_has_its_place(text: str, line: int, column: int) -> None:
+    """Line and column are those of the text, and a way out is told."""
+    problem = problem_of(text)
+    assert (problem.line, problem.column) == (line, column)
+    assert problem.hint
+
+
+def test_only_tabs_are_blamed_on_tabs() -> None:
+    """The way out belongs to the mistake."""
+    assert "tabs" in problem_of("a:\n\tb: 1\n").hint
+    assert "tabs" not in problem_of("a: {b: c\n").hint
+    assert "line 1" in problem_of("a: {b: c\n").hint
+
+
+@pytest.mark.parametrize("depth", [100, 100_000])
+def test_nesting_ends_in_words(depth: int) -> None:
+    """Any depth is read or refused, never a traceback."""
+    problems = Problems("p.yaml")
+    parse_document("a: " + "[" * depth + "]" * depth, problems, what="a list", needs="it")
+    assert len(problems.found) <= 1
