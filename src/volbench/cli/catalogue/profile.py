@@ -12,8 +12,8 @@ from volbench.cli.catalogue.profile_sources import knows_volume_types, load_prof
 from volbench.cli.options import ALLOW_EXEC, SETTINGS, output_option
 from volbench.cli.table_output import TableOutput, table_options
 from volbench.engine.guard.preflight import check_job_files
-from volbench.engine.hosts.machine import Machine
-from volbench.engine.run.fio_options import options_on
+from volbench.engine.hosts.connected_host import this_machine
+from volbench.engine.hosts.installed_fio import options_on
 from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.job_file import parse_jobfile
@@ -64,7 +64,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
         (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
         if fio:
             plan = plan_anywhere(profile)
-            check_job_files(Machine(executor, fio), plan.runs, name=plan.key)
+            check_job_files(this_machine(fio=fio), plan.runs, name=plan.key)
         click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
 
 

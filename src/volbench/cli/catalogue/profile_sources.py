@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 
 from volbench.cli.options import VOLUME_TYPES
-from volbench.engine.run.fio_options import options_on
+from volbench.engine.hosts.installed_fio import options_on
 from volbench.execute.protocol import Executor
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.profile.bundled import read_profile

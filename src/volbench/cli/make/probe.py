@@ -9,13 +9,15 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from volbench.cli.make.fleet_options import Where, on_hosts
+from volbench.cli.make.fleet_options import HostSelection, on_hosts
 from volbench.cli.make.survey_output import show_survey
 from volbench.cli.options import parse_targets
 from volbench.cli.table_output import TableOutput, table_options
 from volbench.engine.conditioning.cold_probe import Probed, probe_cold
-from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume, require_fio
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.hosts.host_facts import probe_host
+from volbench.engine.hosts.installed_fio import require_fio
+from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
@@ -34,7 +36,9 @@ from volbench.store.layout import ProbeFolder
 )
 @table_options()
 @on_hosts
-def command(targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: Where) -> None:
+def command(
+    targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: HostSelection
+) -> None:
     """Show this machine and each TARGET: model, size, scheduler, filesystem, what is on it.
 
     With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
@@ -82,7 +86,7 @@ def _probe(executor: Executor, volume: Volume) -> Probed:
             volume,
             ProbeFolder(Path(folder)),
             fio=require_fio(executor),
-            stop=Stop(),
+            stop=StopRequest(),
         )
 
 
