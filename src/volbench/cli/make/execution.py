@@ -45,11 +45,11 @@ def execute(
 def _show_summary(layout: Layout) -> None:
     """Print the summary of what has finished; what it needs is imported after the last run only."""
     from volbench.api import open_campaign
-    from volbench.present.formatting import records
     from volbench.present.tables.results_table import summary_table
 
     opened = open_campaign(layout.root)
-    TableOutput().write(summary_table(records(opened.summary()), states=opened.runs))
+    opened.store_tables()
+    TableOutput().write(summary_table(opened.rows("summary"), states=opened.runs))
 
 
 def _show_warmup(layout: Layout, campaign: Campaign) -> None:

@@ -8,7 +8,6 @@ import click
 
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
 from volbench.cli.make.cost_confirmation import PRICES, YES, bill_of, confirm_length
-from volbench.cli.make.execution import execute, show_plan
 from volbench.cli.make.fleet_options import (
     POLICY,
     HostSelection,
@@ -16,7 +15,6 @@ from volbench.cli.make.fleet_options import (
     on_hosts,
     parse_policy,
 )
-from volbench.cli.make.wipe_confirmation import confirm_destruction
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
@@ -29,12 +27,6 @@ from volbench.cli.options import (
     parse_targets,
 )
 from volbench.cli.outputs import default_campaign_folder, recorded_command
-from volbench.engine.campaign.client_worker import Settings
-from volbench.engine.campaign.prepare import Request, prepare
-from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.planned_run import OnError
-from volbench.plan.profile.load_profile import MOST_REPEATS, MOST_SEED
-from volbench.store.archive import create_campaign
 from volbench.units import parse_duration
 
 
@@ -58,14 +50,12 @@ from volbench.units import parse_duration
 @NEW_CAMPAIGN
 @SETTINGS
 @knows_volume_types
-@click.option(
-    "--repeat", type=click.IntRange(1, MOST_REPEATS), help="Run the measured jobs N times."
-)
-@click.option("--seed", type=click.IntRange(0, MOST_SEED), help="Seed of order and random offsets.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), help="Run the measured jobs N times.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of order and random offsets.")
 @click.option(
     "--on-error",
-    type=click.Choice([choice.value for choice in OnError]),
-    default=OnError.CONTINUE.value,
+    type=click.Choice(["continue", "stop"]),
+    default="continue",
     show_default=True,
     help="After a failed run: continue with the next, or stop.",
 )
@@ -104,6 +94,14 @@ def command(
     yes: bool,
 ) -> None:
     """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
+    from volbench.cli.make.execution import execute, show_plan
+    from volbench.cli.make.wipe_confirmation import confirm_destruction
+    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.prepare import Request, prepare
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import OnError
+    from volbench.store.archive import create_campaign
+
     executor = LocalExecutor()
     loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)

@@ -18,7 +18,7 @@ from volbench.model.frames.column_aliases import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.present.formatting import printable
 from volbench.present.plots.description import Axis, Mark, Panel, Plot, Series, frames_of
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.formats import COLUMN_FORMATS, FORMATS
 from volbench.present.plots.labels import PALETTE_SIZE, SHORT_NAMES, line_look
 
 PANEL = "panel"
@@ -186,8 +186,8 @@ def _with_axes(panels: Sequence[Panel], xs: Sequence[Axis], ys: Sequence[Axis]) 
 def _shared(axes: Sequence[Axis]) -> list[Axis]:
     """Return axes with common ends and ticks where they have the same label and scale."""
     limits = [axis.limits for axis in axes if axis.limits is not None]
-    alike = len({(axis.label, axis.scale, axis.format) for axis in axes}) == 1
-    if not alike or len(limits) < len(axes) or axes[0].scale == "category":
+    is_same = len({(axis.label, axis.scale, axis.format) for axis in axes}) == 1
+    if not is_same or len(limits) < len(axes) or axes[0].scale == "category":
         return list(axes)
     ends = (min(low for low, _ in limits), max(high for _, high in limits))
     ticks = tuple(sorted({tick for axis in axes for tick in axis.ticks}))
@@ -213,7 +213,7 @@ def value_text(column: str, value: object) -> str:
     if not isinstance(value, numbers.Real):
         return printable(str(value))
     number = float(value)
-    for ending, name in (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency")):
+    for ending, name in COLUMN_FORMATS:
         if column.endswith(ending):
             return FORMATS[name].write(number)
     return f"{number:.0f}" if number.is_integer() else FORMATS["count"].write(number)
