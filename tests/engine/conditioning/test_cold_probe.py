@@ -296,7 +296,7 @@ def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
     assert len(notices) >= 2
     assert notices[1] < starts[0]
     opened = open_campaign(tmp_path / "out")
-    for view in opened.views():
+    for view in opened.context().views:
         assert view.cold is not None
         assert view.cold.cold
     found = opened.findings()
@@ -343,4 +343,4 @@ def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path)
     kept = read_probe(case.layout.probe("data"))
     assert kept is not None
     assert "directory" in kept.reason
-    assert [view.cold for view in open_campaign(tmp_path / "out").views()] == [None]
+    assert [view.cold for view in open_campaign(tmp_path / "out").context().views] == [None]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from volbench.analyse.time.round_convergence import Determination, Part, combined, determine
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
 from volbench.errors import OutputError
-from volbench.fio.results.merge_jobs import merge_clones
+from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
@@ -96,7 +96,7 @@ class RoundJudge:
         return self._parts[run.id]
 
     def _read(self, run: Run) -> tuple[Part, ...]:
-        jobs = merge_clones(read_run_output(run, self._layout.run(run.id)).jobs)
+        jobs = merge_jobs(read_run_output(run, self._layout.run(run.id)).jobs)
         return tuple(
             _part(direction)
             for job in jobs
