@@ -1,0 +1,43 @@
+"""The tree shows the architecture: names are unique, folders are small, the design page has them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+MOST_FILES = 12
+"""Modules in a folder, `__init__` left out."""
+
+
+def module_paths(root: Path) -> list[Path]:
+    """Return the path of every module below the package."""
+    package = root / "src" / "volbench"
+    return [path.relative_to(package) for path in sorted(package.rglob("*.py"))]
+
+
+def test_two_modules_never_share_a_name(root: Path) -> None:
+    """A module is found by its name alone."""
+    places = defaultdict(list)
+    for path in module_paths(root):
+        if path.stem not in {"__init__", "__main__"}:
+            places[path.stem].append(str(path))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_folders_are_small(root: Path) -> None:
+    """No folder holds more modules than can be taken in at a glance."""
+    counts: dict[str, int] = defaultdict(int)
+    for path in module_paths(root):
+        counts[str(path.parent)] += path.stem != "__init__"
+    assert {name: count for name, count in counts.items() if count > MOST_FILES} == {}
+
+
+def test_the_design_page_has_every_folder(root: Path) -> None:
+    """Each folder stands in the design page, with what it holds."""
+    page = (root / "docs" / "explanation" / "design.md").read_text(encoding="utf-8")
+    folders = {path.parent for path in module_paths(root)} - {Path()}
+    shown = {str(folder) for folder in folders if f"`{folder}/`" in page}
+    known = {str(folder) for folder in folders}
+    partly = {name for name in known if f"`{Path(name).name}/`" in page}
+    top = {name for name in known if "/" not in name}
+    assert known - shown - partly - top == set()
