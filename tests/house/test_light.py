@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "volume-types list": MODEL,
     "volume-types show azure/P15": MODEL,
     "lab list": MODEL,
-    "inventory show {inventory}": MODEL,
+    "inventory show {inventory}": MODEL | {"jmespath"},
     "run quick --dry-run --on {folder}": MODEL,
     "show {campaign}": FRAMES,
     "show --all {campaign}": FRAMES,

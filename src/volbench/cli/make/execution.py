@@ -37,7 +37,6 @@ def execute(
     )
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.model.campaign.planned_run import RunState
-    from volbench.present.formatting import records
     from volbench.present.tables.results_table import summary_table
     from volbench.present.terminal.live_display import listener_for
     from volbench.store.journal import read_history
@@ -52,7 +51,8 @@ def execute(
             )
     finally:
         opened = open_campaign(layout.root)
-        TableOutput().write(summary_table(records(opened.summary()), states=opened.runs))
+        opened.store_tables()
+        TableOutput().write(summary_table(opened.rows("summary"), states=opened.runs))
         click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
         states = read_history(layout.journal).states

@@ -63,6 +63,7 @@ def command(
     fio's JSON of any version is read, alone or in other tools' reports, plain or compressed, with
     its logs beside it; results of fio's clients become a host each. Nothing there is changed.
     """
+    from volbench.api import open_campaign
     from volbench.importer.folder_labels import parse_labels
     from volbench.importer.import_campaign import Wanted, import_results
 
@@ -78,6 +79,7 @@ def command(
         command=recorded_command(paths, output),
     )
     intake = import_results(wanted)
+    open_campaign(intake.into).store_tables()
     _tell(intake)
     click.echo(json.dumps(_record(intake), indent=1) if as_json else str(intake.into))
 
