@@ -25,7 +25,7 @@ HEAVY = {
     "ruamel",
     "scipy",
 }
-FRAMES = {"numpy", "pandas", "pyarrow", "pydantic"}
+FRAMES = {"numpy", "pandas", "pyarrow", "pydantic", "ruamel"}
 MODEL = {"pydantic", "ruamel"}
 ALLOWED: dict[str, set[str]] = {
     "--help": set(),
