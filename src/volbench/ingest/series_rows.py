@@ -1,4 +1,4 @@
-"""The log files of one Run in, rows of the series frame out."""
+"""The log files of one run in, rows of the series frame out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SectionSeries:
 
     Attributes:
         section: the section.
-        rows: of the series frame, without the columns that identify the Run.
+        rows: of the series frame, without the columns that identify the run.
         bad_rows: lines of its logs that could not be used.
     """
 
@@ -41,7 +41,7 @@ class SectionSeries:
 
 
 def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Iterable[SectionSeries]:
-    """Yield the series of each section of a Run, clones summed.
+    """Yield the series of each section of a run, clones summed.
 
     Raises:
         OutputError: a log is no log.
@@ -55,7 +55,7 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
 def section_logs(
     run: Run, folder: RunFolder, output: RunOutput
 ) -> Iterable[tuple[Section, list[Log], Recording]]:
-    """Yield each section of a Run with its logs and how they came to be; none for dd.
+    """Yield each section of a run with its logs and how they came to be; none for dd.
 
     fio numbers logs from 1 over all clones of all sections, in the order of the job file.
     """
@@ -94,7 +94,7 @@ def _interval_s(run: Run) -> float:
 
 
 def _logs(folder: RunFolder) -> list[Log]:
-    """Return a Run's logs; a plain one counts where its compression did not come to an end."""
+    """Return a run's logs; a plain one counts where its compression did not come to an end."""
     logs: dict[tuple[str, int], Log] = {}
     for path in sorted(folder.path.iterdir(), key=_plain_last):
         found = parse_log_name(plain_name(path))

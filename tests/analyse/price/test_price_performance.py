@@ -96,9 +96,9 @@ def test_ranks_tell_what_can_not_be_told_apart() -> None:
     )
     by_name = {offer.name: offer for offer in found.offers}
     assert {name: offer.rank for name, offer in by_name.items()} == {"a": 1, "c": 1, "b": 3}
-    assert by_name["a"].alike == ("c",)
-    assert by_name["c"].alike == ("a",)
-    assert by_name["b"].alike == ()
+    assert by_name["a"].indistinct == ("c",)
+    assert by_name["c"].indistinct == ("a",)
+    assert by_name["b"].indistinct == ()
     assert [offer.is_on_front for offer in (by_name["a"], by_name["b"], by_name["c"])] == [
         True,
         False,
@@ -129,7 +129,7 @@ def test_two_repeats_tell_no_rank_apart() -> None:
     """Without enough repeats offers share a rank, and intervals are not known."""
     found = offered(runs(("a", 1000), ("a", 1001), ("b", 1000), ("b", 1001)))
     assert [offer.rank for offer in found.offers] == [1, 1]
-    assert found.offers[0].alike == ("b",)
+    assert found.offers[0].indistinct == ("b",)
     assert math.isnan(found.offers[0].cost_per_1000_iops.low)
 
 

@@ -38,7 +38,7 @@ def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.Dat
         raise ComparisonError(
             f"there is nothing to compare between: {column.removeprefix(LABEL_PREFIX)} has "
             + (f"only the value {names[0]}" if names else "no value"),
-            hint="name a column that differs between the Runs",
+            hint="name a column that differs between the runs",
         )
     if base and base not in names:
         raise InputError(

@@ -1,6 +1,6 @@
 """Compare repeats: values by volume enter; ratios, intervals and levels of confidence leave.
 
-The unit is the repeat, or the volume where there are several: never a second of one Run. Everything
+The unit is the repeat, or the volume where there are several: never a second of one run. Everything
 is done on logarithms, because storage differs by factors and a ratio is what people ask for.
 
 The estimate is that of Hodges and Lehmann (The Annals of Mathematical Statistics 34, 1963): the

@@ -1,4 +1,4 @@
-"""The USE table: summary and device frames in, utilization, saturation and errors of each Run out.
+"""The USE table: summary and device frames in, utilization, saturation and errors of each run out.
 
 USE is a method of Brendan Gregg (2012): for every resource, look at utilization, saturation and
 errors. Means are over the time in which the tool did I/O; what follows it is told apart, as tail.
@@ -59,7 +59,7 @@ USE: tuple[Column, ...] = (
     Column("device_share_percent", "float", "%", "device_bytes of tool_bytes."),
     Column("io_errors", "int", "", "Requests of the device that failed; missing if not counted."),
     Column("error", "int", "", "The tool's first errno; 0 for none."),
-    Column("bottleneck", "string", "", "What binds the Run, as in the verdicts."),
+    Column("bottleneck", "string", "", "What binds the run, as in the verdicts."),
     Column("bottleneck_level", "float", "", "The level: 1/s for IOPS, bytes/s for bandwidth."),
     Column("explanation", "string", "", "What speaks for and against it."),
 )
@@ -79,15 +79,15 @@ Row = dict[str, object]
 def use_rows(
     summary: pd.DataFrame, device: pd.DataFrame, verdicts: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return what the volume's device did beside each Run.
+    """Return what the volume's device did beside each run.
 
     Args:
         summary: the summary frame.
-        device: the device frame; Runs without a row in it are left out.
-        verdicts: the verdicts frame; it tells what binds a Run.
+        device: the device frame; runs without a row in it are left out.
+        verdicts: the verdicts frame; it tells what binds a run.
 
     Returns:
-        A row for each Run that somebody watched and that left numbers, in the order of the summary,
+        A row for each run that somebody watched and that left numbers, in the order of the summary,
         with the columns of `USE`. NaN or a missing value is "not told".
     """
     own = device[device["level"] == "volume"]
@@ -95,7 +95,7 @@ def use_rows(
     rows = summary[summary["run"].isin(list(watched))].drop_duplicates("run")
     # A Run is one row here, whatever the number of its sections.
     names = labels(rows.assign(group=rows["job"]))
-    told = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
+    verdicts_of = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
     by_run = dict(iter(summary.groupby("run", sort=False)))
     found = []
     for (_, first), label in zip(rows.iterrows(), names, strict=True):
@@ -105,7 +105,7 @@ def use_rows(
             {name: first[name] for name in _IDENTITY}
             | {"label": label}
             | _run_row(by_run[run], samples)
-            | _bound(told.get(run))
+            | _bound(verdicts_of.get(run))
         )
     return _typed(found)
 
@@ -114,18 +114,21 @@ def fio_end_s(results: pd.DataFrame) -> float:
     """Return when the tool's I/O ended, in seconds since it began; NaN when it told nothing.
 
     Args:
-        results: the rows of one Run in the summary frame.
+        results: the rows of one run in the summary frame.
     """
     moving = results[results["direction"].isin([*_DIRECTIONS, "trim"])]
     return float(moving["runtime_s"].astype("float64").max())
 
 
 def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
-    """Return everything but identity and verdict of one Run."""
+    """Return everything but identity and verdict of one run."""
     end_s = fio_end_s(results)
     during = _during(samples, end_s=end_s)
-    iops = {f"{one}_iops": _mean(during, f"{one}_iops") for one in _DIRECTIONS}
-    rates = {f"{one}_bw_bytes_per_s": _mean(during, f"{one}_bw_bytes_per_s") for one in _DIRECTIONS}
+    iops = {f"{direction}_iops": _mean(during, f"{direction}_iops") for direction in _DIRECTIONS}
+    rates = {
+        f"{direction}_bw_bytes_per_s": _mean(during, f"{direction}_bw_bytes_per_s")
+        for direction in _DIRECTIONS
+    }
     limit_iops, limit_bw = (
         _greatest(results, name) for name in ("limit_iops", "limit_bw_bytes_per_s")
     )
@@ -165,7 +168,7 @@ _SHARES = (
 def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
     """Return the samples of the time in which the tool did I/O.
 
-    Whole intervals where there is one; a Run that is shorter than that gets those it touches.
+    Whole intervals where there is one; a run that is shorter than that gets those it touches.
     """
     until = math.inf if math.isnan(end_s) else end_s
     whole = within_run(samples, runtime=until)
@@ -187,16 +190,16 @@ def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
 def _requests(during: pd.DataFrame) -> Row:
     """Return mean latency and size of requests: intervals count by the requests in them."""
     return {
-        f"{one}_{what}": _mean(during, f"{one}_{what}", rate=f"{one}_iops")
+        f"{direction}_{what}": _mean(during, f"{direction}_{what}", rate=f"{direction}_iops")
         for what in ("lat_s", "request_bytes")
-        for one in _DIRECTIONS
+        for direction in _DIRECTIONS
     }
 
 
 def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
-    """Return the peak of dirty pages, and how far it is above the last sample before the Run.
+    """Return the peak of dirty pages, and how far it is above the last sample before the run.
 
-    Without one it is above the first sample of the Run; a single sample tells no growth.
+    Without one it is above the first sample of the run; a single sample tells no growth.
     """
     before = samples[samples["t_s"] <= 0]["dirty_bytes"].dropna()
     known = during["dirty_bytes"].dropna()
@@ -228,18 +231,18 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
 def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
     """Return the tool's bytes and the device's, in the directions that the tool moved."""
     moved = results[results["direction"].isin(_DIRECTIONS)].dropna(subset=["io_bytes"])
-    told = float(moved["io_bytes"].astype("float64").sum())
+    tool_bytes = float(moved["io_bytes"].astype("float64").sum())
     seen = math.nan
-    columns = [f"{one}_bw_bytes_per_s" for one in sorted(set(moved["direction"]))]
+    columns = [f"{direction}_bw_bytes_per_s" for direction in sorted(set(moved["direction"]))]
     if columns and not math.isnan(end_s) and samples[columns].notna().any(axis=None):
         seen = math.fsum(
             bytes_until_end(samples, column, runtime=end_s) - _laid_out(samples, column)
             for column in columns
         )
     return {
-        "tool_bytes": told if columns else math.nan,
+        "tool_bytes": tool_bytes if columns else math.nan,
         "device_bytes": seen,
-        "device_share_percent": 100 * seen / told if told > 0 else math.nan,
+        "device_share_percent": 100 * seen / tool_bytes if tool_bytes > 0 else math.nan,
     }
 
 
@@ -271,7 +274,7 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
 
 
 def _bound(verdicts: pd.DataFrame | None) -> Row:
-    """Return what binds a Run; several directions are told one after another."""
+    """Return what binds a run; several directions are told one after another."""
     if verdicts is None:
         return {}
     known = verdicts.dropna(subset=["bottleneck"])

@@ -144,7 +144,9 @@ class _Parser:
             pattern = re.compile(value, re.IGNORECASE)
         except re.error as error:
             raise self._error(f"{value!r} is no regular expression ({error})") from error
-        return column.map(lambda one: pd.notna(one) and bool(pattern.search(str(one)))).astype(bool)
+        return column.map(lambda cell: pd.notna(cell) and bool(pattern.search(str(cell)))).astype(
+            bool
+        )
 
     def _takes(self, text: str) -> bool:
         if self._place < len(self._tokens):

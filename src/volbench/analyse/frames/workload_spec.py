@@ -23,7 +23,7 @@ _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """One section of a Run, with what holds when it says nothing.
+    """One section of a run, with what holds when it says nothing.
 
     Attributes:
         section: its name.

@@ -1,4 +1,4 @@
-"""What each Run was measured on, as far as money is concerned: plan and facts enter."""
+"""What each run was measured on, as far as money is concerned: plan and facts enter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
 
 @dataclass(frozen=True)
 class Bought:
-    """What a Run was measured on.
+    """What a run was measured on.
 
     Attributes:
         flavor: of the machine; empty when no label tells it.
@@ -39,13 +39,13 @@ def bought_of(
     *,
     prefix: str = "",
 ) -> dict[str, Bought]:
-    """Return what each Run of a campaign was measured on.
+    """Return what each run of a campaign was measured on.
 
     Args:
         campaign: the plan.
         hosts: what was found out about its machines.
         volumes: what was found out about its volumes.
-        prefix: what stands before the ids of Runs in frames of several campaigns.
+        prefix: what stands before the ids of runs in frames of several campaigns.
     """
     labels = {host.name: host.labels for host in campaign.hosts}
     models = {host.host: host.cpu_model for host in hosts}

@@ -27,5 +27,5 @@ def on_front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
     ]
 
 
-def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one[0] <= other[0] and one[1] >= other[1] and one != other
+def _beats(point: tuple[float, float], other: tuple[float, float]) -> bool:
+    return point[0] <= other[0] and point[1] >= other[1] and point != other

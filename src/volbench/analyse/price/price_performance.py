@@ -1,6 +1,6 @@
-"""Performance beside prices: rows of Runs and a file of prices enter, ranked offers leave.
+"""Performance beside prices: rows of runs and a file of prices enter, ranked offers leave.
 
-Cost is worked out for each Run, and only then compared, so that an interval says how sure the cost
+Cost is worked out for each run, and only then compared, so that an interval says how sure the cost
 of an I/O is, and not only how fast a volume was.
 """
 
@@ -40,17 +40,17 @@ class Offer:
         monthly: least and greatest cost of a month; NaN where there is no price.
         runs: that were counted.
         volumes: how many different ones.
-        unsteady: Runs that were not shown to be steady.
+        unsteady: runs that were not shown to be steady.
         iops: steady, with its interval.
         bw_bytes_per_s: steady, with its interval.
         burst_iops: median of the bursts; NaN for none.
-        steal_percent: mean of the Runs; NaN when nobody sampled it.
+        steal_percent: mean of the runs; NaN when nobody sampled it.
         cpu_models: of the machines.
         cost_per_1000_iops: of a month.
         cost_per_100_mb_per_s: of a month.
         cost_per_gib: of a month.
         rank: 1 and those that are shown to be cheaper for an I/O; None without a cost.
-        alike: names of the offers that it can't be told from.
+        indistinct: names of the offers that it cannot be distinguished from.
         is_on_front: nothing else gives as many IOPS for as little, by the estimates.
         no_faster_than: of one on the front, names of cheaper offers that it is not shown to beat.
         burst_monthly: least and greatest fee of a month for being allowed to burst, beside
@@ -77,7 +77,7 @@ class Offer:
     cost_per_100_mb_per_s: Interval
     cost_per_gib: Interval
     rank: int | None = None
-    alike: tuple[str, ...] = ()
+    indistinct: tuple[str, ...] = ()
     is_on_front: bool = False
     no_faster_than: tuple[str, ...] = ()
     burst_monthly: tuple[float, float] = (0.0, 0.0)
@@ -108,12 +108,12 @@ def priced_runs(
     *,
     size_bytes: int | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Add to each Run what it was measured on, and what that costs.
+    """Add to each run what it was measured on, and what that costs.
 
     Args:
         rows: of `volbench.analyse.price.steady_performance.performance`.
         summary: for the labels of the hosts.
-        bought: Run to what it was measured on.
+        bought: run to what it was measured on.
         prices: of flavors and volume types.
         size_bytes: of volumes whose size nobody told.
 
@@ -129,12 +129,12 @@ def priced_runs(
     whole["cost_per_100_mb_per_s"] = whole["monthly"] / whole["bw_bytes_per_s"] * PER_BYTES_PER_S
     whole["cost_per_gib"] = whole["monthly"] / (whole["size_bytes"] / GIB)
     labels = [name for name in summary.columns if name.startswith(LABEL_PREFIX)]
-    told = summary.drop_duplicates("run").set_index("run")[labels]
-    return whole.join(told, on="run"), tuple(bill.notes)
+    values = summary.drop_duplicates("run").set_index("run")[labels]
+    return whole.join(values, on="run"), tuple(bill.notes)
 
 
 class _Bill:
-    """Sums up what Runs were measured on, and keeps what it could not."""
+    """Sums up what runs were measured on, and keeps what it could not."""
 
     def __init__(self, prices: Prices, size_bytes: int | None) -> None:
         self._prices = prices
@@ -171,8 +171,8 @@ class _Bill:
         burst = price.burst or Burst()
         paid_once = price.initialisation
         if paid_once is not None and paid_once.per_gib and not size_bytes:
-            told = f"{price.name} is paid once by the GiB, and nobody told the size: --size"
-            self.notes[told] = None
+            remark = f"{price.name} is paid once by the GiB, and nobody told the size: --size"
+            self.notes[remark] = None
             once = math.nan
         else:
             once = price.once(size_bytes=size_bytes or 0.0)
@@ -208,8 +208,8 @@ class _Bill:
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
         if name in prices:
             return prices[name]
-        told = f"no price of the {what} {name}" if name else f"Runs whose {what} no label tells"
-        self.notes[told] = None
+        remark = f"no price of the {what} {name}" if name else f"Runs whose {what} no label tells"
+        self.notes[remark] = None
         return None
 
 
@@ -221,20 +221,20 @@ def market(
     keep_unsteady: bool = False,
     notes: Sequence[str] = (),
 ) -> Market:
-    """Return the offers that Runs were measured on, ranked within each job.
+    """Return the offers that runs were measured on, ranked within each job.
 
     Args:
         rows: of `priced_runs`.
         currency: of their costs.
         by: columns or labels that make an offer; empty for flavor and volume type.
-        keep_unsteady: count Runs that were not shown to be steady with their means.
+        keep_unsteady: count runs that were not shown to be steady with their means.
         notes: to keep with the offers.
 
     Raises:
         InputError: nothing can be counted, or a column is not there.
     """
     if rows.empty:
-        raise InputError("no measured Run finished", hint="run the campaign first")
+        raise InputError("no measured run finished", hint="run the campaign first")
     columns = _offer_columns(rows, by)
     kept = rows if keep_unsteady else rows[rows["steady"]]
     if kept.empty:
@@ -245,23 +245,25 @@ def market(
     cells: dict[str, list[_Cell]] = {}
     for _, own in kept.groupby(["job", *columns], sort=False, dropna=False):
         cells.setdefault(str(own["job"].iloc[0]), []).append(_Cell(own, columns))
-    told = list(notes)
+    remarks = list(notes)
     if left := len(rows) - len(kept):
-        told.append(f"{left} of {len(rows)} Runs were not shown to be steady and are not counted")
+        remarks.append(
+            f"{left} of {len(rows)} Runs were not shown to be steady and are not counted"
+        )
     offers = tuple(offer for of_job in cells.values() for offer in _ranked(of_job))
-    return Market(offers, currency, tuple(told))
+    return Market(offers, currency, tuple(remarks))
 
 
 def _offer_columns(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
     """Return the columns that make an offer, without those that tell nothing."""
     if by:
         return [find_column(name, list(rows.columns)) for name in by]
-    told = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]
-    return told or ["host"]
+    named = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]
+    return named or ["host"]
 
 
 class _Cell:
-    """The Runs of one offer in one job."""
+    """The runs of one offer in one job."""
 
     def __init__(self, rows: pd.DataFrame, columns: Sequence[str]) -> None:
         self.rows = rows
@@ -325,24 +327,24 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
     """Return the offers of one job, ranked: equal ranks can't be told apart."""
     offers = [cell.offer() for cell in cells]
     groups = [cell.group("cost_per_1000_iops") for cell in cells]
-    cheaper, alike = orders(groups)
+    cheaper, indistinct = orders(groups)
     front = on_front(
         [offer.monthly[0] for offer in offers], [offer.iops.estimate for offer in offers]
     )
     unsure = no_faster(
         [offer.monthly[0] for offer in offers], [cell.group("iops") for cell in cells], front
     )
-    told = [
+    ranked = [
         replace(
             offer,
             no_faster_than=tuple(offers[other].name for other in unsure[place]),
             rank=None if groups[place] is None else 1 + len(cheaper[place]),
-            alike=tuple(offers[other].name for other in alike[place]),
+            indistinct=tuple(offers[other].name for other in indistinct[place]),
             is_on_front=front[place],
         )
         for place, offer in enumerate(offers)
     ]
-    return sorted(told, key=lambda offer: _or_last(offer.cost_per_1000_iops.estimate))
+    return sorted(ranked, key=lambda offer: _or_last(offer.cost_per_1000_iops.estimate))
 
 
 def _or_last(cost: float) -> float:

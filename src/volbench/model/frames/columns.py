@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign, Run
 
 DAMAGED = "damaged"
-"""Status of a Run that finished and whose result can no longer be read."""
+"""Status of a run that finished and whose result can no longer be read."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ PERCENTILES: dict[str, float] = {
 
 IDENTITY: tuple[Column, ...] = (
     _text("campaign", "Name of the campaign."),
-    _text("run", "Id of the Run, also the name of its folder."),
+    _text("run", "Id of the run, also the name of its folder."),
     _text("host", "Host it ran on; `local` is the controller itself."),
     _text("profile", "Name of the profile."),
     _text("job", "Name of the job in the profile."),
@@ -147,10 +147,10 @@ SUMMARY: tuple[Column, ...] = (
     _whole("error", "", "errno of the first error; 0 for none."),
     _text(
         "status",
-        "State of the Run: `finished`, `failed` or `interrupted`; `damaged` when it finished, and"
+        "State of the run: `finished`, `failed` or `interrupted`; `damaged` when it finished, and"
         " its result can no longer be read.",
     ),
-    _text("damage", "Files of the Run that can't be read, and why; missing for none."),
+    _text("damage", "Files of the run that can't be read, and why; missing for none."),
     _text("started_utc", "When the process was started, ISO 8601 with Z."),
     _text("fio_version", "Version of the tool, such as `fio-3.33`."),
     _real("limit_iops", "1/s", "Declared limit of the volume."),
@@ -163,7 +163,7 @@ SUMMARY: tuple[Column, ...] = (
     _real(
         "start_late_s",
         "s",
-        "How much later than at its own instant it started; missing where a Run started alone.",
+        "How much later than at its own instant it started; missing where a run started alone.",
     ),
     _real("clock_offset_s", "s", "What its host's clock was ahead of the controller's."),
     _real("clock_bound_s", "s", "How far that may be wrong."),
@@ -183,7 +183,7 @@ def label_column(name: str) -> Column:
 SERIES: tuple[Column, ...] = (
     *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
-    _real("t_s", "s", "End of the interval, since the Run's I/O began."),
+    _real("t_s", "s", "End of the interval, since the run's I/O began."),
     _text(
         "utc",
         "The same instant by the controller's clock, ISO 8601 with Z; missing when fio told no"
@@ -224,7 +224,7 @@ DEVICE: tuple[Column, ...] = (
     *IDENTITY,
     _text("device", "Kernel name of the block device, such as `sdb`; missing without one (nbd)."),
     _text("level", "`volume`, or `backing` for the disk under a partition, loop, dm or md."),
-    _real("t_s", "s", "End of the interval, since the Run's I/O began; may be below 0."),
+    _real("t_s", "s", "End of the interval, since the run's I/O began; may be below 0."),
     _text("utc", "The same instant by the controller's clock, ISO 8601 with Z."),
     _real("interval_s", "s", "Length of the interval, as the host's clock measured it."),
     Column("after_fio", "bool", "", "Whether fio had ended: the write-back tail."),
@@ -279,9 +279,9 @@ FINDINGS: tuple[Column, ...] = (
     *IDENTITY,
     _text("rule", "Id of the rule, such as `cold-blocks`."),
     _text("severity", "`note`, `warning` or `invalid`."),
-    _text("direction", "`read`, `write` or `trim`; missing when it is about the whole Run."),
-    _real("from_s", "s", "Start of the time it is about; missing for the whole Run."),
-    _real("to_s", "s", "End of the time it is about; missing for the whole Run."),
+    _text("direction", "`read`, `write` or `trim`; missing when it is about the whole run."),
+    _real("from_s", "s", "Start of the time it is about; missing for the whole run."),
+    _real("to_s", "s", "End of the time it is about; missing for the whole run."),
     _text("message", "What was seen, one sentence with its numbers."),
     _text("evidence", "The numbers as JSON: name to value, units in the names."),
     _text("why", "Why it matters."),
@@ -290,7 +290,7 @@ FINDINGS: tuple[Column, ...] = (
 
 AGGREGATE: tuple[Column, ...] = (
     _text("campaign", "Name of the campaign."),
-    _text("profile", "Profile that the Runs come from."),
+    _text("profile", "Profile that the runs come from."),
     _text("job", "Job of the profile."),
     _text("group", "Section of the job file."),
     _whole("step", "", "Place in the plan of every client, from 1."),
@@ -305,7 +305,7 @@ AGGREGATE: tuple[Column, ...] = (
     _real(
         "bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN when they never ran at one time."
     ),
-    _real("lat_mean_s", "s", "Mean total latency of all their I/Os, over the whole Runs."),
+    _real("lat_mean_s", "s", "Mean total latency of all their I/Os, over the whole runs."),
     _real("lat_p50_s", "s", "Median, from the clients' bins added up; to fio's resolution."),
     _real("lat_p99_s", "s", "99th percentile, the same way."),
     _real("lat_p999_s", "s", "99.9th percentile, the same way."),
@@ -315,7 +315,7 @@ AGGREGATE: tuple[Column, ...] = (
 LATENCY_MAP: tuple[Column, ...] = (
     *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
-    _real("from_s", "s", "Start of the stretch of time, since the Run's I/O began."),
+    _real("from_s", "s", "Start of the stretch of time, since the run's I/O began."),
     _real("t_s", "s", "Its end."),
     _real("bin_low_s", "s", "Least latency, inclusive."),
     _real("bin_high_s", "s", "Greatest latency, exclusive: eight of fio's bins are one."),

@@ -22,7 +22,7 @@ _LATENCIES = ("lat_", "clat_", "slat_")
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a Run.
+    """One number of a run.
 
     Attributes:
         name: as the user typed it.

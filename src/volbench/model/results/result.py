@@ -166,7 +166,7 @@ class RunOutput:
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """One interval of a Run's logs, all clones of a section together.
+    """One interval of a run's logs, all clones of a section together.
 
     Attributes:
         t_s: end of the interval, since I/O began.

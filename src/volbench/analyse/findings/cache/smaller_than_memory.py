@@ -14,7 +14,7 @@ from volbench.units import format_size
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when all that buffered sections touch fits in memory."""
+    """Yield a finding when all that buffered sections touch fits in memory."""
     del context
     memory = view.host.memory_bytes if view.host is not None else None
     buffered = [workload for workload in view.workloads if workload.is_buffered]

@@ -25,7 +25,7 @@ class _Range:
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for clones, and for pairs of sections, that do the same blocks."""
+    """Yield a finding for clones, and for pairs of sections, that do the same blocks."""
     del context
     sections = [a for a in view.workloads if a.tool is Tool.FIO and (a.reads or a.writes)]
     for workload in sections:
@@ -35,20 +35,20 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
             and _clones_overlap(workload, _size(view))
         ):
             yield _clones(view, workload)
-    for one, other in combinations(sections, 2):
-        if _in_turn(one, other, sections) or not (one.writes or other.writes):
+    for first, other in combinations(sections, 2):
+        if _in_turn(first, other, sections) or not (first.writes or other.writes):
             continue
-        if _meet(one, other, _size(view)):
+        if _meet(first, other, _size(view)):
             yield RULE.finding(
                 view,
-                f"Sections {one.section} and {other.section} work on the same blocks at the same"
+                f"Sections {first.section} and {other.section} work on the same blocks at the same"
                 " time, and at least one of them writes.",
-                {"sections": f"{one.section}, {other.section}"},
-                severity=_severity(one, other),
+                {"sections": f"{first.section}, {other.section}"},
+                severity=_severity(first, other),
             )
 
 
-def _in_turn(one: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
+def _in_turn(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
     """Tell whether the later section begins when the earlier one has ended (fio: wait_for)."""
     by_name = {workload.section: workload for workload in sections}
     seen: set[str] = set()
@@ -56,7 +56,7 @@ def _in_turn(one: WorkloadSpec, other: WorkloadSpec, sections: Sequence[Workload
     while before is not None and before.section not in seen:
         seen.add(before.section)
         before = by_name.get(before.options.get("wait_for", ""))
-    return one.section in seen
+    return first.section in seen
 
 
 def _clones(view: RunView, workload: WorkloadSpec) -> Finding:
@@ -114,16 +114,16 @@ def _clones_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
     return _bytes(step, volume_bytes) < _bytes(size, volume_bytes)
 
 
-def _meet(one: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
+def _meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
     """Tell whether two sections surely open the same file and their ranges meet."""
-    if not (_shares_files(one) and _shares_files(other)):
+    if not (_shares_files(first) and _shares_files(other)):
         return False
-    if one.options.get("filename") != other.options.get("filename"):
+    if first.options.get("filename") != other.options.get("filename"):
         return False
-    first, second = _range(one, volume_bytes), _range(other, volume_bytes)
-    if first == second:
+    mine, theirs = _range(first, volume_bytes), _range(other, volume_bytes)
+    if mine == theirs:
         return True
-    return first.start < second.start + second.length and second.start < first.start + first.length
+    return mine.start < theirs.start + theirs.length and theirs.start < mine.start + mine.length
 
 
 def _range(workload: WorkloadSpec, volume_bytes: float) -> _Range:
