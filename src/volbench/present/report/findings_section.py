@@ -1,0 +1,136 @@
+"""Findings section of the report: badges beside results, and findings grouped by rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from volbench.model.results.finding import Severity
+from volbench.present.formatting import Row, text
+from volbench.present.tables.findings_table import by_rule, count_severities, counted, when
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A mark beside a result that a rule warns about, with a link to the rule's findings.
+
+    Attributes:
+        rule: that warns.
+        severity: warning or invalid.
+        message: of the finding.
+        place: begins the id of the rule's findings, where there are several campaigns.
+    """
+
+    rule: str
+    severity: str
+    message: str
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class DistinctFinding:
+    """One finding with all the runs that have it.
+
+    Attributes:
+        severity: note, warning or invalid.
+        runs: ids, in order.
+        when: direction and time; may be empty.
+        message: what was observed.
+        evidence: name with its unit to number or text.
+    """
+
+    severity: str
+    runs: Sequence[str]
+    when: str
+    message: str
+    evidence: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RuleFindings:
+    """All findings of one rule."""
+
+    rule: str
+    counts: str
+    why: str
+    advice: str
+    findings: Sequence[DistinctFinding]
+
+
+def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows of the findings frame by run."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(text(row, "run"), []).append(row)
+    return groups
+
+
+def badges_of(findings: Mapping[str, Sequence[Row]], result: Row) -> tuple[Badge, ...]:
+    """Return a badge for each rule that warns about a row of the results; notes have none.
+
+    Args:
+        findings: rows of the findings frame by run.
+        result: a row of the summary.
+    """
+    badges: dict[str, Badge] = {}
+    for row in findings.get(text(result, "run"), ()):
+        rule, severity = text(row, "rule"), text(row, "severity")
+        if severity == Severity.NOTE.value:
+            continue
+        if text(row, "direction") in ("", text(result, "direction")):
+            known = badges.get(rule)
+            if known is None or known.severity != Severity.INVALID.value:
+                badges[rule] = Badge(rule, severity, text(row, "message"))
+    return tuple(badges.values())
+
+
+def invalid_runs(rows: Sequence[Row]) -> Collection[str]:
+    """Return the runs with a number that does not measure what it claims to."""
+    return {text(row, "run") for row in rows if row["severity"] == Severity.INVALID.value}
+
+
+def findings_by_rule(rows: Sequence[Row]) -> list[RuleFindings]:
+    """Return the findings in groups, the most severe rules first."""
+    return [
+        RuleFindings(
+            rule=rule,
+            counts=counted(count_severities(group)),
+            why=text(group[0], "why"),
+            advice=text(group[0], "advice"),
+            findings=_distinct(group),
+        )
+        for rule, group in by_rule(rows).items()
+    ]
+
+
+def findings_count(rows: Sequence[Row]) -> str:
+    """Return how many findings of each severity there are, in how many runs; empty for none."""
+    runs = len({text(row, "run") for row in rows})
+    where = "1 run" if runs == 1 else f"{runs} runs"
+    return f"{counted(count_severities(rows))} in {where}" if rows else ""
+
+
+def _distinct(group: Sequence[Row]) -> list[DistinctFinding]:
+    """Return the findings of a rule, equal ones of several runs once."""
+    found: dict[tuple[str, str, str], tuple[dict[str, None], Row]] = {}
+    for row in group:
+        key = (text(row, "severity"), when(row), text(row, "message"))
+        found.setdefault(key, ({}, row))[0][text(row, "run")] = None
+    return [
+        DistinctFinding(severity, list(runs), part, message, _evidence(row))
+        for (severity, part, message), (runs, row) in found.items()
+    ]
+
+
+def _evidence(row: Row) -> dict[str, str]:
+    """Return the evidence for people: numbers in full, names without underscores."""
+    evidence = json.loads(text(row, "evidence", missing="{}"))
+    return {str(name): _exact(value) for name, value in evidence.items()}
+
+
+def _exact(value: object) -> str:
+    """Return a value without an exponent: large numbers whole, with commas."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1e5 or value.is_integer() else f"{value:.6g}"

@@ -1,0 +1,74 @@
+"""fio where it is missing: only when asked, by the package manager that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from volbench.engine.hosts.installed_fio import find_fio
+from volbench.errors import FioError
+from volbench.execute.fake import FakeExecutor
+from volbench.execute.protocol import Completed
+
+Answer = Callable[[tuple[str, ...]], Completed]
+
+
+def says(text: str, status: int = 0, stderr: str = "") -> Answer:
+    """Return an answer."""
+    return lambda argv: Completed(argv, status, text, stderr)
+
+
+def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecutor:
+    """Return a machine without fio, on which its package manager brings one."""
+    machine = FakeExecutor(host="vm1", answers={"id": says(uid)})
+
+    def install(argv: tuple[str, ...]) -> Completed:
+        if not works:
+            return Completed(argv, 100, "", "reading lists\nE: no such package\n")
+        machine.answers["fio"] = says("fio-3.33\n")
+        return Completed(argv, 0, "", "")
+
+    for name in (*managers, "env", "sudo"):
+        machine.answers[name] = install
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("manager", "uid", "asked"),
+    [
+        ("apt-get", "0", "env DEBIAN_FRONTEND=noninteractive apt-get -qy install fio"),
+        ("apt-get", "1000", "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get -qy install fio"),
+        ("dnf", "0", "dnf -qy install fio"),
+        ("apk", "1000", "sudo -n apk add fio"),
+    ],
+)
+def test_the_manager_that_is_there_is_asked(manager: str, uid: str, asked: str) -> None:
+    """It is started once, by sudo where the user is not root."""
+    machine = a_machine(manager, uid=uid)
+    assert find_fio(machine, may_install=True).path == "/usr/bin/fio"
+    assert [" ".join(argv) for argv in machine.ran if "fio" in argv[1:]] == [asked]
+
+
+def test_nothing_is_installed_unasked() -> None:
+    """Without leave a missing fio is an error, as ever."""
+    machine = a_machine("apt-get")
+    with pytest.raises(FioError, match="not installed on vm1"):
+        find_fio(machine, may_install=False)
+    assert machine.ran == []
+
+
+def test_a_fio_that_is_there_stays() -> None:
+    """Nothing is upgraded."""
+    machine = a_machine("apt-get")
+    machine.answers["fio"] = says("fio-3.33\n")
+    find_fio(machine, may_install=True)
+    assert not [argv for argv in machine.ran if "install" in argv]
+
+
+def test_what_fails_is_told_in_its_own_words() -> None:
+    """The last line of the package manager, or that there is none."""
+    with pytest.raises(FioError, match="apt-get: E: no such package"):
+        find_fio(a_machine("apt-get", works=False), may_install=True)
+    with pytest.raises(FioError, match="no supported package manager"):
+        find_fio(a_machine(), may_install=True)
