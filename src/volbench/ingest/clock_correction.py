@@ -40,7 +40,7 @@ def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
     """Return an instant later by some seconds; what is no text, and by 0 s, as it was.
 
     Args:
-        utc: ISO 8601 with Z; None where nobody told.
+        utc: ISO 8601 with Z; None if it is unknown.
         by_s: seconds; negative for earlier.
     """
     if not isinstance(utc, str) or not by_s:

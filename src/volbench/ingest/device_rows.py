@@ -98,7 +98,7 @@ def device_rows(
 def begun_utc_s(
     output: RunOutput | None, series: Iterable[Mapping[str, object]], *, started_utc: str | None
 ) -> float | None:
-    """Return when a run's measured I/O began, in seconds since the epoch; None when nobody told.
+    """Return when a run's measured I/O began, in seconds since the epoch; None if it is unknown.
 
     The series tell it, so that both lie over each other; without one fio tells it from 3.36 on.
     Before, it is the time of fio's result less its longest runtime. For dd, and where fio told

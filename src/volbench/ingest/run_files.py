@@ -52,7 +52,7 @@ def read_stderr(run: Run, folder: RunFolder) -> str:
 
 
 def read_facts(folder: RunFolder) -> VolumeFacts | None:
-    """Return what the volume was right before a run; None when nobody looked.
+    """Return what the volume was right before a run; None if it was not recorded.
 
     Raises:
         OutputError: facts.json is damaged.

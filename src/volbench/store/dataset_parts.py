@@ -1,4 +1,4 @@
-"""A folder of Parquet files, on this machine or in object storage: its place enters, files leave.
+"""Files of a Parquet dataset, on this machine or in object storage.
 
 The layout is that of ``volbench export --format dataset``: ``DATASET/<frame>/<campaign>.parquet``.
 """

@@ -1,4 +1,4 @@
-"""SQL over frames: views of Parquet files and tables enter, the table that answers leaves.
+"""SQL over frames, answered by DuckDB from Parquet files and tables.
 
 DuckDB runs in memory, and may read the files of the views and nothing else: no other file, no
 network, no extension from elsewhere; only statements that read are let through.

@@ -76,7 +76,7 @@ class StoredTables:
         return self.layout.tables / f"{name}.parquet"
 
     def is_current(self, name: str) -> bool:
-        """Tell whether the file of a frame is what would be made now."""
+        """Return whether the file of a frame is what would be made now."""
         file = self._stamp_file(name)
         return file.exists() and file.read_text(encoding="utf-8") == self._stamp(name)
 

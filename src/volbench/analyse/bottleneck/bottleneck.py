@@ -23,10 +23,10 @@ _FLAT = 0.03
 _FULL_CPU = 95.0
 _QUEUED = 2.0
 """Mean latency over the fastest I/O from which I/Os are held to wait for their turn."""
-_ALIKE = 0.7
-"""Percentile 1 over mean from which all I/Os are held to wait alike."""
+_UNIFORM = 0.7
+"""Percentile 1 over mean from which all I/Os are taken to wait equally."""
 _CLOSE = (1.5, 0.9)
-"""The same two, where I/Os are large: the fastest takes longer, so they have to be more alike."""
+"""The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
 _SAME = 0.05
 """How near two levels must be to be held for one: doubling the depth gains less at a cap."""
 _LARGE_BYTES = 64 * 1024
@@ -205,7 +205,7 @@ def _compared(case: _Case) -> Explanation | None:
 def _queued(case: _Case) -> Explanation | None:
     """Infer a cap from a single run: a flat rate, and I/Os that all wait alike."""
     rates = case.rates
-    is_uniform = rates.lat_low_s >= _ALIKE * rates.lat_mean_s
+    is_uniform = rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
     waiting = _waiting(case)
     if rates.at_device or not (waiting and is_uniform and rates.last.spread <= _FLAT):
         return None

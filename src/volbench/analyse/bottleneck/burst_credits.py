@@ -90,7 +90,7 @@ def buckets(limits: Limits, rates: Rates, change: Change) -> tuple[Bucket, Bucke
 
 
 def likeliest(limits: Limits, rates: Rates, change: Change) -> Bucket | None:
-    """Return the credits that a fall may be the end of; None when it is at no baseline of theirs.
+    """Return the credits that a fall may be the end of; None when it is at neither baseline.
 
     A fall to the baseline weighs more than one at the predicted time.
     """

@@ -27,12 +27,12 @@ _BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
 def explain(
     view: RunView, direction: str, *, others: Sequence[RunView] = ()
 ) -> tuple[Explanation, ...]:
-    """Explain one direction of a run: what binds it first, then what happened on the way.
+    """Explain one direction of a run: its bottleneck first, then what happened on the way.
 
     Args:
         view: the run.
         direction: ``read``, ``write`` or ``trim``.
-        others: more runs of the campaign; another depth or block size on the same volume tells
+        others: more runs of the campaign; another depth or block size on the same volume shows
             whether a level is a cap.
 
     Returns:

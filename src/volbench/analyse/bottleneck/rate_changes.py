@@ -193,7 +193,7 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
 
 
 def _was_throttled(rates: Rates, change: Change) -> bool:
-    """Tell whether I/Os waited before a fall: at the fastest I/O's pace there were far more."""
+    """Return whether I/Os waited before a fall: at the fastest I/O's pace there were far more."""
     unhindered = rates.depth / rates.lat_min_s if rates.lat_min_s > 0 else 0.0
     return rates.depth > 1 and change.before < _HELD_BACK * unhindered
 

@@ -1,4 +1,4 @@
-"""One value for each repeat and volume: rows of a cell enter, rows without company leave."""
+"""One value for each repeat and volume of a cell, over all clients."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Difference:
         return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
 
 
-def check_alike(
+def check_comparable(
     rows: pd.DataFrame, *, facts: Collection[str], allowed: Collection[str], base: str
 ) -> list[str]:
     """Check that all rows of a cell may be pooled and compared.

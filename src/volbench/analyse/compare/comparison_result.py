@@ -1,4 +1,4 @@
-"""One comparison and what is said of it: a contrast with its level enters, a verdict leaves."""
+"""Verdict of one comparison, with its interval and its wording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.measure import Measure
 
 _ANYTHING = 9.0
-"""Relative difference above which a percentage tells nothing: ten times."""
+"""Relative difference above which a percentage is meaningless: ten times."""
 
 
 class Verdict(StrEnum):
@@ -47,8 +47,8 @@ class Compared:
         shortage: why there is no contrast.
         level: confidence at which this one comparison is judged, after Holm.
         simultaneous: Bonferroni's level, at which all intervals hold together.
-        tolerance: relative difference that nobody minds; None when it was not told.
-        doubts: findings of the runs, as rule to how many runs.
+        tolerance: relative difference that nobody minds; None when it was unknown.
+        warnings: findings of the runs, as rule to how many runs.
     """
 
     label: str
@@ -64,7 +64,7 @@ class Compared:
     level: float = 0.95
     simultaneous: float = 0.95
     tolerance: float | None = None
-    doubts: Mapping[str, int] = field(default_factory=dict)
+    warnings: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def interval(self) -> Interval | None:
@@ -106,7 +106,7 @@ class Compared:
 
     @property
     def detectable(self) -> float:
-        """The smallest relative difference that would have been seen; NaN without a contrast."""
+        """The smallest relative difference that can be detected; NaN without a contrast."""
         return self.contrast.detectable(self.level) - 1 if self.contrast else math.nan
 
     @property
@@ -116,9 +116,9 @@ class Compared:
         if interval is None:
             return self.shortage
         if self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING:
-            return "no difference shown (nor would ten times have been)"
+            return "inconclusive: too noisy to detect even a 10x change"
         if self.verdict is Verdict.NOT_SHOWN:
-            return f"no difference shown (would have seen {percent(self.detectable)} %)"
+            return f"no significant difference (minimum detectable: {percent(self.detectable)} %)"
         if self.verdict is Verdict.SAME:
             ends = ", ".join(signed_percent(end - 1) for end in (interval.low, interval.high))
             return f"same within {percent(self.tolerance or 0)} % [{ends}]"
@@ -177,7 +177,8 @@ def row_of(verdict: Compared) -> dict[str, object]:
         "verdict": verdict.verdict.value,
         "words": verdict.words,
         "regression": verdict.regression.value if verdict.regression else None,
-        "doubts": ", ".join(f"{rule} {count}" for rule, count in verdict.doubts.items()) or None,
+        "warnings": ", ".join(f"{rule} {count}" for rule, count in verdict.warnings.items())
+        or None,
     }
 
 

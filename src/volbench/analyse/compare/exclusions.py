@@ -1,6 +1,6 @@
-"""Findings beside a comparison: rows and findings enter, what may count and what is doubted leaves.
+"""Exclusion of invalid runs from a comparison, and the findings on those that count.
 
-Runs are named alike in both frames.
+Run ids are the same in both frames.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.Data
     return rows[~struck].reset_index(drop=True), remarks
 
 
-def doubts_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
-    """Return the rules that doubt these rows, and how many runs each of them doubts."""
+def warnings_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
+    """Return the rules with findings on these rows, and on how many runs each."""
     direction = rows["direction"].iloc[0]
     about = findings["run"].isin(rows["run"]) & (
         findings["direction"].isna() | (findings["direction"] == direction)

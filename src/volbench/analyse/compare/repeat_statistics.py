@@ -49,7 +49,7 @@ class Interval:
     confidence: float = CONFIDENCE
 
     def excludes(self, value: float) -> bool:
-        """Tell whether a value lies outside; never when the ends are not known."""
+        """Return whether a value lies outside; never when the ends are not known."""
         return value < self.low or value > self.high
 
 
@@ -102,7 +102,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Contrast:
-    """How a candidate compares with a base, as a ratio of theirs.
+    """How a candidate compares with a base, as a ratio .
 
     Attributes:
         estimate: Hodges-Lehmann ratio, candidate over base.

@@ -1,4 +1,4 @@
-"""The USE table: summary and device frames in, utilization, saturation and errors of each run out.
+"""The USE table: utilization, saturation and errors of the device beside each run.
 
 USE is a method of Brendan Gregg (2012): for every resource, look at utilization, saturation and
 errors. Means are over the time in which the tool did I/O; what follows it is told apart, as tail.
@@ -14,62 +14,16 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import labels
 from volbench.analyse.frames.observed import bytes_until_end, within_run
-from volbench.model.frames.columns import Column
+from volbench.model.frames.columns import IDENTITY
+from volbench.model.frames.computed_columns import USE
 
-_IDENTITY = ("campaign", "run", "host", "profile", "job", "role", "volume", "repeat", "phase")
-
-USE: tuple[Column, ...] = (
-    *(Column(name, "string", "", f"As in the summary: {name}.") for name in _IDENTITY[:7]),
-    Column("repeat", "int", "", "Repeat, counted from 1."),
-    Column("phase", "string", "", "`precondition`, `warmup` or `measured`."),
-    Column("label", "string", "", "The job, and what else tells equal jobs apart."),
-    Column("direct", "bool", "", "Whether every section bypassed the page cache."),
-    Column("device", "string", "", "Kernel name of the volume's device; missing without one."),
-    Column("runtime_s", "float", "s", "How long the tool did I/O; NaN when it told nothing."),
-    Column("read_iops", "float", "1/s", "Reads that the device completed."),
-    Column("write_iops", "float", "1/s", "Writes that the device completed."),
-    Column("limit_iops", "float", "1/s", "Declared limit."),
-    Column("iops_percent", "float", "%", "Reads and writes of the device, of the declared limit."),
-    Column("read_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device read."),
-    Column("write_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device wrote."),
-    Column("limit_bw_bytes_per_s", "float", "bytes/s", "Declared limit."),
-    Column("bw_percent", "float", "%", "Bytes of the device, of the declared limit."),
-    Column("active_percent", "float", "%", "Share of the time with a request in flight."),
-    Column("read_lat_s", "float", "s", "Mean time of a read in queue and device."),
-    Column("write_lat_s", "float", "s", "Mean time of a write in queue and device."),
-    Column("read_request_bytes", "float", "bytes", "Mean size of a read at the device."),
-    Column("write_request_bytes", "float", "bytes", "Mean size of a write at the device."),
-    Column("queue_depth", "float", "", "Mean number of requests in queue and device."),
-    Column("iowait_percent", "float", "%", "CPU time idle while I/O was pending, of all CPUs."),
-    Column("steal_percent", "float", "%", "CPU time that the hypervisor gave to others."),
-    Column("io_pressure_some_percent", "float", "%", "Time in which some task waited for I/O."),
-    Column("io_pressure_full_percent", "float", "%", "Time in which all tasks waited for I/O."),
-    Column("dirty_growth_bytes", "float", "bytes", "Most dirty pages, less those at the begin."),
-    Column("dirty_peak_bytes", "float", "bytes", "Most dirty pages while the tool ran."),
-    Column("tail_s", "float", "s", "Until 98 % of what followed the tool's end was written."),
-    Column("tail_bytes", "float", "bytes", "Bytes that the device wrote after the tool's end."),
-    Column(
-        "dirty_remaining_bytes",
-        "float",
-        "bytes",
-        "Bytes still in memory when the sampler ended.",
-    ),
-    Column("tool_bytes", "float", "bytes", "Bytes that the tool counted, reads and writes."),
-    Column("device_bytes", "float", "bytes", "Bytes that the device moved until the tool ended."),
-    Column("device_share_percent", "float", "%", "device_bytes of tool_bytes."),
-    Column("io_errors", "int", "", "Requests of the device that failed; missing if not counted."),
-    Column("error", "int", "", "The tool's first errno; 0 for none."),
-    Column("bottleneck", "string", "", "What binds the run, as in the verdicts."),
-    Column("bottleneck_level", "float", "", "The level: 1/s for IOPS, bytes/s for bandwidth."),
-    Column("explanation", "string", "", "What speaks for and against it."),
-)
-"""Columns of `use_rows`, with their units."""
+_IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 
 _WRITTEN = 0.98
 """A journal's last block comes seconds later; the tail ends when this share is written."""
-_TOLD_BYTES = 1e6
+_TAIL_BYTES = 1e6
 """Less than this after the end is no tail but metadata."""
-_TOLD_SHARE = 0.5
+_TAIL_SHARE = 0.5
 """Nor is less than this share of a sample interval, which can't be told from the end itself."""
 _DIRECTIONS = ("read", "write")
 
@@ -84,11 +38,11 @@ def use_rows(
     Args:
         summary: the summary frame.
         device: the device frame; runs without a row in it are left out.
-        verdicts: the verdicts frame; it tells what binds a run.
+        verdicts: the verdicts frame; for the bottleneck of a run.
 
     Returns:
         A row for each run that somebody watched and that left numbers, in the order of the summary,
-        with the columns of `USE`. NaN or a missing value is "not told".
+        with the columns of `USE`. NaN or a missing value is "unknown".
     """
     own = device[device["level"] == "volume"]
     watched = dict(iter(own.groupby("run", sort=False)))
@@ -105,13 +59,13 @@ def use_rows(
             {name: first[name] for name in _IDENTITY}
             | {"label": label}
             | _run_row(by_run[run], samples)
-            | _bound(verdicts_of.get(run))
+            | _bottleneck(verdicts_of.get(run))
         )
     return _typed(found)
 
 
 def fio_end_s(results: pd.DataFrame) -> float:
-    """Return when the tool's I/O ended, in seconds since it began; NaN when it told nothing.
+    """Return when the tool's I/O ended, in seconds since it began; NaN if it reported nothing.
 
     Args:
         results: the rows of one run in the summary frame.
@@ -149,7 +103,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         **_dirty(samples, during),
         **_tail(samples, end_s=end_s),
         **_reached(results, samples, end_s=end_s),
-        "dirty_remaining_bytes": _left_bytes(results, samples),
+        "dirty_remaining_bytes": _dirty_remaining(results, samples),
         "io_errors": None if errors.empty else int(errors.sum()),
         "error": _greatest(results, "error"),
     }
@@ -199,7 +153,7 @@ def _requests(during: pd.DataFrame) -> Row:
 def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
     """Return the peak of dirty pages, and how far it is above the last sample before the run.
 
-    Without one it is above the first sample of the run; a single sample tells no growth.
+    Without one it is above the first sample of the run; a single sample shows no growth.
     """
     before = samples[samples["t_s"] <= 0]["dirty_bytes"].dropna()
     known = during["dirty_bytes"].dropna()
@@ -223,7 +177,7 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
     total = float(moved.sum())
     last = min(int(np.searchsorted(moved.cumsum(), _WRITTEN * total)), len(end) - 1)
     lasted = float(end[last]) - end_s
-    if total < _TOLD_BYTES or lasted < _TOLD_SHARE * float(after["interval_s"].iloc[last]):
+    if total < _TAIL_BYTES or lasted < _TAIL_SHARE * float(after["interval_s"].iloc[last]):
         return {"tail_s": 0.0, "tail_bytes": total}
     return {"tail_s": lasted, "tail_bytes": total}
 
@@ -246,7 +200,7 @@ def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> R
     }
 
 
-def _left_bytes(results: pd.DataFrame, samples: pd.DataFrame) -> float:
+def _dirty_remaining(results: pd.DataFrame, samples: pd.DataFrame) -> float:
     """Return what the tool wrote and the device did not, as far as there are pages that wait."""
     column = "write_bw_bytes_per_s"
     wrote = results[results["direction"] == "write"]["io_bytes"].astype("float64").sum()
@@ -273,7 +227,7 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
     return 0.0 if math.isnan(laid_out) else min(laid_out, float(interval_s[first] * rate[first]))
 
 
-def _bound(verdicts: pd.DataFrame | None) -> Row:
+def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
     """Return what binds a run; several directions are told one after another."""
     if verdicts is None:
         return {}

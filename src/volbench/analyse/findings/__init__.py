@@ -1,4 +1,4 @@
-"""Views of runs in, findings out: what puts their numbers in doubt, one file a rule."""
+"""Rules that warn of unreliable results, and the rows of the findings frame."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def finding_rows(context: Context) -> Sequence[dict[str, object]]:
     """Return the rows of the findings frame."""
     known = {view.run.id: view for view in context.views}
     return [
-        {**_identity(known[finding.run], finding), **_told(finding)} for finding in find(context)
+        {**_identity(known[finding.run], finding), **_columns(finding)} for finding in find(context)
     ]
 
 
@@ -124,7 +124,7 @@ def _identity(view: RunView, finding: Finding) -> dict[str, object]:
     return run_identity(view.campaign, view.run, None if group is None else str(group))
 
 
-def _told(finding: Finding) -> dict[str, object]:
+def _columns(finding: Finding) -> dict[str, object]:
     return {
         "rule": finding.rule,
         "severity": finding.severity.value,

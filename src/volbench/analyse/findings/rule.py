@@ -84,12 +84,12 @@ class Rule:
             message=message,
             why=self.why,
             advice=self.advice,
-            evidence={name: value for name, value in evidence.items() if _is_told(value)},
+            evidence={name: value for name, value in evidence.items() if _is_known(value)},
             direction=direction,
             from_s=None if window is None else window.from_s,
             to_s=None if window is None else window.to_s,
         )
 
 
-def _is_told(value: float | str) -> bool:
+def _is_known(value: float | str) -> bool:
     return isinstance(value, str) or math.isfinite(value)

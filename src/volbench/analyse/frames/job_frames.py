@@ -1,6 +1,6 @@
-"""Shape frames for charts and tables: frames of the column contract enter, smaller frames leave.
+"""Frames for charts and tables, derived from those of the column contract.
 
-Nothing here changes a frame it is given, and NaN stays "not told".
+Nothing here changes a frame it is given, and NaN stays "unknown".
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
 
 BY = "by"
 """A column that, where a frame has it, stands for campaign, profile, host and volume: rows that are
-equal in it are pooled. It holds the value, as text, of what somebody asked to have told apart."""
+equal in it are pooled. It holds the value, as text, that rows are to be distinguished by."""
 
 COLOUR = "colour"
-"""A column that, where a frame has it, tells which rows share a colour in charts."""
+"""A column that, where a frame has it, says which rows share a colour in charts."""
 
 _PLACE = ("campaign", "profile", "host", "volume")
 
@@ -246,7 +246,7 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
 
     Args:
         histogram: the histogram frame.
-        summary: the summary frame; it tells which runs are finished and measured.
+        summary: the summary frame; it says which runs are finished and measured.
 
     Returns:
         A row for each combination of `KEY` and bin, ascending in the bin: `KEY`, ``label``,
@@ -277,7 +277,7 @@ def in_steps(
 
     Args:
         histogram: the histogram frame.
-        summary: the summary frame; it tells which runs are finished and measured.
+        summary: the summary frame; it says which runs are finished and measured.
         per_decade: steps for each tenfold latency.
 
     Returns:

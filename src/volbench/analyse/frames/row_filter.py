@@ -111,14 +111,14 @@ class _Parser:
         return mask
 
     def _all(self) -> pd.Series[bool]:
-        mask = self._one()
+        mask = self._term()
         while self._takes("and"):
-            mask = mask & self._one()
+            mask = mask & self._term()
         return mask
 
-    def _one(self) -> pd.Series[bool]:
+    def _term(self) -> pd.Series[bool]:
         if self._takes("not"):
-            return ~self._one()
+            return ~self._term()
         if self._takes("("):
             mask = self._any()
             if not self._takes(")"):

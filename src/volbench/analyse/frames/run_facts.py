@@ -1,4 +1,4 @@
-"""Facts of runs beside their numbers: views enter, the summary with a column a fact leaves."""
+"""The summary with a column for each fact of a run: options, host and volume."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from volbench.model.results.provenance import HostFacts, VolumeFacts
 VOLUME_KEY = "volume_key"
 """Column that tells one volume from others, over hosts and campaigns."""
 STEP = "step"
-"""Column that tells what ran at one time."""
-_OPTIONS_TOLD, _UNSAID = "options_told", "options_unsaid"
+"""Column that identifies what ran at one time."""
+_OPTIONS_KNOWN, _UNSAID = "options_known", "options_unsaid"
 _SUMMARY = tuple(column.name for column in SUMMARY)
 
 
@@ -35,7 +35,7 @@ def with_facts(
 
     Returns:
         The rows with `VOLUME_KEY` and `STEP`, a column for each fact of the registry and for each
-        option of fio that matters (texts and numbers as told; missing where nobody told).
+        option of fio that matters (texts and numbers as reported; missing where it is unknown).
     """
     known = list(views)
     sections = [(view.run, section) for view in known for section in view.run.sections]
@@ -59,7 +59,7 @@ def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     An option that only some of the campaigns set is not unknown in the others: it has its default.
     """
     joined = pd.concat(parts, ignore_index=True)
-    are_known = joined[_OPTIONS_TOLD].eq(other=True)
+    are_known = joined[_OPTIONS_KNOWN].eq(other=True)
     unsaid = joined[_UNSAID] if _UNSAID in joined else pd.Series([()] * len(joined))
     for name in _option_columns(joined):
         joined[name] = joined[name].astype(object)
@@ -76,7 +76,7 @@ def fact_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _option_columns(rows: pd.DataFrame) -> list[str]:
-    own = {*_SUMMARY, *FACTS, *STEADY, VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, "side", "origin"}
+    own = {*_SUMMARY, *FACTS, *STEADY, VOLUME_KEY, STEP, _OPTIONS_KNOWN, _UNSAID, "side", "origin"}
     return [name for name in rows.columns if name not in own and not name.startswith(LABEL_PREFIX)]
 
 
@@ -91,12 +91,12 @@ def _row(
 ) -> dict[str, object]:
     if view is None:
         return dict.fromkeys(
-            [VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
+            [VOLUME_KEY, STEP, _OPTIONS_KNOWN, _UNSAID, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
         )
     run = view.run
     return {
         VOLUME_KEY: _volume_key(run, view.host, view.volume),
-        _OPTIONS_TOLD: run.tells(_section(run, group)),
+        _OPTIONS_KNOWN: run.tells(_section(run, group)),
         _UNSAID: () if run.imported is None else run.imported.unsaid,
         STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
         "clients": beside.get(run.step, 1),

@@ -18,7 +18,7 @@ from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import DAMAGED
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
-_Asked = ParamSpec("_Asked")
+_Args = ParamSpec("_Args")
 _Answer = TypeVar("_Answer")
 
 
@@ -33,8 +33,8 @@ class RunView:
         series: interval by interval, as fio saw it.
         device: interval by interval, as the host's kernel saw it.
         percentiles: of latency.
-        volume: the volume as it was right before the run; None when nobody looked.
-        host: the machine; None when nobody looked.
+        volume: the volume as it was right before the run; None if it was not recorded.
+        host: the machine; None if it was not recorded.
         cold: what a probe of the volume told before the first run; None without one.
     """
 
@@ -92,13 +92,13 @@ class RunView:
 
     @property
     def is_damaged(self) -> bool:
-        """Tell whether the run finished and its result can no longer be read."""
+        """Return whether the run finished and its result can no longer be read."""
         return any(row["status"] == DAMAGED for row in self.results)
 
 
 def once(
-    function: Callable[Concatenate[RunView, _Asked], _Answer],
-) -> Callable[Concatenate[RunView, _Asked], _Answer]:
+    function: Callable[Concatenate[RunView, _Args], _Answer],
+) -> Callable[Concatenate[RunView, _Args], _Answer]:
     """Keep what a function of a view returns, because many rules ask for the same.
 
     Args:
@@ -106,7 +106,7 @@ def once(
     """
 
     @wraps(function)
-    def kept(view: RunView, /, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Answer:
+    def kept(view: RunView, /, *args: _Args.args, **kwargs: _Args.kwargs) -> _Answer:
         key = (function, args, tuple(sorted(kwargs.items())))
         return cast("_Answer", view.answer(key, lambda: function(view, *args, **kwargs)))
 

@@ -14,13 +14,13 @@ FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
 
 
 @dataclass(frozen=True)
-class Bought:
+class Billing:
     """What a run was measured on.
 
     Attributes:
         flavor: of the machine; empty when no label tells it.
         volume_type: of the volume, by the host's label or by the declared limits; may be empty.
-        size_bytes: of the volume; None when nobody told it.
+        size_bytes: of the volume; None if it is unknown.
         limits: declared ones: what is provisioned of types that are paid by it.
         cpu_model: of the machine; may be empty.
     """
@@ -32,13 +32,13 @@ class Bought:
     cpu_model: str
 
 
-def bought_of(
+def billing_of(
     campaign: Campaign,
     hosts: Sequence[HostFacts],
     volumes: Sequence[VolumeFacts] = (),
     *,
     prefix: str = "",
-) -> dict[str, Bought]:
+) -> dict[str, Billing]:
     """Return what each run of a campaign was measured on.
 
     Args:
@@ -54,7 +54,7 @@ def bought_of(
     for run in campaign.runs:
         own = labels.get(run.host, {})
         pinned = run.volume.pin.size_bytes if run.volume.pin else None
-        found[prefix + run.id] = Bought(
+        found[prefix + run.id] = Billing(
             flavor=own.get(FLAVOR, ""),
             volume_type=own.get(VOLUME_TYPE, "") or run.limits.name,
             size_bytes=pinned or sizes.get(run.volume.target),

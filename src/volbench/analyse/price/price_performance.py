@@ -1,4 +1,4 @@
-"""Performance beside prices: rows of runs and a file of prices enter, ranked offers leave.
+"""Performance per price: configurations ranked by the cost of an I/O and of bandwidth.
 
 Cost is worked out for each run, and only then compared, so that an interval says how sure the cost
 of an I/O is, and not only how fast a volume was.
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from volbench.analyse.compare.repeat_statistics import Group, Interval, location_interval
-from volbench.analyse.price.billing import Bought
-from volbench.analyse.price.pareto_frontier import on_front
+from volbench.analyse.price.billing import Billing
+from volbench.analyse.price.pareto_frontier import on_frontier
 from volbench.analyse.price.ranking import no_faster, orders
 from volbench.errors import InputError
 from volbench.model.catalogue.price_list import GIB, Burst, Price, Prices
@@ -30,7 +30,7 @@ BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
 
 @dataclass(frozen=True)
 class Offer:
-    """Something that can be bought, in one job.
+    """Something that can be billing, in one job.
 
     Attributes:
         name: flavor and volume type, or the values of the columns that were asked for.
@@ -103,7 +103,7 @@ class Market:
 def priced_runs(
     rows: pd.DataFrame,
     summary: pd.DataFrame,
-    bought: Mapping[str, Bought],
+    billing: Mapping[str, Billing],
     prices: Prices,
     *,
     size_bytes: int | None = None,
@@ -113,7 +113,7 @@ def priced_runs(
     Args:
         rows: of `volbench.analyse.price.steady_performance.performance`.
         summary: for the labels of the hosts.
-        bought: run to what it was measured on.
+        billing: run to what it was measured on.
         prices: of flavors and volume types.
         size_bytes: of volumes whose size nobody told.
 
@@ -123,7 +123,7 @@ def priced_runs(
         no part of it) and the labels; and sentences about what has no price.
     """
     bill = _Bill(prices, size_bytes)
-    added = [bill.row(bought[str(run)]) for run in rows["run"]]
+    added = [bill.row(billing[str(run)]) for run in rows["run"]]
     whole = pd.concat([rows, pd.DataFrame(added, index=rows.index)], axis=1)
     whole["cost_per_1000_iops"] = whole["monthly"] / whole["iops"] * PER_IOPS
     whole["cost_per_100_mb_per_s"] = whole["monthly"] / whole["bw_bytes_per_s"] * PER_BYTES_PER_S
@@ -141,37 +141,37 @@ class _Bill:
         self._size_bytes = size_bytes
         self.notes: dict[str, None] = {}
 
-    def row(self, bought: Bought) -> dict[str, object]:
-        size_bytes = bought.size_bytes or self._size_bytes
+    def row(self, billing: Billing) -> dict[str, object]:
+        size_bytes = billing.size_bytes or self._size_bytes
         parts = [
-            self._flavor(bought),
-            self._volume(bought, size_bytes),
+            self._flavor(billing),
+            self._volume(billing, size_bytes),
         ]
         known = [price for price, _ in parts if price is not None]
         costs = [cost for _, cost in parts if cost is not None]
         return {
-            "flavor": bought.flavor or None,
-            "volume_type": bought.volume_type or None,
+            "flavor": billing.flavor or None,
+            "volume_type": billing.volume_type or None,
             "family": ", ".join(dict.fromkeys(p.family for p in known if p.family)) or None,
             "provider": ", ".join(dict.fromkeys(p.provider for p in known if p.provider)) or None,
-            "cpu_model": bought.cpu_model or None,
+            "cpu_model": billing.cpu_model or None,
             "size_bytes": float(size_bytes) if size_bytes else math.nan,
             "monthly": sum(costs) if costs else math.nan,
-            **self._beside(bought, size_bytes),
+            **self._beside(billing, size_bytes),
         }
 
-    def _beside(self, bought: Bought, size_bytes: int | None) -> dict[str, float]:
+    def _beside(self, billing: Billing, size_bytes: int | None) -> dict[str, float]:
         """Return what is paid for bursts, and once; nothing where no volumes are priced."""
         types = self._prices.volume_types
         if not types:
             return dict.fromkeys(BESIDE, 0.0)
-        price = types.get(bought.volume_type)
+        price = types.get(billing.volume_type)
         if price is None:
             return dict.fromkeys(BESIDE, math.nan)
         burst = price.burst or Burst()
         paid_once = price.initialisation
         if paid_once is not None and paid_once.per_gib and not size_bytes:
-            remark = f"{price.name} is paid once by the GiB, and nobody told the size: --size"
+            remark = f"{price.name} is paid once by the GiB, and its size is unknown: --size"
             self.notes[remark] = None
             once = math.nan
         else:
@@ -180,29 +180,31 @@ class _Bill:
             zip(BESIDE, (burst.monthly, burst.per_million_ios, once), strict=True),
         )
 
-    def _flavor(self, bought: Bought) -> tuple[Price | None, float | None]:
+    def _flavor(self, billing: Billing) -> tuple[Price | None, float | None]:
         if not self._prices.flavors:
             return None, None
-        price = self._find(bought.flavor, self._prices.flavors, "flavor")
+        price = self._find(billing.flavor, self._prices.flavors, "flavor")
         if price is None:
             return None, math.nan
         return price, price.month(hours_per_month=self._prices.hours_per_month)
 
-    def _volume(self, bought: Bought, size_bytes: int | None) -> tuple[Price | None, float | None]:
+    def _volume(
+        self, billing: Billing, size_bytes: int | None
+    ) -> tuple[Price | None, float | None]:
         if not self._prices.volume_types:
             self.notes["there are no prices of volumes: only machines are counted"] = None
             return None, None
-        price = self._find(bought.volume_type, self._prices.volume_types, "volume type")
+        price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
         if price is None:
             return None, math.nan
         if price.needs_size and not size_bytes:
-            self.notes[f"{price.name} is paid by the GiB, and nobody told the size: --size"] = None
+            self.notes[f"{price.name} is paid by the GiB, and its size is unknown: --size"] = None
             return price, math.nan
         return price, price.month(
             hours_per_month=self._prices.hours_per_month,
             size_bytes=size_bytes or 0.0,
-            iops=bought.limits.iops or 0.0,
-            bandwidth_bytes_per_s=bought.limits.bandwidth_bytes_per_s or 0.0,
+            iops=billing.limits.iops or 0.0,
+            bandwidth_bytes_per_s=billing.limits.bandwidth_bytes_per_s or 0.0,
         )
 
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
@@ -239,7 +241,7 @@ def market(
     kept = rows if keep_unsteady else rows[rows["steady"]]
     if kept.empty:
         raise InputError(
-            f"none of {len(rows)} Runs was shown to be steady",
+            f"none of {len(rows)} runs was shown to be steady",
             hint="run them longer, or until: steady; --unsteady takes their means all the same",
         )
     cells: dict[str, list[_Cell]] = {}
@@ -248,14 +250,14 @@ def market(
     remarks = list(notes)
     if left := len(rows) - len(kept):
         remarks.append(
-            f"{left} of {len(rows)} Runs were not shown to be steady and are not counted"
+            f"{left} of {len(rows)} runs were not shown to be steady and are not counted"
         )
     offers = tuple(offer for of_job in cells.values() for offer in _ranked(of_job))
     return Market(offers, currency, tuple(remarks))
 
 
 def _offer_columns(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the columns that make an offer, without those that tell nothing."""
+    """Return the columns that make an offer, without those that are empty."""
     if by:
         return [find_column(name, list(rows.columns)) for name in by]
     named = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]
@@ -286,7 +288,7 @@ class _Cell:
             for name in self._columns
         }
         return Offer(
-            name=", ".join(text for text in values.values() if text) or "not told",
+            name=", ".join(text for text in values.values() if text) or "unknown",
             values=values,
             job=str(first["job"]),
             family=", ".join(_texts(rows["family"])),
@@ -328,7 +330,7 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
     offers = [cell.offer() for cell in cells]
     groups = [cell.group("cost_per_1000_iops") for cell in cells]
     cheaper, indistinct = orders(groups)
-    front = on_front(
+    front = on_frontier(
         [offer.monthly[0] for offer in offers], [offer.iops.estimate for offer in offers]
     )
     unsure = no_faster(

@@ -1,4 +1,4 @@
-"""Which offer is shown to be better: repeats of each enter, what can be told apart leaves.
+"""Ranking of configurations by the cost of their repeats.
 
 All pairs of a question are judged together, by Holm's method.
 """

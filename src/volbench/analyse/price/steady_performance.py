@@ -1,6 +1,6 @@
-"""How fast each run was once it was steady: frames enter, a row for each run leaves.
+"""Performance of each run once it was steady.
 
-A Run that went on until it was steady holds its climb: its mean is no speed of the volume.
+A run that went on until it was steady holds its climb: its mean is no speed of the volume.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
         lost = part[part[steady].isna().any(axis=1)]["run"].nunique()
         if lost:
             runs = part["run"].nunique()
-            remarks.append(f"{side}: {lost} of {runs} Runs not shown to be steady, left out")
+            remarks.append(f"{side}: {lost} of {runs} runs not shown to be steady, left out")
     if len(steady) < len(columns) and _has_climbs(rows):
         remarks.append(
             "Runs that went on until they were steady: means and percentiles hold the climb;"

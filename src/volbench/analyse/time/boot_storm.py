@@ -1,4 +1,4 @@
-"""Storms: the series of clients that ran one step side by side enter, all on one axis they leave.
+"""Boot storms: the series of all clients of a step on one time axis.
 
 Everything stands on the clock, so that clients of several hosts lie beside each other as they ran.
 A client has settled at the end of the last interval in which it did more than a tenth of what it
@@ -77,7 +77,7 @@ class Storm:
         edges_s: of the intervals, since then; one more than there are intervals, of which the last
             ends with the storm.
         clients: in the order of their starts; at least one.
-        untold: runs of the step that tell no series with times, such as failed ones.
+        untold: runs of the step without a series with times, such as failed ones.
         device: kernel name of the one device that backs all of it, or how many there are; empty
             where none was watched.
         device_read_iops: of the devices together, in each interval; NaN where none was watched.

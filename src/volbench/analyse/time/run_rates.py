@@ -47,7 +47,7 @@ class Rates:
         changes: jumps of `iops`.
         plateaus: stretches between them.
         depth: I/Os that the run keeps in flight in this direction at most.
-        lat_mean_s: of the whole run, as fio saw it; NaN when not told.
+        lat_mean_s: of the whole run, as fio saw it; NaN when unknown.
         lat_min_s: the same, of the fastest I/O.
         lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
     """
@@ -174,8 +174,8 @@ def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] |
 def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
     """Return values with those of idle intervals replaced by the last busy one's.
 
-    The kernel writes pages when it likes. An interval in which the device had nothing to do tells
-    nothing of what it can do.
+    The kernel writes pages when it likes. An interval in which the device had nothing to do says
+    nothing about what it can do.
     """
     places = np.where(busy, np.arange(len(values)), -1)
     last = np.maximum.accumulate(places)

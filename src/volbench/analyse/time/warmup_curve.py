@@ -63,7 +63,7 @@ class Curve:
         to_steady_s: until it stayed within 10 % of the plateau; None when it never did.
         limit_iops: declared; NaN without.
         at_limit: whether the plateau is within 3 % of it.
-        size_bytes: what was warmed; NaN when nobody told.
+        size_bytes: what was warmed; NaN if it is unknown.
     """
 
     host: str

@@ -1,4 +1,4 @@
-"""Short names of columns: what people type enters, the column's name leaves."""
+"""Short names of columns, and the columns that they stand for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The contract with analysts: every column of every frame, with type, unit and meaning.
 
 The reference page docs/reference/frames.md is written from these tables and a test holds the two
-together. NaN (or a missing value) always means "not told", never zero.
+together. NaN (or a missing value) always means "unknown", never zero.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ IDENTITY: tuple[Column, ...] = (
     _text("job", "Name of the job in the profile."),
     _text("group", "Name of fio's job section; equal to `job` for single-section jobs."),
     _text("role", "Role of the volume, such as `data`."),
-    _text("volume", "Target of the volume: device, file, directory or NBD uri."),
+    _text("volume", "Target of the volume: device, file, directory or NBD URI."),
     _whole("repeat", "", "Repeat, counted from 1."),
     _text("phase", "`precondition`, `warmup` or `measured`."),
 )
@@ -128,10 +128,10 @@ SUMMARY: tuple[Column, ...] = (
     _whole("rwmixread", "%", "Share of reads asked for in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
     _whole("block_bytes", "bytes", "Block size of this direction; missing when it varies."),
-    _whole("iodepth", "", "I/Os kept in flight, as asked for, by each clone."),
-    _whole("numjobs", "", "Clones of the section."),
+    _whole("iodepth", "", "I/Os kept in flight, as asked for, by each job."),
+    _whole("numjobs", "", "Jobs in parallel (`numjobs`)."),
     _text("ioengine", "I/O engine of fio."),
-    _whole("size_bytes", "bytes", "Size asked for, per clone; missing for a whole device."),
+    _whole("size_bytes", "bytes", "Size asked for, per job; missing for a whole device."),
     _whole("volume_bytes", "bytes", "Capacity of the volume; missing unless it is a device."),
     _real("runtime_s", "s", "Runtime of this direction, as fio measured it."),
     _whole("io_bytes", "bytes", "Bytes transferred."),
@@ -142,8 +142,8 @@ SUMMARY: tuple[Column, ...] = (
     _real("iops_stddev", "1/s", "Standard deviation over fio's windows."),
     _real("bw_bytes_per_s", "bytes/s", "io_bytes / runtime_s."),
     *_latency_columns(),
-    _real("cpu_usr", "%", "CPU time in user space, per clone."),
-    _real("cpu_sys", "%", "CPU time in the kernel, per clone."),
+    _real("cpu_usr", "%", "CPU time in user space, per job."),
+    _real("cpu_sys", "%", "CPU time in the kernel, per job."),
     _whole("error", "", "errno of the first error; 0 for none."),
     _text(
         "status",
@@ -217,7 +217,7 @@ HISTOGRAM: tuple[Column, ...] = (
     _real("bin_s", "s", "Midpoint of fio's bin."),
     _real("bin_low_s", "s", "Lower edge, inclusive."),
     _real("bin_high_s", "s", "Upper edge, exclusive."),
-    _whole("count", "", "I/Os in the bin; bins of clones are added."),
+    _whole("count", "", "I/Os in the bin; bins of `numjobs` are added."),
 )
 
 DEVICE: tuple[Column, ...] = (
@@ -319,7 +319,7 @@ LATENCY_MAP: tuple[Column, ...] = (
     _real("t_s", "s", "Its end."),
     _real("bin_low_s", "s", "Least latency, inclusive."),
     _real("bin_high_s", "s", "Greatest latency, exclusive: eight of fio's bins are one."),
-    _whole("count", "", "I/Os that ended in the stretch, clones added."),
+    _whole("count", "", "I/Os that ended in the stretch, `numjobs` added."),
 )
 """Latencies over time, from logs of single I/Os and of histograms; empty where there are none."""
 
@@ -343,7 +343,7 @@ DERIVED = ("verdicts", "findings", "aggregate")
 
 
 def described(name: str, *, frame_name: str = "") -> Column:
-    """Return the description of a column, also of a label; a bare one for what nobody knows.
+    """Return the description of a column, also of a label; a bare one for an unknown name.
 
     Args:
         name: of the column.

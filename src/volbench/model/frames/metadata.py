@@ -164,7 +164,7 @@ def option_value(name: str, text: str | None) -> str:
 
 
 def option_matters(name: str) -> bool:
-    """Tell whether an option of fio is a fact of its own: it is no column and changes the I/O."""
+    """Return whether an option of fio is a fact of its own: it is no column and changes the I/O."""
     return (
         name not in _AS_COLUMNS
         and name not in _HARMLESS

@@ -56,7 +56,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _fell_far(explanation: Explanation) -> bool:
-    """Tell whether less than half was left: smaller falls have other causes as often."""
+    """Return whether less than half was left: smaller falls have other causes as often."""
     return explanation.level < _LEFT * explanation.evidence.get("fast_iops", math.inf)
 
 

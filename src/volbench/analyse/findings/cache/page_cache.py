@@ -22,8 +22,8 @@ from volbench.units import format_duration, format_rate
 
 _REACHED = 0.98
 _MOSTLY_MEMORY = 0.5
-_TOLD_BYTES = 1e6
-_TOLD_S = 0.5
+_WORTH_BYTES = 1e6
+_WORTH_S = 0.5
 _VERBS = {"read": "read", "write": "written"}
 
 
@@ -43,7 +43,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _unwatched(view: RunView, direction: str) -> Finding:
-    """Return what can be said when nobody looked at the device: that nobody knows."""
+    """Return that nothing is known without samples of the device."""
     synced = all(workload.is_synced for workload in view.workloads) and direction == "write"
     end = ", though it waited for the data at the end" if synced else ""
     rate = total(view, "bw_bytes_per_s", direction=direction)
@@ -111,11 +111,11 @@ def _tail(view: RunView, runtime: float, evidence: dict[str, float | str]) -> st
         "dirty_peak_bytes": peak,
     }
     parts = []
-    if grown >= _TOLD_BYTES:
+    if grown >= _WORTH_BYTES:
         parts.append(f" Dirty pages grew by {amount(grown)}.")
-    elif peak >= _TOLD_BYTES:
+    elif peak >= _WORTH_BYTES:
         parts.append(f" Up to {amount(peak)} were dirty.")
-    if moved >= _TOLD_BYTES and lasted >= _TOLD_S:
+    if moved >= _WORTH_BYTES and lasted >= _WORTH_S:
         parts.append(f" {amount(moved)} followed in the {format_duration(lasted)} after it ended.")
     return "".join(parts)
 

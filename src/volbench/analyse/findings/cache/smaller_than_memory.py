@@ -36,7 +36,7 @@ def _volume_bytes(view: RunView) -> float:
 
 
 def _touched_bytes(workload: WorkloadSpec, volume_bytes: float) -> float:
-    """Return the bytes that the clones of a section touch at most; NaN when not told."""
+    """Return the bytes that the jobs of a section touch at most; NaN when unknown."""
     size = workload.options.get("size", "")
     each = volume_bytes
     if size.isdecimal():

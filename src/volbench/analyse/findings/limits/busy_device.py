@@ -43,13 +43,13 @@ def _with_others(
     view: RunView, context: Context, rows: pd.DataFrame, own: dict[str, float]
 ) -> dict[str, float]:
     """Return the tool's bytes with those of other clients meanwhile; NaN when one told nothing."""
-    crowd = context.load(view)
-    if crowd is None:
+    load = context.load(view)
+    if load is None:
         return own
     ends_s = seconds(rows["utc"])
     from_s, to_s = float((ends_s - rows["interval_s"]).min()), float(ends_s.max())
     return {
-        way: moved + crowd.others_bytes(view.run.id, way, from_s=from_s, to_s=to_s)
+        way: moved + load.others_bytes(view.run.id, way, from_s=from_s, to_s=to_s)
         for way, moved in own.items()
     }
 
@@ -83,7 +83,7 @@ def _foreign(
     yield RULE.finding(
         view,
         f"{device} did {format_rate(moved / seconds)} of {direction}s, at least"
-        f" {format_rate(foreign)} of them ({percent(foreign * seconds / moved)}) for somebody"
+        f" {format_rate(foreign)} of them ({percent(foreign * seconds / moved)}) for another"
         " else.",
         {
             "device": device,

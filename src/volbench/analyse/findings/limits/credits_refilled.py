@@ -64,7 +64,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _is_same_load(before: RunView, view: RunView) -> bool:
-    """Tell whether two runs asked the same of the volume, however long."""
+    """Return whether two runs asked the same of the volume, however long."""
     return _shapes(before) == _shapes(view)
 
 

@@ -1,4 +1,4 @@
-"""neighbour: somebody else took a part of the volume for a while."""
+"""neighbour: another client used a part of the volume for a while."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RULE = Rule(
         "A fall of the rate of at least 15 % that ends by itself while the job asks for the same,"
         " with the steal of that time."
     ),
-    why="Shared hardware was busy with somebody else: another hour gives another number.",
+    why="Shared hardware was busy with other clients: another hour gives another number.",
     advice="Repeat the run at other times, and quote the spread of the repeats.",
     check=check,
 )

@@ -62,7 +62,7 @@ def _buffered(view: RunView, workload: WorkloadSpec, rows: list[Result]) -> Find
 
 
 def _must_be_full(workload: WorkloadSpec) -> bool:
-    """Tell whether nothing asks the section to leave its queue half empty."""
+    """Return whether nothing asks the section to leave its queue half empty."""
     return not (
         workload.is_paced
         or workload.waits_for_sync

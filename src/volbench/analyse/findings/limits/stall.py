@@ -14,7 +14,7 @@ from volbench.units import format_duration, format_latency
 
 _LEAST_S = 1.0
 _EXPECTED_IOS = 10
-_TOLD = 5
+_LONGEST = 5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         for start, end in quiet_spans(t_s, iops, interval_s=view.run.sample_s)
         if end - start >= least_s - 1e-6
     ]
-    longest = sorted(spans, key=lambda span: span[0] - span[1])[:_TOLD]
+    longest = sorted(spans, key=lambda span: span[0] - span[1])[:_LONGEST]
     for start, end in sorted(longest):
         more = f" It is one of {len(spans)} such times." if len(spans) > 1 else ""
         more += " The job was asked to pause (thinktime or latency_target)." if paused else ""

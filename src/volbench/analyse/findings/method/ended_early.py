@@ -70,7 +70,7 @@ def _by_size(
 
 
 def _wanted_bytes(view: RunView, workload: WorkloadSpec) -> float:
-    """Return what all clones were to move; NaN where options leave that open."""
+    """Return what all jobs were to move; NaN where options leave that open."""
     if any(workload.is_on(name) for name in _OTHER_ENDS):
         return math.nan
     pin = view.run.volume.pin

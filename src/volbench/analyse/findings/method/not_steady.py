@@ -49,7 +49,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _at_edges(judged: Steadiness) -> bool:
-    """Tell whether it only stepped while it started or ended, which hardly moves the mean."""
+    """Return whether it only stepped while it started or ended, which hardly moves the mean."""
     edge_s = max(_EDGE_S, _EDGE_SHARE * (judged.to_s - judged.from_s))
     return judged.state is State.STEPPED and all(
         change.t_s <= judged.from_s + edge_s or change.t_s >= judged.to_s - edge_s

@@ -1,4 +1,4 @@
-"""overlapping-jobs: clones or sections work on the same range."""
+"""overlapping-jobs: jobs or sections work on the same range."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class _Range:
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a finding for clones, and for pairs of sections, that do the same blocks."""
+    """Yield a finding for parallel jobs, and for pairs of sections, that do the same blocks."""
     del context
     sections = [a for a in view.workloads if a.tool is Tool.FIO and (a.reads or a.writes)]
     for workload in sections:
         if (
             workload.numjobs > 1
             and _shares_files(workload)
-            and _clones_overlap(workload, _size(view))
+            and _jobs_overlap(workload, _size(view))
         ):
-            yield _clones(view, workload)
+            yield _shared_range(view, workload)
     for first, other in combinations(sections, 2):
         if _in_turn(first, other, sections) or not (first.writes or other.writes):
             continue
@@ -49,7 +49,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _in_turn(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
-    """Tell whether the later section begins when the earlier one has ended (fio: wait_for)."""
+    """Return whether the later section begins when the earlier one has ended (fio: wait_for)."""
     by_name = {workload.section: workload for workload in sections}
     seen: set[str] = set()
     before: WorkloadSpec | None = other
@@ -59,12 +59,12 @@ def _in_turn(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[Worklo
     return first.section in seen
 
 
-def _clones(view: RunView, workload: WorkloadSpec) -> Finding:
+def _shared_range(view: RunView, workload: WorkloadSpec) -> Finding:
     verb = "write" if workload.writes else "read"
     order = "random blocks of" if workload.is_random else ""
     return RULE.finding(
         view,
-        f"{workload.numjobs} clones {verb} {order} the same range".replace("  ", " ")
+        f"{workload.numjobs} jobs {verb} {order} the same range".replace("  ", " ")
         + (
             "."
             if workload.is_random
@@ -91,7 +91,7 @@ def _size(view: RunView) -> float:
 
 
 def _shares_files(workload: WorkloadSpec) -> bool:
-    """Tell whether clones of a section open the same file; in a directory each has its own."""
+    """Return whether the jobs of a section open the same file; in a directory each has its own."""
     if workload.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
         return "filename" in workload.options
     return True
@@ -104,8 +104,8 @@ def _bytes(text: str, volume_bytes: float) -> float:
     return volume_bytes * float(text[:-1]) / 100 if text.endswith("%") else math.nan
 
 
-def _clones_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
-    """Tell whether each clone begins before the one before it ends (fio: offset_increment)."""
+def _jobs_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
+    """Return whether each job begins before the one before it ends (fio: offset_increment)."""
     step, size = workload.options.get("offset_increment", "0"), workload.options.get("size", "100%")
     if step.endswith("%") and size.endswith("%"):
         return float(step[:-1]) < float(size[:-1])
@@ -115,7 +115,7 @@ def _clones_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
 
 
 def _meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
-    """Tell whether two sections surely open the same file and their ranges meet."""
+    """Return whether two sections surely open the same file and their ranges meet."""
     if not (_shares_files(first) and _shares_files(other)):
         return False
     if first.options.get("filename") != other.options.get("filename"):
@@ -127,7 +127,7 @@ def _meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool
 
 
 def _range(workload: WorkloadSpec, volume_bytes: float) -> _Range:
-    """Return what a section with all its clones covers; shares of an unknown size are of 1."""
+    """Return what a section with all its jobs covers; shares of an unknown size are of 1."""
     unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
     start = _bytes(workload.options.get("offset", "0"), unit)
     length = _bytes(workload.options.get("size", "100%"), unit)
@@ -149,7 +149,7 @@ RULE = Rule(
         " to be filled is filled once while the time of several passes is paid."
     ),
     advice=(
-        "Give each clone its own part: size: 25% and offset_increment: 25% for four clones, or"
+        "Give each job its own part: size: 25% and offset_increment: 25% for numjobs: 4, or"
         " leave out filename in a directory, so that each has its own file."
     ),
     check=check,
