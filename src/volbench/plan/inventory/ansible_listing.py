@@ -14,7 +14,7 @@ from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.ansible_run import INI, YAML, list_groups, list_inventory
 from volbench.plan.inventory.ansible_variables import fields_of
 from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet, at, node_of
-from volbench.plan.inventory.own import OWN_KEYS
+from volbench.plan.inventory.host_entries import OWN_KEYS
 
 _META = "_meta"
 _GROUP_KEYS = {"hosts", "vars", "children"}

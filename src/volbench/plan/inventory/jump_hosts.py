@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from volbench.model.campaign.host import Host, HostKind
-from volbench.plan.inventory import checks
+from volbench.plan.inventory import host_values
 from volbench.plan.inventory.draft import Draft, HostReader
 
 
@@ -27,7 +27,7 @@ def _without_itself(host: Host, draft: Draft) -> Host:
     """Return a host whose way, where it is meant for many, ends before that host itself."""
     if not host.jump or "jump" in draft.own:
         return host
-    places = [checks.hop(text)[1] for text in host.jump]
+    places = [host_values.hop(text)[1] for text in host.jump]
     itself = {host.name, host.address}
     end = next((number for number, place in enumerate(places) if place in itself), len(places))
     return host.model_copy(update={"jump": host.jump[:end]})
@@ -51,7 +51,7 @@ class _Ways:
             self._complain(way[0], f"the way to {way[0]} goes in a circle: {circle}")
             return
         for number, text in enumerate(host.jump or ()):
-            hop = self.hosts.get(checks.hop(text)[1])
+            hop = self.hosts.get(host_values.hop(text)[1])
             if hop is None:
                 continue
             if hop.kind is HostKind.LOCAL:

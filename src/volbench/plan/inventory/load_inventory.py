@@ -16,9 +16,9 @@ from volbench.plan.inventory.ansible_listing import is_ansible, read_ansible
 from volbench.plan.inventory.draft import HostReader, Sheet
 from volbench.plan.inventory.duplicates import check_doubles
 from volbench.plan.inventory.groups import resolve_groups
-from volbench.plan.inventory.host_entries import read_host
+from volbench.plan.inventory.host_entries import OWN_KEYS, read_host
 from volbench.plan.inventory.jump_hosts import resolve_hops
-from volbench.plan.inventory.own import OWN_KEYS, read_own
+from volbench.plan.inventory.own import read_own
 from volbench.plan.inventory.sshconfig import Aliases, read_aliases
 from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
 

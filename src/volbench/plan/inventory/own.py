@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet, at, with_text
-from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
+from volbench.plan.inventory.host_entries import HOST_KEYS, OWN_KEYS, HostDefaults, is_null
 from volbench.plan.inventory.host_ranges import Expansion
-
-OWN_KEYS = ("defaults", "hosts", "groups")
 
 
 def read_own(reader: HostReader, top: Node) -> Sheet:
@@ -33,7 +31,7 @@ def read_own(reader: HostReader, top: Node) -> Sheet:
 
 def read_defaults(reader: HostReader, node: Node) -> dict[str, Node]:
     """Return what holds for every host that does not say otherwise."""
-    known = tuple(key for key in HOST_KEYS if key != "address")
+    known = tuple(HostDefaults.model_fields)
     return {
         entry.name: entry.value
         for entry in _known(reader, node, known, "defaults")

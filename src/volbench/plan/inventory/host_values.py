@@ -18,10 +18,6 @@ _WORKDIR = re.compile(r"(/[A-Za-z0-9._@+-]+)+")
 _HOP = re.compile(
     r"(?:(?P<user>[^@]+)@)?(?P<host>\[[^\]]+\]|[^:\[\]]+|[^\[\]]*:[^\[\]]*:[^\[\]]*)(?::(?P<port>[0-9]+))?"
 )
-_ANSWERS = {
-    **dict.fromkeys(("true", "yes", "on", "1"), True),
-    **dict.fromkeys(("false", "no", "off", "0"), False),
-}
 
 
 def address(text: str) -> str:
@@ -54,7 +50,7 @@ def _ip(text: str) -> str:
 def port(text: str) -> int:
     """Return a TCP port."""
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
-        raise InputError(f"{text!r} is no port", hint="ports go from 1 to 65535; sshd's is 22")
+        raise InputError(f"{text!r} is not a port", hint="ports go from 1 to 65535; sshd's is 22")
     return int(text)
 
 
@@ -90,19 +86,17 @@ def hop(text: str) -> tuple[str | None, str, int | None]:
     )
 
 
+def plain_hop(text: str) -> str:
+    """Return a hop as `hop_text` writes it."""
+    return hop_text(*hop(text))
+
+
 def hop_text(user_name: str | None, host: str, port_number: int | None) -> str:
     """Return a hop as one text; an IPv6 address stands between brackets where a port follows."""
     before = "" if user_name is None else f"{user_name}@"
     if port_number is None:
         return before + host
     return f"{before}[{host}]:{port_number}" if ":" in host else f"{before}{host}:{port_number}"
-
-
-def yes_or_no(text: str) -> bool:
-    """Return what was answered."""
-    if text.lower() not in _ANSWERS:
-        raise InputError(f"{text!r} is neither yes nor no")
-    return _ANSWERS[text.lower()]
 
 
 def role(text: str) -> str:
