@@ -19,7 +19,7 @@ from volbench.model.document.located_errors import fault_error, input_fault, val
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.profile_model import Limits
 from volbench.plan.inventory import host_values
-from volbench.plan.inventory.draft import Draft, HostReader
+from volbench.plan.inventory.host_drafts import Draft, HostReader
 from volbench.plan.profile.declared_limits import limits_schema
 from volbench.plan.profile.volume_type_limits import read_role_limits
 
