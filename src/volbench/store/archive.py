@@ -181,7 +181,7 @@ def _check_format(path: Path, text: str) -> None:
 
 
 def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
-    """Return an empty folder for a Run, with an earlier attempt moved aside.
+    """Return an empty folder for a run, with an earlier attempt moved aside.
 
     Raises:
         ArchiveError: the filesystem refused.
@@ -220,7 +220,7 @@ def forget_attempt(folder: RunFolder) -> None:
 
 
 def attempts_before(folder: RunFolder) -> int:
-    """Return how many attempts at a Run were moved aside."""
+    """Return how many attempts at a run were moved aside."""
     return sum(1 for _ in folder.attempts.glob("*"))
 
 
