@@ -17,7 +17,7 @@ from volbench.analyse.price.price_performance import Market, Offer
 from volbench.errors import InputError
 from volbench.present.plots.compare.forest import forest_plot
 from volbench.present.plots.compare.pareto import pareto_plot
-from volbench.present.plots.description import Lines, Points, ReferenceLine, Span, Whiskers
+from volbench.present.plots.marks import Lines, Points, ReferenceLine, Span, Whiskers
 from volbench.present.renderers.matplotlib import draw, save
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)

@@ -10,18 +10,12 @@ from tests.present.frames_by_kind import FOR_KIND, Frames
 from tests.present.frames_for_figures import frames, result
 from tests.present.test_figures import texts_outside
 from volbench.errors import InputError
-from volbench.present.plots.chart import applicable, build_plot, describe
-from volbench.present.plots.description import (
-    Plot,
-    ReferenceLine,
-    Span,
-    data_marks,
-    numbers,
-    series_of,
-)
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import Plot, data_marks, numbers
 from volbench.present.plots.formats import FORMATS
 from volbench.present.plots.json_form import json_form
 from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.marks import ReferenceLine, Span, series_of
 from volbench.present.renderers.colour_themes import THEMES
 from volbench.present.renderers.matplotlib import draw
 
@@ -102,7 +96,7 @@ def test_json_form_is_plain(given: tuple[str, Frames]) -> None:
 def test_sentence_has_a_number(given: tuple[str, Frames]) -> None:
     """The description is one line with a number in it, and nothing unknown."""
     kind, frames_ = given
-    sentence = describe(kind, frames_)
+    sentence = build_plot(kind, frames_).description
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert any(letter.isdigit() for letter in sentence)
@@ -145,11 +139,11 @@ def test_failed_runs_give_no_chart(kind: str) -> None:
     given = frames([result("a", status="failed"), result("b", status="failed")])
     with pytest.raises(InputError, match="no measured run finished: 2 failed"):
         build_plot(kind, given)
-    assert applicable(given) == ()
+    assert list(build_plots(given)) == []
 
 
 def test_frames_may_be_missing() -> None:
     """A summary alone is enough for the charts that need no more."""
     alone = {"summary": frames([result("a")])["summary"]}
-    assert applicable(alone)[:3] == ("iops", "bandwidth", "latency")
-    assert applicable({}) == ()
+    assert [plot.name for plot in build_plots(alone)][:3] == ["iops", "bandwidth", "latency"]
+    assert list(build_plots({})) == []

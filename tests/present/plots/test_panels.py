@@ -9,8 +9,9 @@ from tests.present.frames_for_figures import frames, intervals, result
 from tests.present.plots.plot_parts import caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import Bars, numbers
+from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.marks import Bars
 
 
 def labelled() -> Frames:

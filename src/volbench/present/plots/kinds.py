@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from volbench.present.plots.kind import Kind
@@ -21,18 +21,18 @@ _PLACES = {
     "sets": "results.result_sets.SETS",
     "knee": "results.knee.KNEE",
     "ceiling": "results.ceiling.CEILING",
-    "bars3d": "results.option_towers.BARS3D",
+    "bars3d": "results.heatmap.BARS3D",
     "cpu": "results.cpu_time.CPU",
 }
 """Name to module and constant below this package, in the order of lists."""
 
 
-class _Registry(Mapping[str, "Kind"]):
+class _Registry(Mapping[str, "Kind[Any]"]):
     """Kinds by their name, each imported when it is first needed."""
 
-    def __getitem__(self, name: str) -> Kind:
+    def __getitem__(self, name: str) -> Kind[Any]:
         module, _, constant = _PLACES[name].rpartition(".")
-        kind: Kind = getattr(import_module(f"volbench.present.plots.{module}"), constant)
+        kind: Kind[Any] = getattr(import_module(f"volbench.present.plots.{module}"), constant)
         return kind
 
     def __iter__(self) -> Iterator[str]:
@@ -42,5 +42,5 @@ class _Registry(Mapping[str, "Kind"]):
         return len(_PLACES)
 
 
-KINDS: Mapping[str, Kind] = _Registry()
+KINDS: Mapping[str, Kind[Any]] = _Registry()
 """Every kind by its name. The names alone cost no import."""

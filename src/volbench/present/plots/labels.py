@@ -8,7 +8,8 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
-from volbench.present.plots.description import IDENTITY, Dash, Series
+from volbench.present.plots.description import IDENTITY, Series
+from volbench.present.plots.marks import Dash
 from volbench.units import format_size
 
 OPTION_NAMES = {
@@ -21,7 +22,7 @@ DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
 PALETTE_SIZE = 7
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 """Beside the colour, so that charts can be read in grey."""
-_DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
+DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
 TWO_LINES = 20
 """Up to how many rows a label takes two lines."""
 
@@ -122,8 +123,13 @@ def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...
 
 def line_look(place: int) -> tuple[str, str, Dash]:
     """Return colour, marker and dash of the line at a place; 28 can be told apart."""
-    dash = _DASHES[place // PALETTE_SIZE % len(_DASHES)]
-    return palette(place), MARKERS[place % len(MARKERS)], dash
+    dash = DASHES[place // PALETTE_SIZE % len(DASHES)]
+    return palette(place), marker(place), dash
+
+
+def marker(place: int) -> str:
+    """Return the marker at a place; they repeat."""
+    return MARKERS[place % len(MARKERS)]
 
 
 def palette(place: int) -> str:

@@ -28,6 +28,11 @@ class Metric:
     format: str
     limit: str = ""
 
+    @property
+    def is_latency(self) -> bool:
+        """Whether lower is better."""
+        return self.format == "latency"
+
     def axis(self, top: float, *, label: str = "") -> Axis:
         """Return an axis from zero to `top`."""
         return Axis(label or self.label, self.format, limits=(0.0, top or 1.0))
@@ -40,6 +45,7 @@ class Metric:
 IOPS = Metric("iops", "IOPS", "count", "limit_iops")
 BANDWIDTH = Metric("bw_bytes_per_s", "Bandwidth", "rate", "limit_bw_bytes_per_s")
 MEAN_LATENCY = Metric("lat_mean_s", "Mean latency", "latency")
+P99_LATENCY = Metric("lat_p99_s", "p99 latency", "latency")
 
 
 def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[float, float]:

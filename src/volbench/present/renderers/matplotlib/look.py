@@ -10,7 +10,8 @@ from typing import Any
 
 import matplotlib as mpl
 
-from volbench.present.plots.description import Dash, Plot, Series
+from volbench.present.plots.description import Plot, Series
+from volbench.present.plots.marks import Dash
 from volbench.present.renderers.colour_themes import Theme
 
 DASHES: Mapping[Dash, Any] = MappingProxyType(

@@ -28,6 +28,18 @@ def set_scales(axes: Axes, panel: Panel, *, width_in: float, height_in: float) -
     """Give both axes of a panel their scale, ticks and labels."""
     _set_axis(axes, "x", panel.x, size_in=width_in)
     _set_axis(axes, "y", panel.y, size_in=height_in)
+    if panel.z is not None:
+        _set_upright(axes, panel.z)
+
+
+def _set_upright(axes: Any, axis: Axis) -> None:  # noqa: ANN401 - mplot3d has no types
+    """Scale the third axis, and look at all three from where towers cover each other least."""
+    axes.set_zlim(*(axis.limits or (None, None)))
+    write = FORMATS[axis.format].write
+    axes.zaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axes.set_zlabel(axis.label)
+    axes.view_init(elev=24, azim=-125)
+    axes.tick_params(labelsize=7.5, pad=1)
 
 
 def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float) -> None:
