@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from volbench.present.plots.distribution.histogram_panels import HISTOGRAM
+from volbench.present.plots.distribution.latency_curves import DISTRIBUTION, ECDF, HDR
+from volbench.present.plots.distribution.latency_maps import LATENCY_MAP
+from volbench.present.plots.distribution.rate_violins import VIOLIN
+from volbench.present.plots.distribution.repeat_ridges import RIDGELINE
 from volbench.present.plots.kind import Kind
 from volbench.present.plots.results.heatmap import HEATMAP
 from volbench.present.plots.results.job_bars import BANDWIDTH_BARS, IOPS_BARS
 from volbench.present.plots.results.latency_percentiles import LATENCY
+from volbench.present.plots.time.run_lines import LINES
 from volbench.present.plots.time.run_series import SERIES
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
@@ -20,6 +26,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             LATENCY,
             HEATMAP,
             SERIES,
+            DISTRIBUTION,
+            HISTOGRAM,
+            HDR,
+            ECDF,
+            RIDGELINE,
+            VIOLIN,
+            LATENCY_MAP,
+            LINES,
         )
     }
 )
