@@ -46,7 +46,7 @@ def build(frames: Frames, _: Options) -> Plot:
         width_in=11,
         series=colour_series(rows),
         caption=(
-            "A violin is the density of one run's intervals, bar: their median; dots: fewer than five",
+            "Violin: density of one run's intervals; bar: median; dots: fewer than five",
             "An axis begins above zero where all its values lie close together",
             jobs_left_out(len(jobs), MOST),
         ),

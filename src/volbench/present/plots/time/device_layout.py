@@ -1,4 +1,4 @@
-"""Runs beside each other: samples of each Run enter, its place on a shared axis leaves."""
+"""Layout of the device view: samples of each run and its place on an axis that runs share."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ import pandas as pd
 
 from volbench.analyse.device.use_method import fio_end_s, use_rows
 from volbench.analyse.frames.job_frames import measured, of_measured
-from volbench.present.figures.chart import Frames, shape
 from volbench.present.formatting import Row, number, records, text
-from volbench.units import format_duration
+from volbench.present.plots.formats import short_time
+from volbench.present.plots.kind import Frames
+from volbench.present.plots.labels import shape
 
 GAP = 0.012
-"""Space between Runs, as a share of all of them."""
+"""Space between runs, as a share of all of them."""
 _NARROWEST = 0.4
-"""A Run takes at least this share of the place of the longest."""
+"""A run takes at least this share of the place of the longest."""
 _TICKS, _TICK_SHARE = 12, 0.022
-"""So many names of times fit over the whole width, and so much of it each one takes."""
+"""How many names of times fit over the whole width, and how much of it each takes."""
 _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
 
 
 @dataclass(frozen=True)
 class Span:
-    """One Run as it is drawn.
+    """One run as it is drawn.
 
     Attributes:
-        label: its job, with what tells it from others.
-        did: pattern, block size and depth.
+        label: its job, with what distinguishes it from others.
+        shape: pattern, block size and queue depth.
         use: its row of the USE table.
         own: samples of the volume's device since the I/O began, in order.
-        backing: rates of the backing disks, added; None when they did the same.
+        backing: rates of the backing disks, added; None when they are the same.
         fio: the tool's own rates by ``t_s``, reads and writes added; None without a series.
-        fio_end_s: when the tool's I/O ended; NaN when it told nothing.
+        fio_end_s: when the tool's I/O ended; NaN when it is not known.
     """
 
     label: str
-    did: str
+    shape: str
     use: Row
     own: pd.DataFrame
     backing: pd.DataFrame | None
@@ -47,30 +48,30 @@ class Span:
 
     @property
     def length_s(self) -> float:
-        """How long it was watched."""
+        """Return how long it was sampled."""
         return float(self.own["t_s"].max())
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a Run stands on the shared axis, in units of its own."""
+    """Where a run stands on the shared axis, in units of its own."""
 
     span: Span
     left: float
     per_s: float
 
     def at(self, seconds: float) -> float:
-        """Return the place of an instant of the Run."""
+        """Return the place of an instant of the run."""
         return self.left + seconds * self.per_s
 
     @property
     def right(self) -> float:
-        """The place of its end."""
+        """Return the place of its end."""
         return self.at(self.span.length_s)
 
     @property
-    def tail(self) -> float:
-        """The place at which the tool ended; its own end when that is not known."""
+    def fio_end(self) -> float:
+        """Return the place at which the tool ended; its own end when that is not known."""
         end = self.span.fio_end_s
         return self.right if math.isnan(end) else min(self.right, self.at(end))
 
@@ -78,51 +79,50 @@ class Place:
         """Return places with their time, as many as there is room for.
 
         Args:
-            share: of the whole width that the Run has.
+            share: of the whole width that the run has.
         """
         length = self.span.length_s
         most = max(2, round(share * _TICKS))
-        step = next((one for one in _ROUND_S if length / one <= most), length)
+        step = next((step for step in _ROUND_S if length / step <= most), length)
         times = [step * count for count in range(int(length / step) + 1)]
-        fitting = [one for one in times if (1 - one / length) * share >= _TICK_SHARE]
-        return [(self.at(one), _time(one)) for one in fitting]
+        fitting = [time for time in times if (1 - time / length) * share >= _TICK_SHARE]
+        return [(self.at(time), short_time(time)) for time in fitting]
 
 
 def uses_of(frames: Frames) -> list[Row]:
-    """Return rows of the USE table of the measured Runs that were watched, each with its label."""
+    """Return rows of the USE table of the measured runs with samples, each with its label."""
     summary = measured(frames["summary"])
-    several = bool((summary["repeat"] > 1).any())
+    is_repeated = bool((summary["repeat"] > 1).any())
     return [
-        row | {"label": text(row, "label") + f" #{number(row, 'repeat'):.0f}" * several}
-        for row in records(use_rows(summary, _watched(frames)))
+        row | {"label": text(row, "label") + f" #{number(row, 'repeat'):.0f}" * is_repeated}
+        for row in records(use_rows(summary, _samples(frames)))
     ]
 
 
-def spans_of(frames: Frames, uses: Sequence[Row] | None = None) -> list[Span]:
-    """Return Runs that were watched, in the order of the summary.
+def spans_of(frames: Frames, uses: Sequence[Row]) -> list[Span]:
+    """Return runs with samples, in the order of `uses`.
 
     Args:
         frames: summary, series and device.
-        uses: of `uses_of`, the Runs that are wanted; all of them when None.
+        uses: rows of `uses_of`.
     """
-    uses = uses_of(frames) if uses is None else uses
     wanted = {text(row, "run") for row in uses}
-    watched, series, results = (
+    samples, series, results = (
         dict(iter(frame[frame["run"].isin(wanted)].groupby("run", sort=False)))
-        for frame in (_watched(frames), frames["series"], measured(frames["summary"]))
+        for frame in (_samples(frames), frames["series"], measured(frames["summary"]))
     )
     spans = []
     for row in uses:
         run = text(row, "run")
         moving = results[run][results[run]["direction"] != "sync"]
-        told = [one | {"direction": ""} for one in records(moving)]
+        shapes = [shape(result | {"direction": ""}) for result in records(moving)]
         spans.append(
             Span(
                 label=text(row, "label"),
-                did="; ".join(dict.fromkeys(shape(one) for one in told)),
+                shape="; ".join(dict.fromkeys(shapes)),
                 use=row,
-                own=watched[run][watched[run]["level"] == "volume"],
-                backing=_backing(watched[run]),
+                own=samples[run][samples[run]["level"] == "volume"],
+                backing=_backing(samples[run]),
                 fio=_fio(series.get(run)),
                 fio_end_s=fio_end_s(results[run]),
             )
@@ -130,14 +130,14 @@ def spans_of(frames: Frames, uses: Sequence[Row] | None = None) -> list[Span]:
     return spans
 
 
-def _watched(frames: Frames) -> pd.DataFrame:
-    """Return the samples beside measured Runs since their I/O began, in order of time."""
+def _samples(frames: Frames) -> pd.DataFrame:
+    """Return the samples beside measured runs since their I/O began, in order of time."""
     samples = of_measured(frames["device"], measured(frames["summary"]))
     return samples[samples["t_s"] > 0].sort_values("t_s", ignore_index=True)
 
 
 def lay_out(spans: Sequence[Span]) -> list[Place]:
-    """Return Runs one after another, in one scale unless one would be too narrow to be seen."""
+    """Return runs one after another, on one scale unless a run would be too narrow to be seen."""
     longest = max(span.length_s for span in spans)
     widths = [max(span.length_s, _NARROWEST * longest) for span in spans]
     gap = GAP * sum(widths)
@@ -149,7 +149,7 @@ def lay_out(spans: Sequence[Span]) -> list[Place]:
 
 
 def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the tool's rates, added where every section and direction has told."""
+    """Return the tool's rates, added where every section and direction has a value."""
     if series is None:
         return None
     lines = series[["group", "direction"]].drop_duplicates().shape[0]
@@ -158,9 +158,9 @@ def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
-    """Return rates of the backing disk, when they moved a tenth more or less than the volume."""
+    """Return rates of the backing disk, when it moved a tenth more or less than the volume."""
     moved = rows[["read_bw_bytes_per_s", "write_bw_bytes_per_s"]].sum(axis=1) * rows["interval_s"]
-    own, below = (float(moved[rows["level"] == one].sum()) for one in ("volume", "backing"))
+    own, below = (float(moved[rows["level"] == level].sum()) for level in ("volume", "backing"))
     disks = rows[rows["level"] == "backing"]
     if disks.empty or abs(below - own) <= 0.1 * own:
         return None
@@ -170,8 +170,3 @@ def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
     ).groupby("t_s")
     rates = times[["interval_s", "active_percent"]].max()
     return rates.join(times[["iops", "bw_bytes_per_s"]].sum(min_count=1)).reset_index()
-
-
-def _time(seconds: float) -> str:
-    """Return a time short enough for a tick: ``5m`` for ``5m 00s``."""
-    return format_duration(seconds).replace("m 00s", "m").replace("h 00m", "h")
