@@ -93,7 +93,7 @@ def build(frames: Frames, _: Options) -> Plot:
     strips = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
     placed = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
     columns = [COLOUR, "member", "iops", "p99_s", "outlier_iops", "outlier_p99"]
-    private = [name for name in placed if str(name).startswith("_")]
+    private = [str(name) for name in placed if str(name).startswith("_")]
     data = identified(placed, [*columns, *private]).assign(latency=kind)
     metrics = [metric for metric in METRICS if rows[metric.column].notna().any()]
     names = [
@@ -111,8 +111,10 @@ def build(frames: Frames, _: Options) -> Plot:
         caption=(
             f"A dot is the median of a {column}'s repeats",
             "Grey: the middle half; bar: the median",
-            f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey), and "
-            f"{100 * _NEAR:g} % of the median",
+            (
+                f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey), and "
+                f"{100 * _NEAR:g} % of the median"
+            ),
         ),
         shared_y=True,
     )
@@ -156,10 +158,8 @@ def _panel(
 
 def _boxes(data: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     """Return quartiles of each job."""
-    quartiles = data.groupby("_row")[metric.column].quantile([0.25, 0.5, 0.75])
-    known = (
-        quartiles.reset_index().pivot_table(index="_row", columns="level_1").droplevel(0, axis=1)
-    )
+    rates = data[data[metric.column].notna()].groupby("_row")[metric.column]
+    known = pd.DataFrame({share: rates.quantile(share) for share in (0.25, 0.5, 0.75)})
     rows = known.index.to_numpy(dtype=float)
     return pd.DataFrame(
         {

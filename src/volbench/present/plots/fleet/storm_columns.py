@@ -85,8 +85,7 @@ def _notes(found: Sequence[Storm], shown: int) -> tuple[str, ...]:
     missing_count = sum(len(storm.untold) for storm in found)
     return (
         f"Means of {INTERVAL_S:g} s",
-        "A client has finished booting when it stays below "
-        f"{100 * SETTLED:g} % of its own busiest interval",
+        f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
         f"{missing_count} client{'s' * (missing_count > 1)} left no series and could not be drawn"
         * bool(missing_count),
         f"{len(found) - shown} further storms are not shown" * (len(found) > shown),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.present.formatting import number
-from volbench.present.plots.description import Axis
+from volbench.present.plots.description import Axis, Scale
 from volbench.present.plots.time.device_layout import Place
 
 _TOWERING = 2.0
@@ -87,7 +87,7 @@ class Quantity:
             return Axis(f"{self.name}\n(log)", self.format, "symlog", (0.0, 1.5 * high), ticks)
         if self.logarithm > 1 and high / low > _SPREAD:
             ticks = _powers(4, 1024, high) if self.logarithm == 2 else ()
-            scale = "log2" if self.logarithm == 2 else "log"
+            scale: Scale = "log2" if self.logarithm == 2 else "log"
             return Axis(f"{self.name}\n(log)", self.format, scale, (low / 1.6, high * 1.6), ticks)
         top = self._top(places, by_fio)
         step = 2.0 ** math.floor(math.log2(top / 2))
