@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks
-from volbench.engine.conditioning.flush import flush_volume
+from volbench.engine.conditioning.idle_time import flush_volume
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor

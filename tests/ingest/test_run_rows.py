@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from volbench.ingest.campaign_frames import ingest
+from volbench.ingest.campaign_tables import read_tables
+from volbench.ingest.run_rows import RunRows, read_run
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.store.journal import History
@@ -28,9 +29,10 @@ def make(root: Path, case: str, *sections: Section) -> tuple[Layout, Campaign]:
     return layout, Campaign(name="c", created_utc="", runs=(run,), seed=1)
 
 
-def history(state: RunState) -> History:
-    """Return a history in which the Run ended."""
-    return History(states={"001-a-r1": state}, reasons={"001-a-r1": "why"})
+def ingest(layout: Layout, campaign: Campaign, state: RunState = RunState.FINISHED) -> RunRows:
+    """Return the rows of the only run of a campaign."""
+    (run,) = campaign.runs
+    return read_run(campaign, run, state, layout.run(run.id))
 
 
 @pytest.mark.parametrize("version", ["3.28", "3.33", "3.42"])
@@ -38,7 +40,7 @@ def test_reads_and_writes_become_rows_of_their_own(tmp_path: Path, version: str)
     """A mixed job has a row for each direction, with percentiles and bins beside it."""
     section = Section(name="mix", options={"rw": "randrw", "bs": "4096", "direct": "1"})
     layout, campaign = make(tmp_path, f"fio-{version}/randrw-jsonplus", section)
-    rows = ingest(layout, campaign, history(RunState.FINISHED))
+    rows = ingest(layout, campaign)
     raw = json.loads((CASES / f"fio-{version}/randrw-jsonplus/stdout").read_text())["jobs"][0]
     assert [row["direction"] for row in rows.summary] == ["read", "write"]
     for row in rows.summary:
@@ -60,7 +62,7 @@ def test_clones_are_summed(tmp_path: Path) -> None:
     """Three clones of one section are one row with their total."""
     section = Section(name="seq", options={"rw": "write", "bs": "65536", "numjobs": "3"})
     layout, campaign = make(tmp_path, "fio-3.33/numjobs-separate", section)
-    (row,) = ingest(layout, campaign, history(RunState.FINISHED)).summary
+    (row,) = ingest(layout, campaign).summary
     raw = json.loads((CASES / "fio-3.33/numjobs-separate/stdout").read_text())["jobs"]
     assert row["total_ios"] == sum(job["write"]["total_ios"] for job in raw)
     assert row["numjobs"] == 3
@@ -72,7 +74,7 @@ def test_two_sections_are_never_summed(tmp_path: Path) -> None:
     raw = json.loads((CASES / "fio-3.33/stonewall-two-jobs/stdout").read_text())["jobs"]
     sections = [Section(name=job["jobname"], options={"rw": "randrw"}) for job in raw]
     layout, campaign = make(tmp_path, "fio-3.33/stonewall-two-jobs", *sections)
-    rows = ingest(layout, campaign, history(RunState.FINISHED)).summary
+    rows = ingest(layout, campaign).summary
     assert {row["group"] for row in rows} == {job["jobname"] for job in raw}
 
 
@@ -80,7 +82,7 @@ def test_failed_run_without_output_keeps_its_row(tmp_path: Path) -> None:
     """A Run that left nothing readable is in the summary with its state and no numbers."""
     section = Section(name="r", options={"rw": "read"})
     layout, campaign = make(tmp_path, "fio-3.33/bad-option", section)
-    (row,) = ingest(layout, campaign, history(RunState.FAILED)).summary
+    (row,) = ingest(layout, campaign, RunState.FAILED).summary
     assert row["status"] == "failed"
     assert "iops" not in row
 
@@ -91,7 +93,7 @@ def test_damage_to_a_finished_run_is_told_in_its_row(tmp_path: Path) -> None:
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
     output = layout.run("001-a-r1").fio_output
     output.write_bytes(output.read_bytes()[:5000])
-    (row,) = ingest(layout, campaign, history(RunState.FINISHED)).summary
+    (row,) = ingest(layout, campaign).summary
     assert row["status"] == "damaged"
     assert "fio.json" in str(row["damage"])
     assert "iops" not in row
@@ -103,7 +105,7 @@ def test_damage_beside_the_result_leaves_the_numbers(tmp_path: Path, name: str) 
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
     layout.run("001-a-r1").path.joinpath(name).write_bytes(b"<html>no\0thing</html>\n" * 9)
-    rows = ingest(layout, campaign, history(RunState.FINISHED)).summary
+    rows = ingest(layout, campaign).summary
     assert {row["status"] for row in rows} == {"finished"}
     assert all(name in str(row["damage"]) for row in rows)
     assert all(row["iops"] for row in rows)
@@ -113,5 +115,6 @@ def test_runs_that_have_not_ended_have_no_rows(tmp_path: Path) -> None:
     """A planned or running Run is not a result."""
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
-    assert ingest(layout, campaign, History()).summary == []
-    assert ingest(layout, campaign, history(RunState.RUNNING)).summary == []
+    for states in ({}, {campaign.runs[0].id: RunState.RUNNING}):
+        tables = read_tables(layout, campaign, History(states=states))
+        assert {table.num_rows for table in tables.values()} == {0}
