@@ -2,53 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from volbench.present.plots.distribution.histogram_panels import HISTOGRAM
-from volbench.present.plots.distribution.latency_curves import DISTRIBUTION, ECDF, HDR
-from volbench.present.plots.distribution.latency_maps import LATENCY_MAP
-from volbench.present.plots.distribution.rate_violins import VIOLIN
-from volbench.present.plots.distribution.repeat_ridges import RIDGELINE
-from volbench.present.plots.fleet.fleet_strips import FLEET
-from volbench.present.plots.fleet.storm_columns import STORM
-from volbench.present.plots.kind import Kind
-from volbench.present.plots.results.heatmap import HEATMAP
-from volbench.present.plots.results.job_bars import BANDWIDTH_BARS, IOPS_BARS
-from volbench.present.plots.results.latency_percentiles import LATENCY
-from volbench.present.plots.results.mix_matrix import MIXES, MIXES3D
-from volbench.present.plots.time.device_view import DEVICE
-from volbench.present.plots.time.run_lines import LINES
-from volbench.present.plots.time.run_series import SERIES
-from volbench.present.plots.time.steady_rounds import CONVERGENCE, WINDOW
-from volbench.present.plots.time.warmup_curves import WARMUP
+if TYPE_CHECKING:
+    from volbench.present.plots.kind import Kind
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
-    {
-        kind.name: kind
-        for kind in (
-            IOPS_BARS,
-            BANDWIDTH_BARS,
-            LATENCY,
-            HEATMAP,
-            SERIES,
-            DISTRIBUTION,
-            HISTOGRAM,
-            HDR,
-            ECDF,
-            RIDGELINE,
-            VIOLIN,
-            LATENCY_MAP,
-            LINES,
-            DEVICE,
-            WARMUP,
-            CONVERGENCE,
-            WINDOW,
-            MIXES,
-            MIXES3D,
-            FLEET,
-            STORM,
-        )
-    }
-)
-"""Every kind by its name, in the order of lists."""
+_PLACES = {
+    "iops": "results.job_bars.IOPS_BARS",
+    "bandwidth": "results.job_bars.BANDWIDTH_BARS",
+    "latency": "results.latency_percentiles.LATENCY",
+    "sweep": "results.sweep_lines.SWEEP",
+    "heatmap": "results.heatmap.HEATMAP",
+    "series": "time.run_series.SERIES",
+    "depth": "results.option_bars.DEPTH",
+    "numjobs": "results.option_bars.NUMJOBS",
+    "sets": "results.result_sets.SETS",
+    "knee": "results.knee.KNEE",
+    "ceiling": "results.ceiling.CEILING",
+    "bars3d": "results.option_towers.BARS3D",
+    "cpu": "results.cpu_time.CPU",
+    "mixes": "results.mix_matrix.MIXES",
+    "mixes3d": "results.mix_matrix.MIXES3D",
+    "distribution": "distribution.latency_curves.DISTRIBUTION",
+    "histogram": "distribution.histogram_panels.HISTOGRAM",
+    "hdr": "distribution.latency_curves.HDR",
+    "ecdf": "distribution.latency_curves.ECDF",
+    "ridgeline": "distribution.repeat_ridges.RIDGELINE",
+    "violin": "distribution.rate_violins.VIOLIN",
+    "latency-map": "distribution.latency_maps.LATENCY_MAP",
+    "lines": "time.run_lines.LINES",
+    "device": "time.device_view.DEVICE",
+    "warmup": "time.warmup_curves.WARMUP",
+    "convergence": "time.steady_rounds.CONVERGENCE",
+    "window": "time.steady_rounds.WINDOW",
+    "fleet": "fleet.fleet_strips.FLEET",
+    "storm": "fleet.storm_columns.STORM",
+}
+"""Name to module and constant below this package, in the order of lists."""
+
+
+class _Registry(Mapping[str, "Kind"]):
+    """Kinds by their name, each imported when it is first needed."""
+
+    def __getitem__(self, name: str) -> Kind:
+        module, _, constant = _PLACES[name].rpartition(".")
+        kind: Kind = getattr(import_module(f"volbench.present.plots.{module}"), constant)
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+KINDS: Mapping[str, Kind] = _Registry()
+"""Every kind by its name. The names alone cost no import."""
