@@ -23,6 +23,22 @@ _PLACES = {
     "ceiling": "results.ceiling.CEILING",
     "bars3d": "results.heatmap.BARS3D",
     "cpu": "results.cpu_time.CPU",
+    "mixes": "results.mix_matrix.MIXES",
+    "mixes3d": "results.mix_matrix.MIXES3D",
+    "distribution": "distribution.latency_curves.DISTRIBUTION",
+    "histogram": "distribution.histogram_panels.HISTOGRAM",
+    "hdr": "distribution.latency_curves.HDR",
+    "ecdf": "distribution.latency_curves.ECDF",
+    "ridgeline": "distribution.repeat_ridges.RIDGELINE",
+    "violin": "distribution.rate_violins.VIOLIN",
+    "latency-map": "distribution.latency_maps.LATENCY_MAP",
+    "lines": "time.run_lines.LINES",
+    "device": "time.device_view.DEVICE",
+    "warmup": "time.warmup_curves.WARMUP",
+    "convergence": "time.steady_rounds.CONVERGENCE",
+    "window": "time.steady_rounds.WINDOW",
+    "fleet": "fleet.fleet_strips.FLEET",
+    "storm": "fleet.storm_columns.STORM",
 }
 """Name to module and constant below this package, in the order of lists."""
 

@@ -1,0 +1,321 @@
+"""What the device did: samples beside each run, a panel per quantity over one axis.
+
+The panels are those of "Disk performance on Azure Kubernetes Service" (Øvrevåge, 2019). Runs stand
+one after another; each has a scale of its own where they differ much in length, as its ticks show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from textwrap import fill
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import of_measured
+from volbench.present.formatting import Row, number, printable, text
+from volbench.present.plots.description import (
+    AnyMark,
+    Areas,
+    Axis,
+    Lines,
+    Panel,
+    Plot,
+    ReferenceLine,
+    Series,
+    Span,
+    Texts,
+)
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
+from volbench.present.plots.labels import wrap_name
+from volbench.present.plots.time.device_layout import Place, lay_out, spans_of, uses_of
+from volbench.present.plots.time.device_quantities import QUANTITIES, Quantity
+from volbench.units import format_count, format_duration, format_rate
+
+_WIDTH_IN, _NARROW_IN = 13.0, 10.0
+_PANEL_IN = 0.85
+_ABREAST = 9
+"""Runs beside each other; more go into a further block below."""
+_COLUMNS = 118
+"""Letters that fit beside each other over a block."""
+_MOST = 36
+"""Runs in one chart: beyond that it would be too tall to be looked at."""
+_ALMOST_ZERO = 1e-12
+"""Where areas begin: a logarithmic axis has no zero."""
+_SERIES = (
+    Series("read", "device: reads", "read"),
+    Series("write", "device: writes", "write"),
+    Series("fio", "fio: reads and writes", "muted"),
+    Series("backing", "backing disk", "ink", dash="dotted"),
+    Series("after", "after fio ended", "shade"),
+    Series("iowait", "iowait", "palette-4"),
+    Series("steal", "steal", "palette-3"),
+    Series("dirty", "dirty", "palette-1"),
+    Series("writeback", "in write-back", "ink"),
+    Series("active", "", "palette-2"),
+    Series("queue", "", "palette-2"),
+)
+
+
+def build(frames: Frames, _: Options) -> Plot:
+    """Draw a panel per quantity over the runs; more runs than fit go into a block below."""
+    uses = uses_of(frames)
+    spans = spans_of(frames, uses[:_MOST])
+    panels: list[Panel] = []
+    for first in range(0, len(spans), _ABREAST):
+        panels += _block(lay_out(spans[first : first + _ABREAST]), row=len(panels))
+    keys = {key for panel in panels for mark in panel.marks for key in _keys(mark)}
+    return Plot(
+        panels=tuple(panels),
+        heights=(_PANEL_IN,) * len(panels),
+        width_in=_WIDTH_IN if len(spans) > 2 else _NARROW_IN,
+        series=tuple(series for series in _SERIES if series.key in keys),
+        caption=_notes(uses),
+        shared_x=len(spans) <= _ABREAST,
+    )
+
+
+def _keys(mark: AnyMark) -> set[str]:
+    if isinstance(mark, Lines) and mark.by:
+        return set(mark.data[mark.by])
+    return {mark.series} if isinstance(mark, Lines | Span) else set()
+
+
+def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
+    """Return what must be known to read the panels."""
+    devices = dict.fromkeys(text(use, "device") for use in uses)
+    named = ", ".join(name for name in devices if name)
+    return (
+        f"Device {named}" if named else "No block device: the host's own numbers alone",
+        "CPU waiting and dirty pages are the host's",
+        f"{len(uses) - _MOST} further runs are not shown" * (len(uses) > _MOST),
+    )
+
+
+def _block(places: Sequence[Place], *, row: int) -> list[Panel]:
+    """Return the panels of runs abreast: their names on top, times below the last panel."""
+    axes = [(quantity, quantity.axis(places)) for quantity in QUANTITIES]
+    shown = [(quantity, axis) for quantity, axis in axes if axis is not None]
+    end = places[-1].right
+    ticks = [
+        tick for place in places for tick in place.ticks(share=(place.right - place.left) / end)
+    ]
+    panels = []
+    for number_of_panel, (quantity, y) in enumerate(shown):
+        is_last = number_of_panel == len(shown) - 1
+        x = Axis(
+            "Time since each run's I/O began" * is_last,
+            scale="category",
+            limits=(0.0, end),
+            ticks=tuple(at for at, _ in ticks),
+            categories=tuple(name * is_last for _, name in ticks),
+        )
+        marks = [*_stretches(places), *_quantity_marks(quantity, places, y)]
+        if number_of_panel == 0:
+            marks += _run_names(places)
+        panels.append(Panel(x=x, y=y, marks=tuple(marks), row=row + number_of_panel))
+    return panels
+
+
+def _stretches(places: Sequence[Place]) -> list[AnyMark]:
+    """Shade what came after the tool's end, and part runs by a line."""
+    shades: list[AnyMark] = [
+        Span(place.fio_end, place.right, series="after")
+        for place in places
+        if place.fio_end < place.right
+    ]
+    lines = [
+        ReferenceLine((before.right + after.left) / 2, "x", series="muted", dash="solid", width=0.6)
+        for before, after in pairwise(places)
+    ]
+    return [*shades, *lines]
+
+
+def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> list[AnyMark]:
+    """Return areas and lines of the device, the lines of fio and the backing disk, and limits."""
+    own = [
+        _steps(place, place.span.own, column, key)
+        for place in places
+        for column, key in quantity.shown(place)
+    ]
+    over = [
+        _steps(place, rates, quantity.overlay, key)
+        for place in places
+        for key, rates in (("fio", place.span.fio), ("backing", place.span.backing))
+        if quantity.overlay and rates is not None and quantity.overlay in rates
+    ]
+    marks: list[AnyMark] = []
+    if over:
+        marks.append(_lines(over, width=1.6))
+    if own:
+        data = pd.concat(own, ignore_index=True)
+        marks.append(
+            Areas(
+                data=data,
+                by="_series",
+                group="_group",
+                x="_x",
+                low="_zero",
+                high="value",
+                step="pre",
+                alpha=0.13,
+            )
+        )
+        marks.append(_lines(own, width=1.1, data=data))
+    top = y.limits[1] if y.limits else math.inf
+    return [*marks, *_limits(quantity, places, top), *_towering(quantity, places, top)]
+
+
+def _lines(
+    parts: Sequence[pd.DataFrame], *, width: float, data: pd.DataFrame | None = None
+) -> Lines:
+    rows = pd.concat(parts, ignore_index=True) if data is None else data
+    return Lines(
+        data=rows, by="_series", group="_group", x="_x", y="value", step="pre", width=width
+    )
+
+
+def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFrame:
+    """Return means over intervals, the first with its beginning; unknown values are NaN."""
+    t_s = rows["t_s"].to_numpy(dtype=float)
+    values = rows[column].to_numpy(dtype=float)
+    interval_s = float(rows["interval_s"].iloc[0]) if "interval_s" in rows else float(t_s[0])
+    begin = max(0.0, float(t_s[0]) - interval_s)
+    times = np.concatenate([[begin], t_s])
+    run = text(place.span.use, "run")
+    return pd.DataFrame(
+        {
+            "label": place.span.label,
+            "run": run,
+            "quantity": column,
+            "source": key if key in {"fio", "backing"} else "device",
+            "t_s": times,
+            "value": np.concatenate([values[:1], values]),
+            "_x": place.at(0) + times * place.per_s,
+            "_zero": _ALMOST_ZERO,
+            "_series": key,
+            "_group": f"{run}/{column}",
+        }
+    )
+
+
+def _limits(quantity: Quantity, places: Sequence[Place], top: float) -> list[AnyMark]:
+    """Draw each run's own limit along it, and name each limit once."""
+    write = FORMATS[quantity.format].write
+    marks: list[AnyMark] = []
+    named: set[float] = set()
+    for place in places:
+        for limit in quantity.limits([place]):
+            marks.append(
+                ReferenceLine(
+                    limit,
+                    "y",
+                    name="" if limit in named else f"limit: {write(limit)}",
+                    extent=(place.left, place.right),
+                    width=1.0,
+                    is_beyond=limit > top,
+                )
+            )
+            named.add(limit)
+    return marks
+
+
+def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[AnyMark]:
+    """Write fio's value where it is too far above the device to be drawn."""
+    high = [(place, max(quantity.by_fio(place), default=0.0)) for place in places]
+    beyond = [(place.left, value) for place, value in high if value > top]
+    if not beyond:
+        return []
+    data = pd.DataFrame(
+        {
+            "_x": [left for left, _ in beyond],
+            "_y": top,
+            "_text": [f"fio {FORMATS[quantity.format].write(value)}" for _, value in beyond],
+        }
+    )
+    return [Texts(data=data, offset_pt=(3, -2), valign="top", size=7, is_boxed=True)]
+
+
+def _run_names(places: Sequence[Place]) -> list[AnyMark]:
+    """Write the name of each run above its stretch, and below the name what it did."""
+    total = places[-1].right
+    columns = [max(9, int((place.right - place.left) / total * _COLUMNS)) for place in places]
+    shapes = [
+        fill(printable(place.span.shape), width + 2)
+        for place, width in zip(places, columns, strict=True)
+    ]
+    names = [
+        wrap_name(printable(place.span.label), columns=width)
+        for place, width in zip(places, columns, strict=True)
+    ]
+    lines = max(shown.count("\n") + 1 for shown in shapes)
+    lefts = [place.left for place in places]
+    return [
+        _written(lefts, names, up_pt=8 + 10 * lines, valign_top=False),
+        _written(lefts, shapes, up_pt=5 + 10 * lines, valign_top=True),
+    ]
+
+
+def _written(lefts: list[float], texts: list[str], *, up_pt: float, valign_top: bool) -> Texts:
+    return Texts(
+        data=pd.DataFrame({"_x": lefts, "_y": 1.0, "_text": texts}),
+        y_in="panel",
+        offset_pt=(0, up_pt),
+        valign="top" if valign_top else "bottom",
+        size=7.5 if valign_top else 9,
+        is_bold=not valign_top,
+        series="muted" if valign_top else "ink",
+    )
+
+
+def missing(frames: Frames) -> str:
+    """Return why there is nothing to draw."""
+    if reason := missing_runs(frames):
+        return reason
+    samples = of_measured(frames["device"], frames["summary"])
+    if (samples["t_s"] > 0).any():
+        return ""
+    return "the host's counters were not sampled beside any run"
+
+
+def describe(frames: Frames) -> str:
+    """Return the extremes of what the device did in one sentence."""
+    uses = uses_of(frames)
+    sentence = f"What the device did beside {len(uses)} run{'s' * (len(uses) != 1)}"
+    parts = []
+    for names, write, unit in (
+        (("read_iops", "write_iops"), format_count, " IOPS"),
+        (("read_bw_bytes_per_s", "write_bw_bytes_per_s"), format_rate, ""),
+    ):
+        rates = [sum(number(use, name) for name in names) for use in uses]
+        known = [rate for rate in rates if not math.isnan(rate)]
+        if known:
+            low, high = write(min(known)), write(max(known))
+            parts.append(f"{low} to {high}{unit}" if low != high else f"{low}{unit}")
+    if parts:
+        sentence += ": on average " + " and ".join(parts)
+    tails = [use for use in uses if number(use, "tail_s") > 0]
+    if tails:
+        longest = max(tails, key=lambda use: number(use, "tail_s"))
+        lasted = format_duration(number(longest, "tail_s"))
+        sentence += (
+            f"; after fio ended, writing continued for up to {lasted} ({text(longest, 'label')})"
+        )
+    return sentence + "."
+
+
+DEVICE = Kind(
+    name="device",
+    title="What the device did",
+    frame_names=("summary", "series", "device"),
+    help="Bandwidth, IOPS, active time, iowait, latency, request size, dirty pages and queue of"
+    " the volume's device over time, with fio's own view and declared limits.",
+    needs="a block device, or a host that reports its counters",
+    missing=missing,
+    build=build,
+    describe=describe,
+    in_report=True,
+)
