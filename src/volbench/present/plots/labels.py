@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR
+from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
+from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
@@ -78,6 +79,19 @@ def wrap_name(name: str, *, columns: int = 34) -> str:
             lines.append(line[:columns])
             line = line[columns:]
     return "\n".join(part.strip() for part in [*lines, line] if part)
+
+
+def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of measured runs with ``label`` and ``line``, the number of their job."""
+    rows = of_measured(frame, summary)
+    line = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
+    return rows.assign(label=job_labels(rows), line=line)
+
+
+def direction_role(rows: pd.DataFrame) -> str:
+    """Return the role of the direction that all rows have."""
+    direction = str(rows["direction"].iloc[0])
+    return direction if direction in DIRECTIONS else "muted"
 
 
 def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from volbench.present.plots.description import Axis
+from volbench.present.plots.description import Axis, Panel
 from volbench.present.plots.formats import FORMATS
 
 LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
@@ -63,6 +63,15 @@ def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[f
 def time_axis(end_s: float, *, label: str = SINCE_START) -> Axis:
     """Return an axis of seconds from zero to the end of what is shown."""
     return Axis(label, "duration", "time", (0.0, end_s or 1.0))
+
+
+def only_last_named(panels: Sequence[Panel], *, abreast: int = 1) -> list[Panel]:
+    """Return panels of which those of the last row alone name their x axis."""
+    first = len(panels) - abreast
+    return [
+        panel if place >= first else replace(panel, x=replace(panel.x, label=""))
+        for place, panel in enumerate(panels)
+    ]
 
 
 def rows_axis(names: Sequence[str]) -> Axis:

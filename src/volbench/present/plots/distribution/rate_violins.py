@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import KEY, key_of, labels, of_measured
-from volbench.present.plots.description import AnyMark, Areas, Axis, Panel, Plot, Points, Whiskers
-from volbench.present.plots.distribution.job_grid import grid_panels, grid_size, jobs_left_out
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot
+from volbench.present.plots.distribution.job_grid import job_grid
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.labels import colour_column, colour_series, identified
-from volbench.present.plots.time.run_series import missing as missing_series
+from volbench.present.plots.time.run_series import MISSING_SERIES
 from volbench.units import format_count
 
-MOST = 16
+_MOST = 16
 """Panels in one chart."""
 _PANEL_IN = 1.5
 _CLOSE = 0.6
@@ -24,53 +25,40 @@ _FEWEST = 5
 _MOST_TICKS = 20
 
 
-def run_rates(frames: Frames) -> pd.DataFrame:
-    """Return the intervals with IOPS, with ``label`` and ``line`` (number of the job)."""
-    rows = of_measured(frames["series"], frames["summary"])
-    rows = rows[rows["iops"].notna()]
-    rows = rows.assign(label=labels(rows))
-    rows["line"] = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
-    return rows
+def read(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return the intervals with IOPS."""
+    rows = labels.labelled(frames["series"], frames["summary"])
+    if rows.empty:
+        return MISSING_SERIES
+    known = rows[rows["iops"].notna()]
+    return known if len(known) else "no IOPS over time: the logs hold none"
 
 
-def build(frames: Frames, _: Options) -> Plot:
+def build(rows: pd.DataFrame) -> Plot:
     """Draw a panel per job, a violin for each of its runs."""
-    rows = run_rates(frames)
     jobs = [job for _, job in rows.groupby("line", sort=True)]
-    shown = jobs[:MOST]
-    heights, widths = grid_size(len(shown), height_in=_PANEL_IN)
-    return Plot(
-        panels=grid_panels(shown, _panel),
-        heights=heights,
-        widths=widths,
-        width_in=11,
-        series=colour_series(rows),
+    plot = job_grid(jobs, _panel, most=_MOST, height_in=_PANEL_IN)
+    return replace(
+        plot,
+        series=labels.colour_series(rows),
+        legend="above",
         caption=(
             "Violin: density of one run's intervals; bar: median; dots: fewer than five",
             "An axis begins above zero where all its values lie close together",
-            jobs_left_out(len(jobs), MOST),
+            *plot.caption,
         ),
-        rows=_statistics(rows[rows["line"] < MOST]),
+        rows=_statistics(pd.concat(jobs[:_MOST])),
     )
 
 
 def _panel(job: pd.DataFrame) -> Panel:
     """Draw the runs of one job side by side."""
     runs = [run for _, run in job.groupby("run", sort=False)]
-    colour = str(job[colour_column(job)].iloc[0])
+    colour = str(job[labels.colour_column(job)].iloc[0])
     values = [run["iops"].to_numpy(dtype=float) for run in runs]
-    marks: list[AnyMark] = [_run_mark(place, own, colour) for place, own in enumerate(values)]
     places = np.arange(len(runs))
-    medians = pd.DataFrame(
-        {
-            "_median": [float(np.median(own)) for own in values],
-            "_from": places - 0.25,
-            "_to": places + 0.25,
-        }
-    )
-    marks.append(
-        Whiskers(data=medians, at="_median", low="_from", high="_to", width=1.4, has_caps=False)
-    )
+    medians = pd.DataFrame({"_at": list(map(np.median, values))})
+    medians = medians.assign(_low=places - 0.25, _high=places + 0.25)
     step = -(-len(runs) // _MOST_TICKS)
     x = Axis(
         "Repeat",
@@ -82,19 +70,24 @@ def _panel(job: pd.DataFrame) -> Panel:
     low, high = float(job["iops"].min()), float(job["iops"].max())
     room = 0.15 * (high - low) or 0.05 * high or 1.0
     start = max(0.0, low - room) if low > _CLOSE * high else 0.0
-    return Panel(x=x, y=Axis("IOPS", "count", limits=(start, high + room)), marks=tuple(marks))
+    return Panel(
+        x=x,
+        y=Axis("IOPS", "count", limits=(start, high + room)),
+        marks=(
+            *(_run_mark(place, own, colour) for place, own in enumerate(values)),
+            marks.Whiskers(medians, at="_at", width=1.4, has_caps=False),
+        ),
+    )
 
 
-def _run_mark(place: int, values: np.ndarray, colour: str) -> AnyMark:
+def _run_mark(place: int, values: np.ndarray, colour: str) -> marks.AnyMark:
     """Return the density of one run, or its dots where there is none to speak of."""
     if len(values) < _FEWEST or float(np.ptp(values)) == 0:
         dots = pd.DataFrame({"_x": float(place), "_y": values})
-        return Points(data=dots, x="_x", y="_y", size=4, series=colour)
+        return marks.Points(dots, size=4, series=colour)
     at, width = outline(values)
-    shape = pd.DataFrame({"_at": at, "_low": place - width, "_high": place + width})
-    return Areas(
-        data=shape, x="_at", low="_low", high="_high", alpha=0.75, is_upright=True, series=colour
-    )
+    shape = pd.DataFrame({"_x": at, "_low": place - width, "_high": place + width})
+    return marks.Areas(shape, alpha=0.75, is_upright=True, series=colour)
 
 
 def outline(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -113,27 +106,21 @@ def outline(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _statistics(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each violin: its intervals, extremes, quartiles and median."""
-    key = [name for name in ("label", "job", "direction", "run", "repeat") if name in rows]
+    key = ["label", "job", "direction", "run", "repeat"]
     groups = rows.groupby(key, sort=False, dropna=False)["iops"]
-    found = groups.agg(["count", "min", "median", "max"])
-    found["q1"], found["q3"] = groups.quantile(0.25), groups.quantile(0.75)
-    names = {"count": "intervals"} | {
-        name: f"{name}_iops" for name in ("min", "median", "max", "q1", "q3")
-    }
-    statistics = found.rename(columns=names).reset_index()
-    return identified(statistics, ["run", "repeat", *names.values()])
+    return groups.agg(
+        intervals="count",
+        min_iops="min",
+        median_iops="median",
+        max_iops="max",
+        q1_iops=lambda values: values.quantile(0.25),
+        q3_iops=lambda values: values.quantile(0.75),
+    ).reset_index()
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_series(frames):
-        return reason
-    return "" if len(run_rates(frames)) else "no IOPS over time: the logs hold none"
-
-
-def describe(frames: Frames) -> str:
+def describe(rows: pd.DataFrame) -> str:
     """Return the lowest and the highest median of a run in one sentence."""
-    medians = _statistics(run_rates(frames))["median_iops"]
+    medians = rows.groupby(["run", "line"])["iops"].median()
     return (
         f"Spread of IOPS within {len(medians)} runs: their medians lie between "
         f"{format_count(float(medians.min()))} and {format_count(float(medians.max()))}."
@@ -146,7 +133,7 @@ VIOLIN = Kind(
     frame_names=("summary", "series"),
     help="The density of each run's IOPS over its intervals, repeats side by side.",
     needs="a sample interval above 0",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
 )

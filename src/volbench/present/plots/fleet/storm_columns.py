@@ -8,6 +8,7 @@ writes apart, which its author wished for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,25 +16,12 @@ import pandas as pd
 from volbench.analyse.time.boot_storm import INTERVAL_S, SETTLED, Storm, StormClient, storms
 from volbench.analyse.time.resample import Floats
 from volbench.present.formatting import printable
-from volbench.present.plots.description import (
-    AnyMark,
-    Areas,
-    Axis,
-    Cells,
-    Lines,
-    Panel,
-    Plot,
-    Points,
-    ReferenceLine,
-    Series,
-    Texts,
-    Whiskers,
-    text_at,
-)
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.fleet.storm_captions import headline, sentence
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
+from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
-from volbench.present.plots.metrics import time_axis
+from volbench.present.plots.metrics import IOPS, time_axis
 from volbench.units import format_count
 
 _MOST = 4
@@ -54,24 +42,27 @@ _SERIES = (
 )
 
 
-def build(frames: Frames, _: Options) -> Plot:
+def read(frames: Frames, _: Options) -> Sequence[Storm] | str:
+    """Return the storms of the campaigns."""
+    missing = "no job that several clients ran side by side, with a series (--set clients=5)"
+    return storms(frames) or missing
+
+
+def build(found: Sequence[Storm]) -> Plot:
     """Draw a column for each storm: stacked on top, apart in the middle, clients below."""
-    found = storms(frames)
     shown = found[:_MOST]
     strips_in = _STRIP_IN * max(len(storm.clients) for storm in shown)
-    busiest = max(float(client.iops.max()) for storm in shown for client in storm.clients)
-    tops = _tops(shown)
-    panels = [
-        panel
-        for column, storm in enumerate(shown)
-        for panel in _column(storm, column, tops, busiest=busiest, is_last=column == len(shown) - 1)
-    ]
+    columns = [_column(storm, shown) for storm in shown]
     used = {
         "device": any(storm.device for storm in shown),
         "settled": any(_settles_early(client) for storm in shown for client in storm.clients),
     }
     return Plot(
-        panels=tuple(panels),
+        panels=tuple(
+            replace(panel, row=row, column=column)
+            for column, panels in enumerate(columns)
+            for row, panel in enumerate(panels)
+        ),
         heights=(_STACK_IN, _APART_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
         widths=(1.0,) * len(shown),
         width_in=_WIDTHS_IN[len(shown)],
@@ -92,15 +83,6 @@ def _notes(found: Sequence[Storm], shown: int) -> tuple[str, ...]:
     )
 
 
-def _tops(shown: Sequence[Storm]) -> tuple[float, float, float]:
-    """Return the ends of the scales that all columns share: of the sum, of reads, of writes."""
-    return (
-        max(_top(storm.iops, _device(storm)) for storm in shown),
-        max(_top(storm.read_iops, storm.device_read_iops) for storm in shown),
-        max(_top(storm.write_iops, storm.device_write_iops) for storm in shown),
-    )
-
-
 def _top(clients: Floats, device: Floats) -> float:
     """Return the top of a scale: the clients decide it, the device a little."""
     most = float(clients.max())
@@ -111,42 +93,35 @@ def _device(storm: Storm) -> Floats:
     return storm.device_read_iops + storm.device_write_iops
 
 
-def _column(
-    storm: Storm, column: int, tops: tuple[float, float, float], *, busiest: float, is_last: bool
-) -> list[Panel]:
-    """Return the three panels of a storm."""
-    total, reads, writes = tops
-    end_s = float(storm.edges_s[-1])
-    is_first = column == 0
-    data = _intervals(storm)
-    stack = Panel(
-        x=time_axis(end_s, label=""),
-        y=Axis("IOPS, all clients" * is_first, "count", limits=(0.0, 1.18 * total or 1.0)),
-        marks=tuple(_stack(storm, data, top=1.18 * total)),
-        heading=wrap_name(printable(storm.campaign), columns=60).partition("\n")[0],
-        title=headline(storm),
-        column=column,
-    )
-    apart = Panel(
-        x=time_axis(end_s, label=""),
-        y=Axis(
-            "Reads up, writes down" * is_first,
-            "magnitude",
-            limits=(-1.08 * writes or -1.0, 1.08 * reads or 1.0),
+def _column(storm: Storm, shown: Sequence[Storm]) -> list[Panel]:
+    """Return the three panels of a storm on the scales that all columns share."""
+    total = max(_top(own.iops, _device(own)) for own in shown)
+    reads = max(_top(own.read_iops, own.device_read_iops) for own in shown)
+    writes = max(_top(own.write_iops, own.device_write_iops) for own in shown)
+    busiest = max(float(client.iops.max()) for own in shown for client in own.clients)
+    is_first, is_last = storm is shown[0], storm is shown[-1]
+    x, data = time_axis(float(storm.edges_s[-1]), label=""), _intervals(storm)
+    apart = (-1.08 * writes or -1.0, 1.08 * reads or 1.0)
+    return [
+        Panel(
+            x=x,
+            y=IOPS.axis(1.18 * total, label="IOPS, all clients" * is_first),
+            marks=tuple(_stack(storm, data, top=1.18 * total)),
+            heading=wrap_name(printable(storm.campaign), columns=60).partition("\n")[0],
+            title=headline(storm),
         ),
-        marks=tuple(_apart(storm, data)),
-        row=1,
-        column=column,
-    )
-    strips = Panel(
-        x=time_axis(end_s, label="Time since the first client's first I/O"),
-        y=_clients_axis(storm, label="Clients" * is_first),
-        marks=tuple(_strips(storm, busiest=busiest, has_bar=is_last)),
-        row=2,
-        column=column,
-        background="quiet",
-    )
-    return [stack, apart, strips]
+        Panel(
+            x=x,
+            y=Axis("Reads up, writes down" * is_first, "magnitude", limits=apart),
+            marks=tuple(_apart(storm, data)),
+        ),
+        Panel(
+            x=replace(x, label="Time since the first client's first I/O"),
+            y=_clients_axis(storm, label="Clients" * is_first),
+            marks=tuple(_strips(storm, busiest=busiest, has_bar=is_last)),
+            background="quiet",
+        ),
+    ]
 
 
 def _intervals(storm: Storm) -> pd.DataFrame:
@@ -170,22 +145,22 @@ def _intervals(storm: Storm) -> pd.DataFrame:
     )
 
 
-def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[AnyMark]:
+def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMark]:
     """Draw writes on reads, the device over them, each start, and the peak."""
-    marks: list[AnyMark] = [
-        Areas(data=data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
-        Areas(data=data, x="t_s", low="read_iops", high="_sum", step="post", series="write"),
+    parts: list[marks.AnyMark] = [
+        marks.Areas(data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
+        marks.Areas(data, x="t_s", low="read_iops", high="_sum", step="post", series="write"),
     ]
     if storm.device:
-        marks.append(
-            Lines(data=data, x="t_s", y="_device", step="post", width=0.9, series="device")
+        parts.append(
+            marks.Lines(data, x="t_s", y="_device", step="post", width=0.9, series="device")
         )
         most = float(np.nanmax(np.append(_device(storm), 0.0)))
         if most > top:
-            beyond = text_at(0, 1, f"device up to {format_count(most)}")
-            marks.append(
-                Texts(
-                    data=beyond,
+            beyond = marks.text_at(0, 1, f"device up to {format_count(most)}")
+            parts.append(
+                marks.Texts(
+                    beyond,
                     x_in="panel",
                     y_in="panel",
                     offset_pt=(4, -2),
@@ -194,24 +169,24 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[AnyMark]:
                 )
             )
     starts = pd.DataFrame({"_x": [client.start_s for client in storm.clients], "_y": 0.0})
-    marks += [
-        Points(data=starts, x="_x", y="_y", size=6, series="start"),
+    parts += [
+        marks.Points(starts, size=6, series="start"),
         *_last_start(storm, is_named=True),
         *_peak(storm),
     ]
     if 0 < storm.limit_iops <= top:
         name = f"limit: {format_count(storm.limit_iops)}"
-        marks.append(ReferenceLine(storm.limit_iops, "y", name=name))
-    return marks
+        parts.append(marks.ReferenceLine(storm.limit_iops, "y", name=name))
+    return parts
 
 
-def _last_start(storm: Storm, *, is_named: bool) -> list[AnyMark]:
-    line = ReferenceLine(storm.last_start_s, "x", series="muted", dash="dotted", width=0.9)
+def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
+    line = marks.ReferenceLine(storm.last_start_s, "x", series="muted", dash="dotted", width=0.9)
     if not is_named:
         return [line]
     is_late = storm.last_start_s > 0.85 * float(storm.edges_s[-1])
-    name = Texts(
-        data=text_at(storm.last_start_s, 1, "last start"),
+    name = marks.Texts(
+        marks.text_at(storm.last_start_s, 1, "last start"),
         y_in="panel",
         offset_pt=(-3 if is_late else 3, -2),
         align="right" if is_late else "left",
@@ -221,13 +196,13 @@ def _last_start(storm: Storm, *, is_named: bool) -> list[AnyMark]:
     return [line, name]
 
 
-def _peak(storm: Storm) -> list[AnyMark]:
+def _peak(storm: Storm) -> list[marks.AnyMark]:
     """Point at the busiest interval; the text stands on the side where there is room."""
     is_late = storm.peak_s > 0.6 * float(storm.edges_s[-1])
-    at = text_at(storm.peak_s, storm.peak_iops, f"peak {format_count(storm.peak_iops)}")
+    at = marks.text_at(storm.peak_s, storm.peak_iops, f"peak {format_count(storm.peak_iops)}")
     return [
-        Texts(
-            data=at,
+        marks.Texts(
+            at,
             offset_pt=(-14 if is_late else 14, 12),
             align="right" if is_late else "left",
             valign="bottom",
@@ -236,26 +211,26 @@ def _peak(storm: Storm) -> list[AnyMark]:
             is_boxed=True,
             has_leader=True,
         ),
-        Points(data=at[["_x", "_y"]], x="_x", y="_y", size=4),
+        marks.Points(at[["_x", "_y"]], size=4),
     ]
 
 
-def _apart(storm: Storm, data: pd.DataFrame) -> list[AnyMark]:
+def _apart(storm: Storm, data: pd.DataFrame) -> list[marks.AnyMark]:
     """Draw reads above zero and writes below it, each with its own side of the device."""
-    marks: list[AnyMark] = [
-        Areas(data=data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
-        Areas(data=data, x="t_s", low="_minus", high="_zero", step="post", series="write"),
+    parts: list[marks.AnyMark] = [
+        marks.Areas(data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
+        marks.Areas(data, x="t_s", low="_minus", high="_zero", step="post", series="write"),
     ]
     if storm.device:
-        marks += [
-            Lines(data=data, x="t_s", y=side, step="post", width=0.9, series="device")
+        parts += [
+            marks.Lines(data, x="t_s", y=side, step="post", width=0.9, series="device")
             for side in ("device_read_iops", "_device_minus")
         ]
-    zero = ReferenceLine(0.0, "y", series="muted", dash="solid", width=0.7)
-    return [*marks, zero, *_last_start(storm, is_named=False)]
+    zero = marks.ReferenceLine(0.0, "y", series="muted", dash="solid", width=0.7)
+    return [*parts, zero, *_last_start(storm, is_named=False)]
 
 
-def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[AnyMark]:
+def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[marks.AnyMark]:
     """Draw a strip for each client, the first to start on top; it is grey where it did not run."""
     count = len(storm.clients)
     cells = pd.concat(
@@ -269,9 +244,9 @@ def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[AnyMark]:
             "_high": rows + 0.5,
         }
     )
-    marks: list[AnyMark] = [
-        Cells(
-            data=cells,
+    parts: list[marks.AnyMark] = [
+        marks.Cells(
+            cells,
             x="from_s",
             x_end="t_s",
             y="_low",
@@ -283,16 +258,16 @@ def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[AnyMark]:
             bar="IOPS each" * has_bar,
         ),
         *(
-            ReferenceLine(row - 0.5, "y", series="paper", dash="solid", width=0.7)
+            marks.ReferenceLine(row - 0.5, "y", series="paper", dash="solid", width=0.7)
             for row in rows[1:]
         ),
-        Whiskers(data=starts, at="_at", low="_low", high="_high", along="y", has_caps=False),
+        marks.Whiskers(starts, at="_at", along="y", has_caps=False),
     ]
     early = [(c.settled_s, row) for row, c in enumerate(storm.clients) if _settles_early(c)]
     if early:
         settled = pd.DataFrame(early, columns=["_x", "_y"])
-        marks.append(Points(data=settled, x="_x", y="_y", size=2.5, series="settled"))
-    return marks
+        parts.append(marks.Points(settled, size=2.5, series="settled"))
+    return parts
 
 
 def _clients_axis(storm: Storm, *, label: str) -> Axis:
@@ -329,18 +304,9 @@ def _settles_early(client: StormClient) -> bool:
     return client.settled_s < client.end_s - INTERVAL_S
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    if storms(frames):
-        return ""
-    return "no job that several clients ran side by side, with a series (--set clients=5)"
-
-
-def describe(frames: Frames) -> str:
+def describe(found: Sequence[Storm]) -> str:
     """Return peak, its time, and how long clients were busy, one sentence for each storm."""
-    return " ".join(sentence(storm) for storm in storms(frames))
+    return " ".join(sentence(storm) for storm in found)
 
 
 STORM = Kind(
@@ -349,7 +315,7 @@ STORM = Kind(
     frame_names=("summary", "series", "device"),
     help="IOPS of all clients over time, stacked and apart, with each start and the peak.",
     needs="a job that several clients ran side by side",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
     in_report=True,

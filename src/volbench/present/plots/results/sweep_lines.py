@@ -13,7 +13,14 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.limits import declared, limits_along
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, LATENCY_KINDS, P99_LATENCY, Metric
+from volbench.present.plots.metrics import (
+    BANDWIDTH,
+    IOPS,
+    LATENCY_KINDS,
+    P99_LATENCY,
+    Metric,
+    only_last_named,
+)
 
 _PANEL_IN = 2.1
 
@@ -106,10 +113,9 @@ def build(found: Sweep) -> Plot:
         promised = declared(records(points), metric.limit, metric.format) if metric.limit else []
         limits, top = limits_along(promised, top=top)
         line = marks.Lines(data, by="label", x=option, y=metric.column)
-        own = x if metric is found.metrics[-1] else replace(x, label="")
-        panels.append(Panel(x=own, y=metric.axis(top), marks=(line, *limits)))
+        panels.append(Panel(x=x, y=metric.axis(top), marks=(line, *limits)))
     return replace(
-        grid(panels, height_in=_PANEL_IN),
+        grid(only_last_named(panels), height_in=_PANEL_IN),
         series=labels.line_series(list(dict.fromkeys(points["label"]))),
         legend="right",
         shared_x=True,

@@ -8,30 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from textwrap import fill
 
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import of_measured
 from volbench.present.formatting import Row, number, printable, text
-from volbench.present.plots.description import (
-    AnyMark,
-    Areas,
-    Axis,
-    Lines,
-    Panel,
-    Plot,
-    ReferenceLine,
-    Series,
-    Span,
-    Texts,
-)
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.formats import FORMATS
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
+from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
-from volbench.present.plots.time.device_layout import Place, lay_out, spans_of, uses_of
+from volbench.present.plots.time.device_layout import Place, Span, lay_out, spans_of, uses_of
 from volbench.present.plots.time.device_quantities import QUANTITIES, Quantity
 from volbench.units import format_count, format_duration, format_rate
 
@@ -60,28 +50,47 @@ _SERIES = (
 )
 
 
-def build(frames: Frames, _: Options) -> Plot:
-    """Draw a panel per quantity over the runs; more runs than fit go into a block below."""
+@dataclass(frozen=True)
+class _Runs:
+    """What is drawn.
+
+    Attributes:
+        uses: rows of the USE table, one for each run with samples.
+        spans: the runs that are shown.
+    """
+
+    uses: Sequence[Row]
+    spans: Sequence[Span]
+
+
+def read(frames: Frames, _: Options) -> _Runs | str:
+    """Return the runs beside which the host's counters were sampled."""
     uses = uses_of(frames)
-    spans = spans_of(frames, uses[:_MOST])
-    panels: list[Panel] = []
-    for first in range(0, len(spans), _ABREAST):
-        panels += _block(lay_out(spans[first : first + _ABREAST]), row=len(panels))
+    if not uses:
+        return "the host's counters were not sampled beside any run"
+    return _Runs(uses, spans_of(frames, uses[:_MOST]))
+
+
+def build(runs: _Runs) -> Plot:
+    """Draw a panel per quantity over the runs; more runs than fit go into a block below."""
+    spans = runs.spans
+    blocks = [spans[first : first + _ABREAST] for first in range(0, len(spans), _ABREAST)]
+    panels = [panel for block in blocks for panel in _block(lay_out(block))]
     keys = {key for panel in panels for mark in panel.marks for key in _keys(mark)}
-    return Plot(
-        panels=tuple(panels),
-        heights=(_PANEL_IN,) * len(panels),
+    return replace(
+        grid(panels, height_in=_PANEL_IN),
         width_in=_WIDTH_IN if len(spans) > 2 else _NARROW_IN,
         series=tuple(series for series in _SERIES if series.key in keys),
-        caption=_notes(uses),
-        shared_x=len(spans) <= _ABREAST,
+        caption=_notes(runs.uses),
+        shared_x=len(blocks) == 1,
     )
 
 
-def _keys(mark: AnyMark) -> set[str]:
-    if isinstance(mark, Lines) and mark.by:
-        return set(mark.data[mark.by])
-    return {mark.series} if isinstance(mark, Lines | Span) else set()
+def _keys(mark: marks.AnyMark) -> set[str]:
+    """Return the series of a mark."""
+    if isinstance(mark, marks.Mark):
+        return {key for key, _ in marks.series_of(mark)}
+    return {mark.series} if isinstance(mark, marks.Span) else set()
 
 
 def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
@@ -95,46 +104,47 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def _block(places: Sequence[Place], *, row: int) -> list[Panel]:
+def _block(places: Sequence[Place]) -> list[Panel]:
     """Return the panels of runs abreast: their names on top, times below the last panel."""
-    axes = [(quantity, quantity.axis(places)) for quantity in QUANTITIES]
-    shown = [(quantity, axis) for quantity, axis in axes if axis is not None]
     end = places[-1].right
     ticks = [
         tick for place in places for tick in place.ticks(share=(place.right - place.left) / end)
     ]
+    x = Axis(
+        "Time since each run's I/O began",
+        scale="category",
+        limits=(0.0, end),
+        ticks=tuple(at for at, _ in ticks),
+        categories=tuple(name for _, name in ticks),
+    )
     panels = []
-    for number_of_panel, (quantity, y) in enumerate(shown):
-        is_last = number_of_panel == len(shown) - 1
-        x = Axis(
-            "Time since each run's I/O began" * is_last,
-            scale="category",
-            limits=(0.0, end),
-            ticks=tuple(at for at, _ in ticks),
-            categories=tuple(name * is_last for _, name in ticks),
-        )
-        marks = [*_stretches(places), *_quantity_marks(quantity, places, y)]
-        if number_of_panel == 0:
-            marks += _run_names(places)
-        panels.append(Panel(x=x, y=y, marks=tuple(marks), row=row + number_of_panel))
-    return panels
+    for quantity in QUANTITIES:
+        if y := quantity.axis(places):
+            parts = (*_stretches(places), *_quantity_marks(quantity, places, y))
+            panels.append(Panel(x=x, y=y, marks=parts))
+    first = panels[0]
+    panels[0] = replace(first, marks=(*first.marks, *_run_names(places)))
+    unnamed = replace(x, label="", categories=("",) * len(ticks))
+    return [*(replace(panel, x=unnamed) for panel in panels[:-1]), panels[-1]]
 
 
-def _stretches(places: Sequence[Place]) -> list[AnyMark]:
+def _stretches(places: Sequence[Place]) -> list[marks.AnyMark]:
     """Shade what came after the tool's end, and part runs by a line."""
-    shades: list[AnyMark] = [
-        Span(place.fio_end, place.right, series="after")
+    shades: list[marks.AnyMark] = [
+        marks.Span(place.fio_end, place.right, series="after")
         for place in places
         if place.fio_end < place.right
     ]
     lines = [
-        ReferenceLine((before.right + after.left) / 2, "x", series="muted", dash="solid", width=0.6)
+        marks.ReferenceLine(
+            (before.right + after.left) / 2, "x", series="muted", dash="solid", width=0.6
+        )
         for before, after in pairwise(places)
     ]
     return [*shades, *lines]
 
 
-def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> list[AnyMark]:
+def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> list[marks.AnyMark]:
     """Return areas and lines of the device, the lines of fio and the backing disk, and limits."""
     own = [
         _steps(place, place.span.own, column, key)
@@ -147,35 +157,27 @@ def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> lis
         for key, rates in (("fio", place.span.fio), ("backing", place.span.backing))
         if quantity.overlay and rates is not None and quantity.overlay in rates
     ]
-    marks: list[AnyMark] = []
-    if over:
-        marks.append(_lines(over, width=1.6))
-    if own:
-        data = pd.concat(own, ignore_index=True)
-        marks.append(
-            Areas(
-                data=data,
-                by="_series",
-                group="_group",
-                x="_x",
-                low="_zero",
-                high="value",
-                step="pre",
-                alpha=0.13,
+    parts: list[marks.AnyMark] = []
+    for frames, width in ((over, 1.6), (own, 1.1)):
+        if frames:
+            data = pd.concat(frames, ignore_index=True)
+            lines = marks.Lines(
+                data, by="_series", group="_group", y="value", step="pre", width=width
             )
+            parts.append(lines)
+    if own:
+        area = marks.Areas(
+            data,
+            by="_series",
+            group="_group",
+            low="_zero",
+            high="value",
+            step="pre",
+            alpha=0.13,
         )
-        marks.append(_lines(own, width=1.1, data=data))
+        parts.insert(-1, area)
     top = y.limits[1] if y.limits else math.inf
-    return [*marks, *_limits(quantity, places, top), *_towering(quantity, places, top)]
-
-
-def _lines(
-    parts: Sequence[pd.DataFrame], *, width: float, data: pd.DataFrame | None = None
-) -> Lines:
-    rows = pd.concat(parts, ignore_index=True) if data is None else data
-    return Lines(
-        data=rows, by="_series", group="_group", x="_x", y="value", step="pre", width=width
-    )
+    return [*parts, *_limits(quantity, places, top), *_towering(quantity, places, top)]
 
 
 def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFrame:
@@ -202,28 +204,25 @@ def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFr
     )
 
 
-def _limits(quantity: Quantity, places: Sequence[Place], top: float) -> list[AnyMark]:
+def _limits(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
     """Draw each run's own limit along it, and name each limit once."""
     write = FORMATS[quantity.format].write
-    marks: list[AnyMark] = []
-    named: set[float] = set()
-    for place in places:
-        for limit in quantity.limits([place]):
-            marks.append(
-                ReferenceLine(
-                    limit,
-                    "y",
-                    name="" if limit in named else f"limit: {write(limit)}",
-                    extent=(place.left, place.right),
-                    width=1.0,
-                    is_beyond=limit > top,
-                )
-            )
-            named.add(limit)
-    return marks
+    limits = [(place, limit) for place in places for limit in quantity.limits([place])]
+    first = {limit: place for place, limit in reversed(limits)}
+    return [
+        marks.ReferenceLine(
+            limit,
+            "y",
+            name=f"limit: {write(limit)}" * (first[limit] is place),
+            extent=(place.left, place.right),
+            width=1.0,
+            is_beyond=limit > top,
+        )
+        for place, limit in limits
+    ]
 
 
-def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[AnyMark]:
+def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
     """Write fio's value where it is too far above the device to be drawn."""
     high = [(place, max(quantity.by_fio(place), default=0.0)) for place in places]
     beyond = [(place.left, value) for place, value in high if value > top]
@@ -236,54 +235,37 @@ def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[A
             "_text": [f"fio {FORMATS[quantity.format].write(value)}" for _, value in beyond],
         }
     )
-    return [Texts(data=data, offset_pt=(3, -2), valign="top", size=7, is_boxed=True)]
+    return [marks.Texts(data, offset_pt=(3, -2), valign="top", size=7, is_boxed=True)]
 
 
-def _run_names(places: Sequence[Place]) -> list[AnyMark]:
+def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
     """Write the name of each run above its stretch, and below the name what it did."""
     total = places[-1].right
     columns = [max(9, int((place.right - place.left) / total * _COLUMNS)) for place in places]
-    shapes = [
-        fill(printable(place.span.shape), width + 2)
-        for place, width in zip(places, columns, strict=True)
-    ]
-    names = [
-        wrap_name(printable(place.span.label), columns=width)
-        for place, width in zip(places, columns, strict=True)
-    ]
+    pairs = list(zip(places, columns, strict=True))
+    shapes = [fill(printable(place.span.shape), width + 2) for place, width in pairs]
+    names = [wrap_name(printable(place.span.label), columns=width) for place, width in pairs]
     lines = max(shown.count("\n") + 1 for shown in shapes)
-    lefts = [place.left for place in places]
+    at = pd.DataFrame({"_x": [place.left for place in places], "_y": 1.0})
+    bold, small = at.assign(_text=names), at.assign(_text=shapes)
     return [
-        _written(lefts, names, up_pt=8 + 10 * lines, valign_top=False),
-        _written(lefts, shapes, up_pt=5 + 10 * lines, valign_top=True),
+        marks.Texts(
+            bold, y_in="panel", offset_pt=(0, 8 + 10 * lines), valign="bottom", size=9, is_bold=True
+        ),
+        marks.Texts(
+            small,
+            y_in="panel",
+            offset_pt=(0, 5 + 10 * lines),
+            valign="top",
+            size=7.5,
+            series="muted",
+        ),
     ]
 
 
-def _written(lefts: list[float], texts: list[str], *, up_pt: float, valign_top: bool) -> Texts:
-    return Texts(
-        data=pd.DataFrame({"_x": lefts, "_y": 1.0, "_text": texts}),
-        y_in="panel",
-        offset_pt=(0, up_pt),
-        valign="top" if valign_top else "bottom",
-        size=7.5 if valign_top else 9,
-        is_bold=not valign_top,
-        series="muted" if valign_top else "ink",
-    )
-
-
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    samples = of_measured(frames["device"], frames["summary"])
-    if (samples["t_s"] > 0).any():
-        return ""
-    return "the host's counters were not sampled beside any run"
-
-
-def describe(frames: Frames) -> str:
+def describe(runs: _Runs) -> str:
     """Return the extremes of what the device did in one sentence."""
-    uses = uses_of(frames)
+    uses = runs.uses
     sentence = f"What the device did beside {len(uses)} run{'s' * (len(uses) != 1)}"
     parts = []
     for names, write, unit in (
@@ -314,7 +296,7 @@ DEVICE = Kind(
     help="Bandwidth, IOPS, active time, iowait, latency, request size, dirty pages and queue of"
     " the volume's device over time, with fio's own view and declared limits.",
     needs="a block device, or a host that reports its counters",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
     in_report=True,

@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import KEY, key_of, labels, of_measured
 from volbench.present.formatting import printable
-from volbench.present.plots.description import Lines, Panel, Plot, Series
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.labels import identified, line_look, wrap_name
-from volbench.present.plots.metrics import SINCE_START, Metric, time_axis
-from volbench.present.plots.time.run_series import METRICS, missing
-from volbench.units import format_count
+from volbench.present.plots.metrics import IOPS, Metric, only_last_named, time_axis
+from volbench.present.plots.time.run_series import METRICS, MISSING_SERIES
 
 _PANEL_IN = 1.7
 _MANY = 12
 
 
-def run_lines(frames: Frames) -> pd.DataFrame:
-    """Return the intervals of measured runs with ``name`` (of the job) and ``line`` (from 0)."""
-    rows = of_measured(frames["series"], frames["summary"])
-    rows = rows.assign(label=labels(rows))
-    rows["name"] = rows["label"] + ", " + rows["direction"].fillna("?")
-    rows["line"] = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
-    return rows
+def read(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return the intervals of measured runs with ``_line`` (of the job) and ``_run``."""
+    rows = labels.labelled(frames["series"], frames["summary"])
+    if rows.empty:
+        return MISSING_SERIES
+    data = labels.identified(rows, ["run", "repeat", "t_s", *(m.column for m in METRICS)])
+    return data.assign(
+        _line=rows["line"].astype(str), _run=rows["run"] + "/" + rows["direction"].fillna("?")
+    )
 
 
-def build(frames: Frames, _: Options) -> Plot:
+def build(rows: pd.DataFrame) -> Plot:
     """Draw IOPS, bandwidth and mean latency; repeats of a job share a colour."""
-    rows = run_lines(frames)
     metrics = [metric for metric in METRICS if rows[metric.column].notna().any()]
-    jobs = rows.drop_duplicates("line").sort_values("line")
-    runs = rows.groupby(["run", "direction"]).ngroups
-    data = identified(rows, ["run", "repeat", "t_s", *(metric.column for metric in METRICS)])
-    data = data.assign(_line=rows["line"].astype(str), _run=rows["run"] + "/" + rows["direction"])
-    end_s = float(rows["t_s"].max())
-    panels = [
-        _panel(data, metric, end_s, row=row, is_last=row == len(metrics) - 1, is_thin=runs > _MANY)
-        for row, metric in enumerate(metrics)
-    ]
-    return Plot(
-        panels=tuple(panels),
-        heights=(max(_PANEL_IN, 0.19 * min(len(jobs), 30) / len(metrics)),) * len(metrics),
+    jobs, runs = rows.drop_duplicates("_line"), rows["_run"].nunique()
+    width = 0.8 if runs > _MANY else 1.2
+    panels = only_last_named([_panel(rows, metric, width) for metric in metrics])
+    return replace(
+        grid(panels, height_in=max(_PANEL_IN, 0.19 * min(len(jobs), 30) / len(metrics))),
         width_in=12,
-        series=tuple(
-            _series(int(line), str(name))
-            for line, name in zip(jobs["line"], jobs["name"], strict=True)
-        ),
+        series=tuple(map(_series, jobs["_line"], jobs["label"], jobs["direction"])),
         legend="right",
         caption=(
             f"{runs} lines; repeats share colour and dash" if runs > len(jobs) else "",
@@ -56,39 +47,29 @@ def build(frames: Frames, _: Options) -> Plot:
     )
 
 
-def _series(line: int, name: str) -> Series:
-    colour, _, dash = line_look(line)
-    return Series(str(line), wrap_name(printable(name), columns=34), colour, dash=dash)
+def _series(line: str, label: str, direction: str) -> Series:
+    colour, _, dash = labels.line_look(int(line))
+    name = labels.wrap_name(printable(f"{label}, {direction}"), columns=34)
+    return Series(line, name, colour, dash=dash)
 
 
-def _panel(
-    data: pd.DataFrame, metric: Metric, end_s: float, *, row: int, is_last: bool, is_thin: bool
-) -> Panel:
-    lines = Lines(
-        data=data,
-        by="_line",
-        group="_run",
-        x="t_s",
-        y=metric.column,
-        width=0.8 if is_thin else 1.2,
-    )
+def _panel(rows: pd.DataFrame, metric: Metric, width: float) -> Panel:
+    lines = marks.Lines(rows, by="_line", group="_run", x="t_s", y=metric.column, width=width)
     return Panel(
-        x=time_axis(end_s, label=SINCE_START * is_last),
-        y=metric.axis(1.06 * float(data[metric.column].max())),
+        x=time_axis(float(rows["t_s"].max())),
+        y=metric.axis(1.06 * float(rows[metric.column].max())),
         marks=(lines,),
-        row=row,
     )
 
 
-def describe(frames: Frames) -> str:
+def describe(rows: pd.DataFrame) -> str:
     """Return how many lines there are, and the extremes of IOPS, in one sentence."""
-    rows = run_lines(frames)
-    runs = rows.groupby(["run", "direction"]).ngroups
+    sentence = f"{rows['_run'].nunique()} lines over time on one axis"
     known = rows["iops"].dropna()
     if known.empty:
-        return f"{runs} lines over time on one axis."
-    low, high = format_count(float(known.min())), format_count(float(known.max()))
-    return f"{runs} lines over time on one axis: between {low} and {high} IOPS."
+        return f"{sentence}."
+    low, high = IOPS.text(float(known.min())), IOPS.text(float(known.max()))
+    return f"{sentence}: between {low} and {high} IOPS."
 
 
 LINES = Kind(
@@ -97,7 +78,7 @@ LINES = Kind(
     frame_names=("summary", "series"),
     help="IOPS, bandwidth and mean latency of many runs over time, on one axis each.",
     needs="a sample interval above 0, or logs",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
 )

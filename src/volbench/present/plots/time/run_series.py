@@ -7,17 +7,24 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import labels as job_labels
-from volbench.analyse.frames.job_frames import measured, of_measured
+from volbench.analyse.frames.job_frames import measured
 from volbench.present.formatting import printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.limits import declared, limits_along
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY, Metric, time_axis
+from volbench.present.plots.metrics import (
+    BANDWIDTH,
+    IOPS,
+    MEAN_LATENCY,
+    Metric,
+    only_last_named,
+    time_axis,
+)
 from volbench.units import format_duration
 
 METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
+MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
 _PANEL_IN = 1.2
 
 
@@ -36,10 +43,10 @@ class _Jobs:
 
 def read(frames: Frames, _: Options) -> _Jobs | str:
     """Return the intervals of each job."""
-    rows = of_measured(frames["series"], frames["summary"])
+    rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
-        return "no series: the campaign was run with sample 0, or with dd alone"
-    jobs = rows.assign(label=job_labels(rows)).groupby("label", sort=False)
+        return MISSING_SERIES
+    jobs = rows.groupby("label", sort=False)
     return _Jobs({str(label): job for label, job in jobs}, measured(frames["summary"]))
 
 
@@ -48,10 +55,9 @@ def build(jobs: _Jobs) -> Plot:
     directions = sorted({str(name) for job in jobs.series.values() for name in job["direction"]})
     repeats = max(int(job["repeat"].max()) for job in jobs.series.values())
     panels = [panel for label, job in jobs.series.items() for panel in _row(jobs, label, job)]
-    unnamed = [replace(panel, x=replace(panel.x, label="")) for panel in panels]
-    last = len(METRICS)
+    abreast = len(METRICS)
     return replace(
-        grid([*unnamed[:-last], *panels[-last:]], height_in=_PANEL_IN, abreast=last),
+        grid(only_last_named(panels, abreast=abreast), height_in=_PANEL_IN, abreast=abreast),
         width_in=12,
         series=tuple(_series(name, n) for name in directions for n in range(len(labels.DASHES))),
         caption=("Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),),

@@ -23,20 +23,9 @@ from volbench.analyse.time.round_convergence import (
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE
 from volbench.model.profile.profile_model import Metric, Rounds, Track
 from volbench.present.formatting import printable
-from volbench.present.plots.description import (
-    AnyMark,
-    Areas,
-    Axis,
-    Lines,
-    Panel,
-    Plot,
-    Points,
-    Series,
-    Span,
-    Table,
-)
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
-from volbench.present.plots.labels import MARKERS, palette
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY
 from volbench.present.plots.metrics import Metric as Quantity
 from volbench.units import format_size
@@ -46,7 +35,6 @@ QUANTITIES: Mapping[Metric, Quantity] = {
     Metric.BW: BANDWIDTH,
     Metric.LAT_MEAN: MEAN_LATENCY,
 }
-_FEWEST = 2
 _MOST_VARIABLES = 6
 _BAND = 0.10
 _PANEL_IN = 1.8
@@ -74,25 +62,34 @@ class JudgedRounds:
         return self.found.words[:1].upper() + self.found.words[1:]
 
 
-def judge_rounds(frames: Frames, tracked: Mapping[str, Rounds]) -> JudgedRounds:
-    """Judge the rounds; without tracking variables every job's IOPS is one.
-
-    Args:
-        frames: the summary.
-        tracked: profile to its rounds.
-    """
+def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
+    """Judge the rounds; without tracking variables every job's IOPS is one."""
     rows = measured(frames["summary"])
     rows = rows[rows["direction"] != "sync"]
+    if reason := _missing_rounds(rows):
+        return reason
     profile = str(rows["profile"].iloc[0])
     jobs = [str(job) for job in rows["job"].unique()]
     count = int(rows["repeat"].max())
     every = Rounds(most=count, track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs))
     cells = determination(rows, every, profile=profile)
-    found = determination(rows, tracked.get(profile, every), profile=profile)
+    found = determination(rows, options.rounds.get(profile, every), profile=profile)
     whole = found if found.window else replace(found, window=(1, count))
     matrix = window_matrix(rows, whole, profile=profile)
     names = {str(row["job"]): _cell_name(row) for _, row in matrix.iterrows()}
     return JudgedRounds(found, cells.variables, names, matrix)
+
+
+def _missing_rounds(rows: pd.DataFrame) -> str:
+    """Return why there are no rounds to judge."""
+    for column in ("campaign", "profile"):
+        if len(rows[column].unique()) > 1:
+            return f"several {column}s: choose one with --where '{column}==...'"
+    if rows["iops"].isna().all():
+        return "no IOPS: not reported by any run (dd reports bandwidth alone)"
+    if int(rows["repeat"].max()) < 2:
+        return "no rounds: it takes repeats of the profile (repeat, or rounds until steady)"
+    return ""
 
 
 def _cell_name(row: pd.Series) -> str:
@@ -102,32 +99,20 @@ def _cell_name(row: pd.Series) -> str:
     return f"{row['mix']} {format_size(float(row['block_bytes']))}"
 
 
-def build_convergence(frames: Frames, options: Options) -> Plot:
+def build_convergence(judged: JudgedRounds) -> Plot:
     """Draw a panel per mix of reads and writes, a line per block size over the rounds."""
-    judged = judge_rounds(frames, options.rounds)
     rows = _convergence_rows(judged)
     sizes = sorted(rows["_block"].dropna().unique())
-    mixes = [mix for _, mix in rows.groupby("_mix", sort=False)]
-    columns = min(2, len(mixes))
-    series = [
-        Series(f"{size:.0f}", format_size(float(size)), palette(n), MARKERS[n % len(MARKERS)])
-        for n, size in enumerate(sizes)
-    ]
-    jobs = rows[rows["_block"].isna()]["_series"].unique()
-    series += [
-        Series(str(job), str(job), palette(n), MARKERS[n % len(MARKERS)])
-        for n, job in enumerate(jobs, start=len(sizes))
-    ]
-    panels = [
-        replace(_mix_panel(mix, judged), row=place // columns, column=place % columns)
-        for place, mix in enumerate(mixes)
-    ]
-    return Plot(
-        panels=tuple(panels),
-        heights=(_PANEL_IN,) * -(-len(mixes) // columns),
-        widths=(1.0,) * columns,
+    names = {f"{size:.0f}": format_size(float(size)) for size in sizes}
+    names |= {str(job): str(job) for job in rows.loc[rows["_block"].isna(), "_series"].unique()}
+    panels = [_mix_panel(mix, judged) for _, mix in rows.groupby("_mix", sort=False)]
+    return replace(
+        grid(panels, height_in=_PANEL_IN, abreast=2),
         width_in=11,
-        series=tuple(series),
+        series=tuple(
+            Series(key, name, labels.palette(place), labels.marker(place))
+            for place, (key, name) in enumerate(names.items())
+        ),
         legend="right",
         caption=(
             judged.outcome,
@@ -161,7 +146,7 @@ def _convergence_rows(judged: JudgedRounds) -> pd.DataFrame:
 
 def _mix_panel(rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
     mix = str(rows["_mix"].iloc[0])
-    lines = Lines(data=rows, by="_series", group="job", x="round", y="iops", has_dots=True)
+    lines = marks.Lines(rows, by="_series", group="job", x="round", y="iops", has_dots=True)
     return Panel(
         x=_rounds_axis(judged),
         y=IOPS.axis(1.06 * float(rows["iops"].max())),
@@ -177,36 +162,31 @@ def _rounds_axis(judged: JudgedRounds) -> Axis:
     return Axis("Round", "count", limits=(0.6, rounds + 0.4), ticks=ticks)
 
 
-def _window_span(judged: JudgedRounds) -> list[AnyMark]:
+def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
     if not judged.found.window:
         return []
     first, last = judged.found.window
-    return [Span(first - 0.3, last + 0.3)]
+    return [marks.Span(first - 0.3, last + 0.3)]
 
 
-def build_window(frames: Frames, options: Options) -> Plot:
+def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
-    judged = judge_rounds(frames, options.rounds)
     shown = judged.found.variables[:_MOST_VARIABLES]
     more = len(judged.found.variables) - len(shown)
-    columns = min(2, len(shown))
-    rows = -(-len(shown) // columns)
-    panels = [
-        replace(_variable_panel(variable, judged), row=place // columns, column=place % columns)
-        for place, variable in enumerate(shown)
-    ]
+    panels = [_variable_panel(variable, judged) for variable in shown]
+    plot = grid(panels, height_in=_PANEL_IN, abreast=2)
     table = Panel(
         x=Axis(),
         y=Axis(),
         marks=(_determination_table(shown),),
         title=printable(judged.outcome),
-        row=rows,
-        columns=columns,
+        row=len(plot.heights),
+        columns=len(plot.widths),
     )
-    return Plot(
-        panels=(*panels, table),
-        heights=(*(_PANEL_IN,) * rows, 0.24 * (len(shown) + 2)),
-        widths=(1.0,) * columns,
+    return replace(
+        plot,
+        panels=(*plot.panels, table),
+        heights=(*plot.heights, 0.24 * (len(shown) + 2)),
         width_in=11,
         series=(
             Series("rounds", "rounds", "muted", "circle"),
@@ -225,22 +205,24 @@ def _variable_panel(variable: Variable, judged: JudgedRounds) -> Panel:
     """Draw one variable over all rounds; the window is marked."""
     quantity = QUANTITIES[variable.track.metric]
     rows = _variable_rows(variable, judged)
-    marks: list[AnyMark] = [Lines(data=rows, x="round", y="value", width=0.9, series="rounds")]
+    parts: list[marks.AnyMark] = [
+        marks.Lines(rows, x="round", y="value", width=0.9, series="rounds")
+    ]
     inside = rows[rows["in_window"]]
     if len(inside):
-        marks = [
-            Areas(data=inside, x="round", low="_low", high="_high", alpha=0.3, series="palette-5"),
-            *marks,
-            Lines(data=inside, x="round", y="mean", series="mean"),
-            Lines(data=inside, x="round", y="fit", series="fit"),
-            Points(data=inside, x="round", y="value", size=6, series="window"),
+        parts = [
+            marks.Areas(inside, x="round", alpha=0.3, series="palette-5"),
+            *parts,
+            marks.Lines(inside, x="round", y="mean", series="mean"),
+            marks.Lines(inside, x="round", y="fit", series="fit"),
+            marks.Points(inside, x="round", y="value", size=6, series="window"),
         ]
     job = variable.track.job
     name = judged.names.get(job, job)
     return Panel(
         x=_rounds_axis(judged),
         y=quantity.axis(1.2 * float(rows["value"].max(skipna=True)) if len(rows) else 1.0),
-        marks=tuple(marks),
+        marks=tuple(parts),
         title=printable(job if name == job else f"{job} ({name})"),
     )
 
@@ -269,7 +251,7 @@ def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
     )
 
 
-def _determination_table(shown: tuple[Variable, ...]) -> Table:
+def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
     """Return what each variable measured, and whether it passes."""
     rows = []
     for variable in shown:
@@ -293,32 +275,15 @@ def _determination_table(shown: tuple[Variable, ...]) -> Table:
         f"slope (max {100 * MOST_SLOPE:g} %)",
         "passes",
     )
-    return Table(heads=heads, rows=tuple(rows), size=8)
+    return marks.Table(heads=heads, rows=tuple(rows), size=8)
 
 
 def _percent(ratio: float) -> str:
     return "n/a" if math.isnan(ratio) else f"{100 * ratio:.1f} %"
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    rows = measured(frames["summary"])
-    rows = rows[rows["direction"] != "sync"]
-    for column in ("campaign", "profile"):
-        if len(rows[column].unique()) > 1:
-            return f"several {column}s: choose one with --where '{column}==...'"
-    if rows.empty or rows["iops"].isna().all():
-        return "no IOPS: not reported by any run (dd reports bandwidth alone)"
-    if int(rows["repeat"].max()) < _FEWEST:
-        return "no rounds: it takes repeats of the profile (repeat, or rounds until steady)"
-    return ""
-
-
-def describe(frames: Frames) -> str:
+def describe(judged: JudgedRounds) -> str:
     """Return the determination in one sentence."""
-    judged = judge_rounds(frames, {})
     first = judged.found.variables[0]
     mean = QUANTITIES[first.track.metric].text(first.judged.mean)
     return (
@@ -327,26 +292,21 @@ def describe(frames: Frames) -> str:
     )
 
 
-NEEDS = "repeats of the profile: its rounds"
-
 CONVERGENCE = Kind(
     name="convergence",
     title="Steady-state convergence",
     frame_names=("summary",),
     help="IOPS of every job from round to round, a panel per mix, a line per block size.",
-    needs=NEEDS,
-    missing=missing,
+    needs="repeats of the profile: its rounds",
+    read=judge_rounds,
     build=build_convergence,
     describe=describe,
 )
-WINDOW = Kind(
+WINDOW = replace(
+    CONVERGENCE,
     name="window",
     title="Steady-state measurement window",
-    frame_names=("summary",),
     help="The tracking variables with the window's mean, band and fitted line, and a table of the "
     "determination.",
-    needs=NEEDS,
-    missing=missing,
     build=build_window,
-    describe=describe,
 )

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from volbench.analyse.time.warmup_curve import Curve, Fill, cost_of, curves, fills
 from volbench.present.formatting import printable
-from volbench.present.plots.description import (
-    AnyMark,
-    Axis,
-    Lines,
-    Panel,
-    Plot,
-    ReferenceLine,
-    Texts,
-    text_at,
-)
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import DIRECTIONS, wrap_name
 from volbench.present.plots.limits import Limit, limits_along
@@ -30,37 +23,59 @@ _PANEL_IN = 1.7
 _LATENCY_IN = 1.1
 
 
-def build(frames: Frames, options: Options) -> Plot:
+@dataclass(frozen=True)
+class _WarmUps:
+    """What is drawn.
+
+    Attributes:
+        curves: first runs over fresh volumes.
+        passes: that went over a volume in several extents.
+        summary: of the runs.
+        costs: what warming a volume costs, a sentence each.
+    """
+
+    curves: Sequence[Curve]
+    passes: Sequence[Fill]
+    summary: pd.DataFrame
+    costs: tuple[str, ...]
+
+
+def read(frames: Frames, options: Options) -> _WarmUps | str:
+    """Return the curves and passes of the campaign."""
+    summary = frames["summary"]
+    shown = curves(summary, frames["series"])
+    passes = [fill for fill in fills(summary) if len(fill.runs) > 1]
+    # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
+    paces: Sequence[Curve | Fill] = passes or shown
+    if not paces:
+        return "no first run on a fresh volume that climbed or was repeated, nor one in extents"
+    costs = [_cost(pace.bytes_per_s, pace.direction, options) for pace in paces]
+    return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))))
+
+
+def build(found: _WarmUps) -> Plot:
     """Draw two panels for each curve, and one for each pass over a volume in extents."""
-    shown, passes = curves(frames["summary"], frames["series"]), _passes(frames)
-    panels = [panel for place, curve in enumerate(shown) for panel in _curve(curve, 2 * place)]
-    panels += [
-        _pass(fill, frames["summary"], row=2 * len(shown) + place)
-        for place, fill in enumerate(passes)
-    ]
-    return Plot(
-        panels=tuple(panels),
-        heights=(_PANEL_IN, _LATENCY_IN) * len(shown) + (_PANEL_IN,) * len(passes),
+    panels = [panel for curve in found.curves for panel in _curve(curve)]
+    panels += [_pass(fill, found.summary) for fill in found.passes]
+    heights = (_PANEL_IN, _LATENCY_IN) * len(found.curves) + (_PANEL_IN,) * len(found.passes)
+    return replace(
+        grid(panels, height_in=_PANEL_IN),
+        heights=heights,
         width_in=10,
-        caption=_costs(shown, passes, options),
+        caption=found.costs,
         legend="",
     )
 
 
-def _passes(frames: Frames) -> tuple[Fill, ...]:
-    """Return the passes that went over a volume in several extents."""
-    return tuple(fill for fill in fills(frames["summary"]) if len(fill.runs) > 1)
-
-
-def _curve(curve: Curve, row: int) -> list[Panel]:
+def _curve(curve: Curve) -> list[Panel]:
     """Draw IOPS above and latency below, the second pass behind the first."""
     data = _points(curve)
     shift = float(curve.first.t_s[-1])
     end = float(data["t_s"].max())
     colour = curve.direction if curve.direction in DIRECTIONS else "muted"
-    between: list[AnyMark] = []
+    between: list[marks.AnyMark] = []
     if curve.second is not None:
-        between = [ReferenceLine(shift, "x", series="muted", dash="solid", width=0.8)]
+        between = [marks.ReferenceLine(shift, "x", series="muted", dash="solid", width=0.8)]
     limits, top = _limit(curve, 1.1 * float(data["iops"].max()))
     above = Panel(
         x=time_axis(end, label=""),
@@ -68,21 +83,19 @@ def _curve(curve: Curve, row: int) -> list[Panel]:
         marks=(
             *between,
             *_levels(curve),
-            Lines(data=data, x="t_s", y="iops", group="pass", width=1.3, series=colour),
+            marks.Lines(data, x="t_s", y="iops", group="pass", width=1.3, series=colour),
             *limits,
         ),
         title=_heading(curve),
-        row=row,
     )
     below = Panel(
         x=time_axis(end, label="Time since the first touch"),
         y=MEAN_LATENCY.axis(1.1 * float(np.nanmax(np.append(data["lat_mean_s"], 0.0)))),
         marks=(
             *between,
-            Lines(data=data, x="t_s", y="lat_mean_s", group="pass", width=1.3, series=colour),
+            marks.Lines(data, x="t_s", y="lat_mean_s", group="pass", width=1.3, series=colour),
             *_pass_names(shift / end if curve.second is not None else math.nan),
         ),
-        row=row + 1,
     )
     return [above, below]
 
@@ -109,7 +122,7 @@ def _points(curve: Curve) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _pass_names(first_share: float) -> list[AnyMark]:
+def _pass_names(first_share: float) -> list[marks.AnyMark]:
     if math.isnan(first_share):
         return []
     names = pd.DataFrame(
@@ -119,13 +132,13 @@ def _pass_names(first_share: float) -> list[AnyMark]:
             "_text": ["fresh blocks", "again, warm"],
         }
     )
-    return [Texts(data=names, x_in="panel", y_in="panel", align="center", series="muted")]
+    return [marks.Texts(names, x_in="panel", y_in="panel", align="center", series="muted")]
 
 
-def _levels(curve: Curve) -> list[AnyMark]:
+def _levels(curve: Curve) -> list[marks.AnyMark]:
     """Mark cold level and plateau, and the times to 90 % and to steady."""
-    marks: list[AnyMark] = [
-        ReferenceLine(level, "y", series="muted", dash="dotted", width=1.0)
+    parts: list[marks.AnyMark] = [
+        marks.ReferenceLine(level, "y", series="muted", dash="dotted", width=1.0)
         for level in (curve.cold_iops, curve.warm_iops)
     ]
     for time_s, name, height in (
@@ -133,12 +146,14 @@ def _levels(curve: Curve) -> list[AnyMark]:
         (curve.to_steady_s, "steady", 0.24),
     ):
         if time_s:
-            marks.append(ReferenceLine(time_s, "x", dash="dotted", width=0.8))
-            marks.append(Texts(data=text_at(time_s, height, name), y_in="panel", offset_pt=(3, 0)))
-    return marks
+            parts.append(marks.ReferenceLine(time_s, "x", dash="dotted", width=0.8))
+            parts.append(
+                marks.Texts(marks.text_at(time_s, height, name), y_in="panel", offset_pt=(3, 0))
+            )
+    return parts
 
 
-def _limit(curve: Curve, top: float) -> tuple[list[ReferenceLine], float]:
+def _limit(curve: Curve, top: float) -> tuple[list[marks.ReferenceLine], float]:
     if math.isnan(curve.limit_iops):
         return [], top
     name = f"limit: {format_count(curve.limit_iops)}"
@@ -176,7 +191,7 @@ def _penalty(curve: Curve) -> str:
     return f"penalty {100 * curve.penalty:.3g} %"
 
 
-def _pass(fill: Fill, summary: pd.DataFrame, *, row: int) -> Panel:
+def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
     """Draw the rate of each extent over the volume."""
     rows = summary[summary["run"].isin(fill.runs) & (summary["direction"] == fill.direction)]
     edges = np.concatenate([[0.0], np.cumsum(rows["io_bytes"].to_numpy(dtype=float))])
@@ -191,8 +206,8 @@ def _pass(fill: Fill, summary: pd.DataFrame, *, row: int) -> Panel:
             "bw_bytes_per_s": np.append(rates, rates[-1:]),
         }
     )
-    line = Lines(
-        data=data,
+    line = marks.Lines(
+        data,
         x="offset_bytes",
         y="bw_bytes_per_s",
         step="post",
@@ -204,7 +219,6 @@ def _pass(fill: Fill, summary: pd.DataFrame, *, row: int) -> Panel:
         y=BANDWIDTH.axis(1.1 * float(rates.max()), label=label),
         marks=(line,),
         title=f"{printable(fill.job)}\n{_pass_numbers(fill)}",
-        row=row,
     )
 
 
@@ -214,13 +228,6 @@ def _pass_numbers(fill: Fill) -> str:
         f"{format_rate(fill.bytes_per_s)}; slowest extent {format_rate(fill.slowest_bytes_per_s)}, "
         f"fastest {format_rate(fill.fastest_bytes_per_s)}"
     )
-
-
-def _costs(shown: Sequence[Curve], passes: Sequence[Fill], options: Options) -> tuple[str, ...]:
-    """Return what warming costs, at the rate of the passes if there are any, else of the curves."""
-    measured: Sequence[Curve | Fill] = passes or shown
-    texts = (_cost(part.bytes_per_s, part.direction, options) for part in measured)
-    return tuple(dict.fromkeys(text for text in texts if text))
 
 
 def _cost(bytes_per_s: float, direction: str, options: Options) -> str:
@@ -236,19 +243,11 @@ def _cost(bytes_per_s: float, direction: str, options: Options) -> str:
     return text
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if curves(frames["summary"], frames["series"]) or _passes(frames):
-        return ""
-    return "no first run on a fresh volume that climbed or was repeated, and no warm-up in extents"
-
-
-def describe(frames: Frames) -> str:
+def describe(found: _WarmUps) -> str:
     """Return the numbers of every curve and pass."""
-    shown, passes = curves(frames["summary"], frames["series"]), _passes(frames)
-    sentences = [f"{curve.volume}: {_numbers(curve)}" for curve in shown]
-    sentences += [f"{fill.volume}, {fill.job}: {_pass_numbers(fill)}" for fill in passes]
-    return ". ".join([*sentences, *_costs(shown, passes, Options())]) + "."
+    sentences = [f"{curve.volume}: {_numbers(curve)}" for curve in found.curves]
+    sentences += [f"{fill.volume}, {fill.job}: {_pass_numbers(fill)}" for fill in found.passes]
+    return ". ".join([*sentences, *found.costs]) + "."
 
 
 WARMUP = Kind(
@@ -257,8 +256,9 @@ WARMUP = Kind(
     frame_names=("summary", "series"),
     help="IOPS and latency from the first touch of a volume until it is warm.",
     needs="a first run that climbed or was repeated, or a warm-up in extents",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
+    needs_results=False,
     in_report=True,
 )
