@@ -82,7 +82,7 @@ def _panel(name: str, run: pd.DataFrame, series: pd.DataFrame, *, row: int, is_l
     ends = [float(cells["_low"].min()), float(cells["bin_high_s"].max())]
     return Panel(
         x=time_axis(float(cells["t_s"].max()), label=SINCE_START * is_last),
-        y=Axis("Latency\n(logarithmic)", "latency", "log", log_limits(ends, room=(0.9, 1.1))),
+        y=Axis("Latency (log)", "latency", "log", log_limits(ends, room=(0.9, 1.1))),
         marks=tuple(marks),
         title=wrap_name(printable(name), columns=90),
         row=row,
