@@ -91,7 +91,7 @@ def _panel(name: str, run: pd.DataFrame, series: pd.DataFrame) -> Panel:
     ends = [float(cells["_low"].min()), float(cells["bin_high_s"].max())]
     return Panel(
         x=time_axis(float(cells["t_s"].max())),
-        y=Axis("Latency\n(logarithmic)", "latency", "log", log_limits(ends, room=(0.9, 1.1))),
+        y=Axis("Latency (log)", "latency", "log", log_limits(ends, room=(0.9, 1.1))),
         marks=(drawn, *_lines(run, series)),
         title=labels.wrap_name(printable(name), columns=90),
     )

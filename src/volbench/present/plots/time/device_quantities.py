@@ -84,11 +84,11 @@ class Quantity:
         low, high = min(positive, default=1.0), max(positive, default=1.0)
         if self.logarithm == 1 and high > _SPREAD:
             ticks = (0.0, *_powers(4, 1, high))
-            return Axis(f"{self.name}\n(log)", self.format, "symlog", (0.0, 1.5 * high), ticks)
+            return Axis(f"{self.name} (log)", self.format, "symlog", (0.0, 1.5 * high), ticks)
         if self.logarithm > 1 and high / low > _SPREAD:
             ticks = _powers(4, 1024, high) if self.logarithm == 2 else ()
             scale: Scale = "log2" if self.logarithm == 2 else "log"
-            return Axis(f"{self.name}\n(log)", self.format, scale, (low / 1.6, high * 1.6), ticks)
+            return Axis(f"{self.name} (log)", self.format, scale, (low / 1.6, high * 1.6), ticks)
         top = self._top(places, by_fio)
         step = 2.0 ** math.floor(math.log2(top / 2))
         ticks = tuple(step * n for n in range(int(top / step) + 1)) if self.logarithm == 2 else ()
