@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from tests.present.frames_for_figures import Row, bins, frames, intervals, result, samples, sweep
+from tests.present.frames_for_plots import Row, bins, frames, intervals, result, samples, sweep
 from tests.present.storm_frames import storm
 from volbench.store.parquet_tables import frame_of, table_of
 

@@ -7,14 +7,15 @@ import pandas as pd
 import pytest
 
 from tests.present.frames_by_kind import rounds
-from tests.present.frames_for_figures import frames, intervals, result
+from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.analyse.time.round_convergence import determine
 from volbench.errors import InputError
 from volbench.model.profile.profile_model import Metric, Rounds, Track
-from volbench.present.plots.chart import build_plot, describe
-from volbench.present.plots.description import Areas, Cells, Lines, Table, numbers
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import numbers
 from volbench.present.plots.kind import Options
+from volbench.present.plots.marks import Areas, Cells, Lines, Table
 
 Frames = dict[str, pd.DataFrame]
 
@@ -72,7 +73,7 @@ def test_pass_is_drawn_over_the_volume(filled: Frames) -> None:
     line = the_mark(panel, Lines)
     assert line.step == "post"
     assert column(line, "bw_bytes_per_s")[:4] == [100e6, 50e6, 100e6, 200e6]
-    assert "1g in 12s" in describe("warmup", filled)
+    assert "1g in 12s" in build_plot("warmup", filled).description
 
 
 def test_campaign_that_did_not_warm_up_has_no_such_chart() -> None:

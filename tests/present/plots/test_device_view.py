@@ -6,20 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_figures import frames, intervals, result, samples
+from tests.present.frames_for_plots import frames, intervals, result, samples
 from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.errors import InputError
 from volbench.present.formatting import Row
-from volbench.present.plots.chart import build_plot, describe
-from volbench.present.plots.description import (
-    Lines,
-    Panel,
-    Plot,
-    ReferenceLine,
-    Span,
-    Texts,
-    numbers,
-)
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import Panel, Plot, numbers
+from volbench.present.plots.marks import Lines, ReferenceLine, Span, Texts
 from volbench.present.plots.time.device_quantities import QUANTITIES
 
 Frames = dict[str, pd.DataFrame]
@@ -246,7 +239,7 @@ def test_the_tail_is_described() -> None:
     """The sentence has the extremes and the longest tail."""
     row = result("buffered", runtime_s=3.0, io_bytes=1e9)
     sampled = samples(row, [30000.0] * 23, ended_s=3)
-    sentence = describe("device", frames([row], device=sampled))
+    sentence = build_plot("device", frames([row], device=sampled)).description
     assert "1 run:" in sentence
     assert "30k IOPS" in sentence
     assert "up to 20s (buffered)" in sentence

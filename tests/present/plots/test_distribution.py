@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from tests.present.frames_by_kind import mapped, repeats
-from tests.present.frames_for_figures import bins, frames, intervals, result
+from tests.present.frames_for_plots import bins, frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import (
+from volbench.present.plots.description import numbers
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.marks import (
     Areas,
     Bars,
     Cells,
@@ -16,10 +18,8 @@ from volbench.present.plots.description import (
     Points,
     ReferenceLine,
     Whiskers,
-    numbers,
     series_of,
 )
-from volbench.present.plots.formats import FORMATS
 
 
 def test_distribution_is_of_the_bins() -> None:
@@ -93,7 +93,8 @@ def test_curves_keep_the_bins_as_their_numbers(kind: str) -> None:
 def test_violins_have_the_median_of_each_run() -> None:
     """The bar in a violin is the median of the run's intervals."""
     plot = build_plot("violin", repeats())
-    assert column(the_mark(plot.panels[0], Whiskers), "_median") == [110.5] * 3
+    bars = the_mark(plot.panels[0], Whiskers)
+    assert column(bars, bars.at) == [110.5] * 3
     assert set(numbers(plot)["median_iops"]) == {110.5}
 
 

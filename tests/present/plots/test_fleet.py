@@ -7,22 +7,13 @@ import pandas as pd
 import pytest
 
 from tests.present.frames_by_kind import fleet
-from tests.present.frames_for_figures import frames, intervals, result
+from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from tests.present.storm_frames import START_S, both, client, series, storm
 from volbench.errors import InputError
-from volbench.present.plots.chart import build_plot, describe
-from volbench.present.plots.description import (
-    Areas,
-    Cells,
-    Lines,
-    Panel,
-    Plot,
-    Points,
-    ReferenceLine,
-    Texts,
-    numbers,
-)
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import Panel, Plot, numbers
+from volbench.present.plots.marks import Areas, Cells, Lines, Points, ReferenceLine, Texts
 
 Frames = dict[str, pd.DataFrame]
 
@@ -147,7 +138,7 @@ def test_missing_clients_are_counted(slow: Frames) -> None:
 
 def test_the_storm_is_described(slow: Frames) -> None:
     """Clients, pace, peak and its time, and how long clients took."""
-    sentence = describe("storm", slow)
+    sentence = build_plot("storm", slow).description
     assert "Storm of slow: 5 clients, started 4m 00s apart" in sentence
     assert "the last start" in sentence
     assert "finished booting after 6m 00s" in sentence
@@ -166,7 +157,7 @@ def test_when_the_peak_came_is_as_exact_as_it_is_known(busy_at_s: int, when: str
         *series(rows[1], "read", [1.0] * 29, start_s=START_S + 12),
     ]
     shown = frames([result("vm", direction="read") | row for row in rows], series=points)
-    assert f"IOPS came {when}" in describe("storm", shown)
+    assert f"IOPS came {when}" in build_plot("storm", shown).description
 
 
 def test_at_most_four_storms_are_drawn() -> None:

@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_figures import frames, result
+from tests.present.frames_for_plots import frames, result
 from volbench.errors import InputError
 from volbench.present.plots import kinds
 from volbench.present.plots.chart import build_plot, build_plots

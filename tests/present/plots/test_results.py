@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.present.frames_for_figures import AKS, aks, dd, frames, result, sweep
+from tests.present.frames_for_plots import AKS, aks, dd, frames, result, sweep
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots

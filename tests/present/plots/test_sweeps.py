@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.present.frames_by_kind import in_campaign, ladder, repeats, together, two_sets
-from tests.present.frames_for_figures import frames, result, sweep
+from tests.present.frames_for_plots import frames, result, sweep
 from tests.present.plots.plot_parts import all_marks, column, the_mark, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot

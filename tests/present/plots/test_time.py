@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.present.frames_by_kind import repeats
-from tests.present.frames_for_figures import frames, intervals, result
+from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, column, the_mark
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers

@@ -11,11 +11,12 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from tests.present.frames_for_figures import aks, frames, intervals, result, sweep
-from tests.present.test_figures import texts_outside
+from tests.present.figure_texts import texts_outside
+from tests.present.frames_for_plots import aks, frames, intervals, result, sweep
 from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
-from volbench.present.renderers.matplotlib import FORMATS, draw, save, svg_text
+from volbench.present.renderers import PICTURE_FORMATS
+from volbench.present.renderers.matplotlib import draw, save, svg_text
 
 
 def test_bars_whiskers_and_limits_stand_where_they_belong() -> None:
@@ -143,7 +144,7 @@ def test_drawing_leaves_no_trace() -> None:
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", PICTURE_FORMATS)
 def test_files_are_reproducible(format_name: str, tmp_path: Path) -> None:
     """The same frames give the same bytes, by path or to an open file."""
     given = frames(aks())

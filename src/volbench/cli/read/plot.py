@@ -7,20 +7,19 @@ from pathlib import Path
 import click
 
 from volbench.cli.options import WHERE, examples, output_option
-from volbench.cli.read.plot_steps import (
-    Picture,
-    columns_of,
-    kinds_of,
-    list_kinds,
-    report_folder,
-    tracked_rounds,
-)
-from volbench.dataset import open_campaigns
-from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.figures import KINDS
-from volbench.present.plots.kind import Options
+from volbench.present.plots.kinds import KINDS
+from volbench.present.renderers import CHART_FORMATS
 from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
+
+
+def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
+    """Print every kind with what it shows and what it needs, and end."""
+    del option
+    if value and not context.resilient_parsing:
+        for name, kind in KINDS.items():
+            click.echo(f"{name}\n    {kind.help}\n    Needs {kind.needs}.")
+        context.exit()
 
 
 @click.command(
@@ -45,7 +44,7 @@ from volbench.units import parse_price, parse_size
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=list_kinds,
+    callback=_list_kinds,
     help="List the kinds: what each shows and what it needs.",
 )
 @click.option(
@@ -59,15 +58,13 @@ from volbench.units import parse_price, parse_size
 @click.option(
     "--theme",
     type=click.Choice([*THEMES]),
-    default="light",
-    show_default=True,
-    help="Colours; print is grey, with hatches.",
+    help="Colours; print is grey, with hatches. Default: light; a page follows the system.",
 )
 @click.option(
     "--format",
     "image",
-    type=click.Choice(["svg", "png", "pdf"]),
-    help="Of the picture. Default: as --output ends, else svg.",
+    type=click.Choice([*CHART_FORMATS]),
+    help="Of the chart; html is a page to zoom and hover. Default: as --output ends, else svg.",
 )
 @output_option(
     metavar="PATH",
@@ -98,7 +95,7 @@ def command(
     by: str | None,
     where: str,
     title: str | None,
-    theme: str,
+    theme: str | None,
     image: str | None,
     output: str | None,
     numbers: str | None,
@@ -106,14 +103,20 @@ def command(
     price: str | None,
 ) -> None:
     """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
+    from volbench.cli.read.plot_steps import Picture, columns_of, report_folder, tracked_rounds
+    from volbench.dataset import open_campaigns
+    from volbench.model.frames.columns import FRAMES, ON_DEMAND
+    from volbench.present.plots.kind import Options
+
     amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
     options = Options(tracked_rounds(dataset), parse_size(size), amount, currency)
     picture = Picture(
-        columns_of(by), title, theme, image or "", output or "", numbers or "", options
+        columns_of(by), title, theme or "", image or "", output or "", numbers or "", options
     )
     folder = Path() if output else report_folder(dataset)
-    for name in kinds_of(kind, frames, picture=picture):
-        picture.write(name, frames, folder=folder)
+    for plot in picture.plots(kind, frames):
+        if kind != "all" or picture.can_draw(plot):
+            picture.write(plot, folder=folder)

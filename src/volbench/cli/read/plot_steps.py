@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-import click
 import pandas as pd
 
 from volbench.cli.outputs import binary_output
@@ -14,22 +14,27 @@ from volbench.dataset import Dataset
 from volbench.errors import InputError
 from volbench.model.profile.profile_model import Rounds
 from volbench.present.export.frame_export import export_frame
-from volbench.present.figures import KINDS, applicable, chart_numbers, draw_chart
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kind import Options
-from volbench.present.renderers.matplotlib import FORMATS, save
+from volbench.present.renderers import CHART_FORMATS
+from volbench.present.renderers.interactive import chart_page, is_interactive
+from volbench.present.renderers.matplotlib import draw, save
+
+Frames = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What was asked of a picture.
+    """How a chart is drawn, and where it goes.
 
     Attributes:
-        by: columns that are told apart.
+        by: columns whose values have a colour, or a panel.
         title: over it; None for the chart's own.
-        theme: of its colours.
-        image: format; "" to take it from the name of the file.
-        output: file or folder; ``-`` for standard output; "" for the campaign's report folder.
-        numbers: where its numbers go; "" for beside it.
+        theme: of its colours; empty for light pictures and pages that follow the reader's system.
+        image: format; empty to take it from the name of the file.
+        output: file or folder; ``-`` for standard output; empty for the campaign's report folder.
+        numbers: where its numbers go; empty for beside it.
         options: for the kinds that take some.
     """
 
@@ -41,49 +46,49 @@ class Picture:
     numbers: str
     options: Options
 
-    def write(self, kind: str, frames: Mapping[str, pd.DataFrame], *, folder: Path) -> None:
-        """Draw a chart, and write it and its numbers.
+    def plots(self, kind: str, frames: Frames) -> Iterable[Plot]:
+        """Return the chart of a kind, or every chart that applies for ``all``.
 
         Raises:
-            InputError: there is nothing to draw, or it can't be written.
+            InputError: there is nothing to draw, or several charts would go into one file.
+        """
+        if kind != "all":
+            return [build_plot(kind, frames, title=self.title, by=self.by, options=self.options)]
+        for place in (self.output, self.numbers):
+            if place and not Path(place).is_dir():
+                raise InputError(
+                    f"all charts can't go into {place}: it is not a folder",
+                    hint="make a folder, and name it with --output",
+                )
+        return build_plots(frames, title=self.title, by=self.by, options=self.options)
+
+    def write(self, plot: Plot, *, folder: Path) -> None:
+        """Write a chart and its numbers.
+
+        Raises:
+            InputError: it can't be written.
         """
         place = self.output or str(folder)
-        figure = draw_chart(
-            kind, frames, title=self.title, by=self.by, theme=self.theme, options=self.options
-        )
-        table = chart_numbers(kind, frames, by=self.by, options=self.options)
         image = self._format(place)
-        with binary_output(place, default_name=f"{kind}.{image}") as sink:
-            save(figure, sink, format=image)
+        with binary_output(place, default_name=f"{plot.name}.{image}") as sink:
+            self._draw(plot, image, sink)
         if beside := self.numbers or _beside(place):
-            with binary_output(beside, default_name=f"{kind}.csv") as sink:
-                export_frame(table, frame_name=kind, format="csv", into=sink)
+            with binary_output(beside, default_name=f"{plot.name}.csv") as sink:
+                export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
+
+    def _draw(self, plot: Plot, image: str, sink: BinaryIO) -> None:
+        if image == "html":
+            sink.write(chart_page([plot], title=plot.title, theme=self.theme).encode())
+        else:
+            save(draw(plot, theme=self.theme or "light"), sink, format=image)
 
     def _format(self, place: str) -> str:
         ending = Path(place).suffix.removeprefix(".").lower()
-        return self.image or (ending if ending in FORMATS else "svg")
+        return self.image or (ending if ending in CHART_FORMATS else "svg")
 
-
-def kinds_of(kind: str, frames: Mapping[str, pd.DataFrame], *, picture: Picture) -> tuple[str, ...]:
-    """Return a kind, or every kind that applies for ``all``.
-
-    Args:
-        kind: its name.
-        frames: of the campaigns.
-        picture: where the charts go.
-
-    Raises:
-        InputError: several charts would go into one file.
-    """
-    if kind != "all":
-        return (kind,)
-    for place in (picture.output, picture.numbers):
-        if place and not Path(place).is_dir():
-            raise InputError(
-                f"all charts can't go into {place}: it is not a folder",
-                hint="make a folder, and name it with --output",
-            )
-    return applicable(frames, among=list(KINDS))
+    def can_draw(self, plot: Plot) -> bool:
+        """Return whether the format shows such a chart; a page has no towers."""
+        return self.image != "html" or is_interactive(plot)
 
 
 def report_folder(dataset: Dataset) -> Path:
@@ -114,15 +119,6 @@ def tracked_rounds(dataset: Dataset) -> dict[str, Rounds]:
 def columns_of(by: str | None) -> tuple[str, ...]:
     """Return the columns that ``--by`` names."""
     return tuple(part.strip() for part in by.split(",")) if by else ()
-
-
-def list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Print every kind with what it shows and what it needs, and end."""
-    del option
-    if value and not context.resilient_parsing:
-        for name, chart in KINDS.items():
-            click.echo(f"{name}\n    {chart.help}\n    Needs {chart.needs}.")
-        context.exit()
 
 
 def _beside(place: str) -> str:

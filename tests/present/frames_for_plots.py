@@ -1,4 +1,4 @@
-"""Frames as a campaign would give them, for the tests of figures and of frame shaping."""
+"""Frames as a campaign would give them, for the tests of plots and of frame shaping."""
 
 from __future__ import annotations
 
