@@ -1,4 +1,4 @@
-"""fio's log files at rest: compressed when a Run ends, read back as streams of bytes."""
+"""fio's log files at rest: compressed when a run ends, read back as streams of bytes."""
 
 from __future__ import annotations
 

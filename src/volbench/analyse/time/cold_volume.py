@@ -42,7 +42,7 @@ class ColdProbe:
         cold: whether first reads were clearly slower.
         first_median_s: median latency of first reads.
         second_median_s: median latency of second reads.
-        zero_share: share of sampled blocks that hold only zeros; None when nobody looked.
+        zero_share: share of sampled blocks that hold only zeros; None if it was not recorded.
     """
 
     pairs: int

@@ -58,13 +58,14 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 @click.option(
     "--theme",
     type=click.Choice([*THEMES]),
-    help="Colours; print is grey, with hatches. Default: light; a page follows the system.",
+    help="Colours; print is grey, with hatches. Default: light; for html, as the reader's system.",
 )
 @click.option(
     "--format",
     "image",
     type=click.Choice([*CHART_FORMATS]),
-    help="Of the chart; html is a page to zoom and hover. Default: as --output ends, else svg.",
+    help="Of the chart; html is a page with zoom, hover texts and legend toggles. Default: as "
+    "--output ends, else svg.",
 )
 @output_option(
     metavar="PATH",
@@ -117,6 +118,9 @@ def command(
         columns_of(by), title, theme or "", image or "", output or "", numbers or "", options
     )
     folder = Path() if output else report_folder(dataset)
-    for plot in picture.plots(kind, frames):
-        if kind != "all" or picture.can_draw(plot):
-            picture.write(plot, folder=folder)
+    plots = picture.plots(kind, frames)
+    if picture.is_page:
+        picture.write_page(list(plots), folder=folder)
+        return
+    for plot in plots:
+        picture.write(plot, folder=folder)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import pandas as pd
 
@@ -31,7 +30,7 @@ class Picture:
     Attributes:
         by: columns whose values have a colour, or a panel.
         title: over it; None for the chart's own.
-        theme: of its colours; empty for light pictures and pages that follow the reader's system.
+        theme: of its colours; empty for light, and for the reader's own in a page.
         image: format; empty to take it from the name of the file.
         output: file or folder; ``-`` for standard output; empty for the campaign's report folder.
         numbers: where its numbers go; empty for beside it.
@@ -54,41 +53,55 @@ class Picture:
         """
         if kind != "all":
             return [build_plot(kind, frames, title=self.title, by=self.by, options=self.options)]
-        for place in (self.output, self.numbers):
+        for place in (self.numbers, "" if self.is_page else self.output):
             if place and not Path(place).is_dir():
                 raise InputError(
                     f"all charts can't go into {place}: it is not a folder",
                     hint="make a folder, and name it with --output",
                 )
-        return build_plots(frames, title=self.title, by=self.by, options=self.options)
+        plots = build_plots(frames, title=self.title, by=self.by, options=self.options)
+        return (plot for plot in plots if not self.is_page or is_interactive(plot))
+
+    @property
+    def is_page(self) -> bool:
+        """Whether a page is written, which holds all charts."""
+        return self._format == "html"
+
+    @property
+    def _format(self) -> str:
+        ending = Path(self.output).suffix.removeprefix(".").lower()
+        return self.image or (ending if ending in CHART_FORMATS else "svg")
 
     def write(self, plot: Plot, *, folder: Path) -> None:
-        """Write a chart and its numbers.
+        """Write a chart as a picture, and its numbers.
 
         Raises:
             InputError: it can't be written.
         """
         place = self.output or str(folder)
-        image = self._format(place)
-        with binary_output(place, default_name=f"{plot.name}.{image}") as sink:
-            self._draw(plot, image, sink)
+        with binary_output(place, default_name=f"{plot.name}.{self._format}") as sink:
+            save(draw(plot, theme=self.theme or "light"), sink, format=self._format)
         if beside := self.numbers or _beside(place):
-            with binary_output(beside, default_name=f"{plot.name}.csv") as sink:
-                export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
+            _write_numbers(plot, beside)
 
-    def _draw(self, plot: Plot, image: str, sink: BinaryIO) -> None:
-        if image == "html":
-            sink.write(chart_page([plot], title=plot.title, theme=self.theme).encode())
-        else:
-            save(draw(plot, theme=self.theme or "light"), sink, format=image)
+    def write_page(self, plots: Sequence[Plot], *, folder: Path) -> None:
+        """Write one page with interactive charts, and their numbers if they are wanted.
 
-    def _format(self, place: str) -> str:
-        ending = Path(place).suffix.removeprefix(".").lower()
-        return self.image or (ending if ending in CHART_FORMATS else "svg")
+        Raises:
+            InputError: it can't be written, or a kind needs a picture.
+        """
+        first, name = plots[0], plots[0].name if len(plots) == 1 else "charts"
+        title = first.title if len(plots) == 1 else self.title or folder.resolve().parent.name
+        page = chart_page(plots, title=title, theme=self.theme)
+        with binary_output(self.output or str(folder), default_name=f"{name}.html") as sink:
+            sink.write(page.encode())
+        for plot in plots if self.numbers else ():
+            _write_numbers(plot, self.numbers)
 
-    def can_draw(self, plot: Plot) -> bool:
-        """Return whether the format shows such a chart; a page has no towers."""
-        return self.image != "html" or is_interactive(plot)
+
+def _write_numbers(plot: Plot, place: str) -> None:
+    with binary_output(place, default_name=f"{plot.name}.csv") as sink:
+        export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
 
 
 def report_folder(dataset: Dataset) -> Path:
