@@ -9,7 +9,6 @@ import pytest
 from tests.present.frames_for_plots import frames, intervals, result, samples
 from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.errors import InputError
-from volbench.present.formatting import Row
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import Panel, Plot, numbers
 from volbench.present.plots.marks import Lines, ReferenceLine, Span, Texts
@@ -247,7 +246,7 @@ def test_the_tail_is_described() -> None:
 
 def test_runs_of_no_watched_device_have_no_chart() -> None:
     """Samples of a warm-up alone, or from before the I/O, are nothing to draw."""
-    row: Row = result("job", runtime_s=3.0)
+    row = result("job", runtime_s=3.0)
     warm = result("warm", phase="warmup")
     early = samples(row, [1.0], ended_s=3, t_s=-1.0)
     for device in (samples(warm, [1.0], ended_s=1), early):

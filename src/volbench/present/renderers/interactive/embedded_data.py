@@ -17,8 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from volbench.errors import VolbenchError
-from volbench.present.plots import description
-from volbench.present.plots.description import IDENTITY
+from volbench.present.plots import marks
+from volbench.present.plots.description import IDENTITY, Axis, Panel, Plot, Series
 from volbench.present.plots.formats import COLUMN_FORMATS
 from volbench.present.plots.json_form import Json, plain
 from volbench.present.renderers.colour_themes import RAMPS, THEMES
@@ -29,9 +29,9 @@ _SCRIPTS = (
 )
 """In the order in which they use each other."""
 _DEFAULTS_OF = (
-    *("Plot", "Panel", "Axis", "Series"),
-    *("Bars", "Lines", "Areas", "Points", "Whiskers", "Cells", "Texts"),
-    *("ReferenceLine", "Span", "Table"),
+    *(Plot, Panel, Axis, Series),
+    *(marks.Bars, marks.Lines, marks.Areas, marks.Points, marks.Whiskers, marks.Cells),
+    *(marks.Texts, marks.ReferenceLine, marks.Span, marks.Table),
 )
 
 
@@ -79,7 +79,7 @@ def _settings() -> Json:
     """Return what the scripts share with other renderers, so that it is defined once."""
     return {
         "column_formats": COLUMN_FORMATS,
-        "defaults": {name: _defaults(getattr(description, name)) for name in _DEFAULTS_OF},
+        "defaults": {part.__name__: _defaults(part) for part in _DEFAULTS_OF},
         "identity": IDENTITY,
         "ramps": dict(RAMPS),
         "themes": {
