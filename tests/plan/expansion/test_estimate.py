@@ -111,7 +111,7 @@ def test_endless_campaigns_are_refused() -> None:
 
 ROUNDS = """
 name: x
-rounds: {most: 20, track: [w.iops]}
+rounds: {max: 20, track: [w.iops]}
 cold_probe: true
 limits: {bandwidth: 1MB/s, burst_bandwidth: 4MB/s, burst_bytes: 1g}
 defaults: {size: 100m, runtime: 60s, time_based: 1}

@@ -16,8 +16,7 @@ from volbench.model.profile.profile_model import Limits, Profile
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.bundled import profile_names, read_profile
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
 
 TABLE = shipped_table()

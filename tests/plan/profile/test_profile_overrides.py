@@ -11,7 +11,7 @@ from volbench.plan.profile.profile_overrides import aimed
 
 ROUNDS = """
 name: in-rounds
-rounds: {most: 25, track: [writes.iops]}
+rounds: {max: 25, track: [writes.iops]}
 defaults: {size: 1m}
 jobs: {writes: {rw: randwrite}, reads-512: {rw: randread, bs: 512}}
 """
@@ -27,7 +27,7 @@ def load(text: str) -> Profile:
     ("setting", "places"),
     [
         ("size=64m", (0, 1)),
-        ("rounds.most=6", (0,)),
+        ("rounds.max=6", (0,)),
         ("writes.bs=8k", (0,)),
         ("histogram.until=steady", (1,)),
         ("*-512=", (0,)),

@@ -162,7 +162,7 @@ def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Det
     values = {
         track: _values(rows[rows["job"] == track.job], track.metric) for track in rounds.track
     }
-    return determine(values, most=rounds.most)
+    return determine(values, most=rounds.max_rounds)
 
 
 def window_matrix(

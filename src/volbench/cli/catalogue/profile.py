@@ -17,8 +17,7 @@ from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.plan.profile.bundled import profile_names, read_profile
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.profile_schema import json_schema
 from volbench.present.tables.result_tables import profile_table, profiles_table, show_table
 

@@ -27,7 +27,7 @@ from volbench.engine.campaign.client_worker import Settings
 from volbench.engine.campaign.prepare import Request, prepare
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import OnError
-from volbench.plan.profile.load_profile import MOST_REPEATS, MOST_SEED
+from volbench.model.profile.profile_model import MOST_REPEATS, MOST_SEED
 from volbench.store.archive import create_campaign
 from volbench.units import parse_duration
 

@@ -20,8 +20,16 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import OnError
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import Job, Phase, Profile, Warming
-from volbench.plan.expansion.extents import LADDER, MOST_EXTENTS, warming_problem
+from volbench.model.profile.profile_model import (
+    MOST_EXTENTS,
+    Job,
+    Phase,
+    Profile,
+    Warming,
+    WarmingMode,
+)
+from volbench.plan.expansion.extents import LADDER
+from volbench.plan.profile.job_conflicts import warming_conflict
 from volbench.store.archive import create_campaign
 from volbench.units import parse_duration, parse_size
 
@@ -39,8 +47,8 @@ _JOB = "fill"
 @click.argument("volume")
 @click.option(
     "--mode",
-    type=click.Choice([mode.value for mode in Warming]),
-    default=Warming.WRITE_READ.value,
+    type=click.Choice([mode.value for mode in WarmingMode]),
+    default=WarmingMode.WRITE_READ.value,
     show_default=True,
     help="Write all of it, read all of it (a volume restored from a snapshot), or both.",
 )
@@ -103,9 +111,7 @@ def command(
         name=_JOB,
         phase=Phase.WARMUP,
         options=options | ({"size": str(parse_size(size))} if size else {}),
-        warming=Warming(mode),
-        extents=extents,
-        auto_jobs=auto,
+        warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
     )
     _run(
         job,
@@ -153,9 +159,8 @@ def _run(
 
 def _check(executor: Executor, job: Job, target: str) -> None:
     """Refuse what is no warm-up, and what volbench would make and then remove."""
-    if problem := warming_problem(job):
-        message, hint = problem
-        raise InputError(message, hint=hint)
+    for conflict in warming_conflict(job):
+        raise InputError(conflict.message, hint=conflict.hint)
     volume = find_volume(executor, role=job.role, target=target)
     if volume.kind is VolumeKind.DIRECTORY or (
         volume.kind is VolumeKind.FILE and executor.stat(volume.target) is None

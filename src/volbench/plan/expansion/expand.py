@@ -13,8 +13,7 @@ from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Job, Limits, Order, Phase, Profile, Tool
 from volbench.plan.expansion.extents import Touch, touches
-from volbench.plan.profile.burst_runtime import outlasting
-from volbench.plan.profile.volume_type_limits import with_known_limits
+from volbench.plan.expansion.known_limits import with_burst_runtime, with_known_limits
 
 _SEED_LIMIT = 2**31
 
@@ -183,9 +182,9 @@ def repeats_of(profile: Profile, terms: Terms) -> int:
     if terms.repeat is not None:
         raise InputError(
             f"profile {profile.name} repeats its jobs in rounds until they are steady",
-            hint=f"leave out --repeat, or write --set rounds.most={max(5, terms.repeat)}",
+            hint=f"leave out --repeat, or write --set rounds.max={max(5, terms.repeat)}",
         )
-    return profile.rounds.most
+    return profile.rounds.max_rounds
 
 
 def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
@@ -277,7 +276,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         pause_before_s=job.pause_before_s,
         extent=touch.extent if touch else None,
     )
-    return outlasting(with_known_limits(run), job.outlast)
+    return with_burst_runtime(with_known_limits(run), job.burst_runtime)
 
 
 def derive(root: int, *names: str) -> int:

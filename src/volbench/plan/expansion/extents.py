@@ -13,17 +13,22 @@ from dataclasses import dataclass
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Extent, Section
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import Job, Options, Phase, Tool, Warming
+from volbench.model.profile.profile_model import (
+    MOST_EXTENTS,
+    Job,
+    Options,
+    Warming,
+    WarmingMode,
+)
+from volbench.plan.profile.job_conflicts import SECTOR_BYTES
 
 EXTENT_BYTES = 16 << 30
 """What an interruption may cost at most: an extent is done again from its start."""
 LEAST_EXTENT_BYTES = 64 << 20
-MOST_EXTENTS = 1000
 LADDER = (1, 2, 4, 8, 16, 32, 64)
 """Clones that are tried one after another when volbench finds the parallelism itself."""
 PAGE_BYTES = 4096
 """Direct I/O to files has to be aligned to a filesystem block, 4 KiB at most (open(2))."""
-SECTOR_BYTES = 512
 SAMPLED_BLOCKS = 64
 
 DEFAULTS = {
@@ -35,24 +40,6 @@ DEFAULTS = {
     "refill_buffers": "1",
 }
 """As "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019) warms a disk."""
-
-_OWN: tuple[str, ...] = (
-    "rw",
-    "offset",
-    "offset_increment",
-    "runtime",
-    "time_based",
-    "io_size",
-    "loops",
-    "verify",
-    "number_ios",
-    "fill_device",
-    "nrfiles",
-    "bssplit",
-    "bsrange",
-    "steadystate",
-    "thinktime",
-)
 
 
 @dataclass(frozen=True)
@@ -142,20 +129,21 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
         InputError: the volume is empty, or the options are not those of a warm-up.
     """
     options = _options(job, defaults)
+    warming = job.warming or Warming(mode=WarmingMode.READ)
     block = int(options["bs"])
     if size_bytes <= 0:
         raise InputError(
             f"job {job.name}: there is nothing to warm", hint="name its size with size: 10g"
         )
-    clones = auto_clones(size_bytes, block_bytes=block) if job.auto_jobs else _clones(options)
-    least = 2 * len(LADDER) if job.auto_jobs else 1
-    count = job.extents or max(least, usual_count(size_bytes))
+    clones = auto_clones(size_bytes, block_bytes=block) if warming.auto_jobs else _clones(options)
+    least = 2 * len(LADDER) if warming.auto_jobs else 1
+    count = warming.extents or max(least, usual_count(size_bytes))
     pieces = cut(size_bytes, block_bytes=block, clones=clones, count=count)
     passes = {
-        Warming.WRITE: ("write",),
-        Warming.READ: ("read",),
-        Warming.WRITE_READ: ("write", "read"),
-    }[job.warming or Warming.READ]
+        WarmingMode.WRITE: ("write",),
+        WarmingMode.READ: ("read",),
+        WarmingMode.WRITE_READ: ("write", "read"),
+    }[warming.mode]
     width = len(str(len(pieces)))
     for rw in passes:
         for number, piece in enumerate(pieces, start=1):
@@ -170,7 +158,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
                 size_bytes=piece.size_bytes,
                 volume_bytes=size_bytes,
                 direction=rw,
-                auto=job.auto_jobs and piece.clones == clones and piece.block_bytes == block,
+                auto=warming.auto_jobs and piece.clones == clones and piece.block_bytes == block,
             )
             yield Touch(label, job.name, extent, Section(name=job.name, options=own))
     if "write" in passes and pieces[0].block_bytes % SECTOR_BYTES == 0:
@@ -249,31 +237,3 @@ def _options(job: Job, defaults: Options) -> dict[str, str]:
     shared: Options = {name: defaults[name] for name in ("ioengine", "direct") if name in defaults}
     merged: Options = {**DEFAULTS, **shared, **job.options}
     return {name: value for name, value in merged.items() if value is not None}
-
-
-def warming_problem(job: Job) -> tuple[str, str] | None:
-    """Return message and hint when a job can't warm a volume; None when it can."""
-    if job.warming is None:
-        return None
-    if job.tool is not Tool.FIO or job.sections:
-        return "only an fio job without sections can warm a volume", "take warming away"
-    if job.phase is Phase.MEASURED:
-        return (
-            "warming is preparation, not measurement",
-            "move the job to phases: precondition: or warmup:",
-        )
-    for name in _OWN:
-        if job.options.get(name) is not None:
-            return f"a warm-up sets {name} itself", f"take {name} away"
-    return _value_problem(job.options)
-
-
-def _value_problem(options: Options) -> tuple[str, str] | None:
-    for name in ("bs", "numjobs", "size"):
-        value = options.get(name)
-        if value is not None and not value.isdecimal():
-            return f"{name} of a warm-up is one plain number", f"write it like {name}: 1m"
-    block = options.get("bs")
-    if block is not None and (int(block) <= 0 or int(block) % SECTOR_BYTES):
-        return f"bs of a warm-up is a multiple of {SECTOR_BYTES} bytes", "write it like bs: 1m"
-    return None

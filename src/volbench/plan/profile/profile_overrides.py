@@ -30,7 +30,7 @@ def aimed(profiles: Sequence[Profile], settings: Sequence[str]) -> list[list[str
 
 def _has(profile: Profile, key: str, value: str) -> bool:
     """Tell whether a profile has the part of a profile that a key names."""
-    if key == "rounds.most":
+    if key == "rounds.max":
         return profile.rounds is not None
     if any(key.startswith(f"{job.name}.") for job in profile.jobs):
         return True
