@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 
 import volbench
-from volbench.api import TABLES_VERSION
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
@@ -25,9 +24,10 @@ from volbench.model.frames.columns import DERIVED, FRAMES
 from volbench.present.export.parquet_parts import write_parts
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.dataset_parts import local_parts
-from volbench.store.journal import Journal
-from volbench.store.parquet_tables import schema_of, write_table
+from volbench.store.journal import Journal, read_history
+from volbench.store.parquet_tables import schema_of
 from volbench.store.sql_query import View, run_query
+from volbench.store.stored_tables import StoredTables, fingerprint_of
 
 TYPES = ("gp2", "gp3", "P15", "pd-ssd")
 QUERY = """
@@ -77,15 +77,15 @@ def make(root: Path, number: int, *, runs: int, samples: int) -> None:
         }
     )
     told = {"summary": summary, "series": series}
+    tables = {}
     for frame in (frame for frame in FRAMES if frame not in DERIVED):
         schema = schema_of(FRAMES[frame])
         if frame == "summary":
             schema = schema.append(pa.field("label_volume_type", pa.string()))
         rows = told.get(frame, pd.DataFrame()).reindex(columns=schema.names)
-        table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
-        write_table(layout.tables / f"{frame}.parquet", table)
-    stamp = f"{TABLES_VERSION} {layout.journal.stat().st_size}\n"
-    (layout.tables / "stamp").write_text(stamp)
+        tables[frame] = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+    mark = fingerprint_of(layout, campaign, read_history(layout.journal))
+    StoredTables(layout, mark).keep(tables)
 
 
 def timed(action: Callable[[], object], rounds: int) -> float:

@@ -1,4 +1,4 @@
-"""What holds for every test: nothing leaks, and those marked `root` need root and devices."""
+"""Rules for every test: no leaks, markers by folder, and `root` needs root and loop devices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from pathlib import Path
 import pytest
 
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
+_MARKED_FOLDERS = {"browser", "fleet"}
+"""Folders below tests/ whose tests have the marker of the same name."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the folders that `scripts/test` leaves out."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in _MARKED_FOLDERS:
+            item.add_marker(folder)
 
 
 def _environment() -> dict[str, str]:
@@ -16,10 +26,10 @@ def _environment() -> dict[str, str]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that makes devices where that can't be done."""
-    places = Path("/dev/loop-control"), Path("/sys/dev/block")
-    can = os.geteuid() == 0 and all(place.exists() for place in places)
-    if item.get_closest_marker("root") and not can:
+    """Skip a test that makes devices where that is not possible."""
+    needed = Path("/dev/loop-control"), Path("/sys/dev/block")
+    possible = os.geteuid() == 0 and all(path.exists() for path in needed)
+    if item.get_closest_marker("root") and not possible:
         pytest.skip("needs root and loop devices")
 
 

@@ -1,12 +1,13 @@
-"""A small campaign that was really measured, for tests of what is made of results."""
+"""A small campaign measured with fio, for tests of everything that is made from results."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+
+from tests.command_line import call
 
 PROFILE = """\
 name: small
@@ -34,10 +35,7 @@ def measure(folder: Path, name: str, *settings: str) -> Path:
     scratch.mkdir()
     into = folder / name
     changes = [part for setting in settings for part in ("--set", setting)]
-    command = [sys.executable, "-m", "volbench", "run", profile, "--on", scratch, "--output", into]
-    done = subprocess.run(
-        [*map(str, command), *changes], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = call("run", profile, "--on", scratch, "--output", into, *changes)
     assert done.returncode == 0, done.stderr
     return into
 

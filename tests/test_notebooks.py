@@ -15,6 +15,8 @@ import pytest
 import volbench
 from tests.real import ROOT, measure
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOK = ROOT / "docs" / "notebooks" / "compare-volumes.ipynb"
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from volbench.api import CampaignData, open_campaign
-    from volbench.dataset import Dataset, compare, open_campaigns
+    from volbench.compare_campaigns import compare
+    from volbench.dataset import Dataset, open_campaigns
     from volbench.errors import VolbenchError
 
 __version__ = "0.1.0"
@@ -32,7 +33,11 @@ def __getattr__(name: str) -> object:
         from volbench import api  # noqa: PLC0415 - lazy on purpose: pandas is slow to import
 
         return getattr(api, name)
-    if name in {"Dataset", "compare", "open_campaigns"}:
+    if name == "compare":
+        from volbench.compare_campaigns import compare  # noqa: PLC0415 - same
+
+        return compare
+    if name in {"Dataset", "open_campaigns"}:
         from volbench import dataset  # noqa: PLC0415 - same
 
         return getattr(dataset, name)

@@ -137,6 +137,18 @@ def format_size(size_bytes: float) -> str:
     return f"{value:.4g}t"
 
 
+def format_capacity(size_bytes: float) -> str:
+    """Return a size for prose and tables in IEC units: ``23.5 GiB``; ``n/a`` when unknown."""
+    if math.isnan(size_bytes):
+        return "n/a"
+    value = float(size_bytes)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024:
+            return f"{_digits(value)} {unit}"
+        value /= 1024
+    return f"{_digits(value)} TiB"
+
+
 def _scaled(value: float, unit: str, *, space: str = " ") -> str:
     for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor * 0.9995:

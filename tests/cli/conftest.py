@@ -1,37 +1,27 @@
-"""The command line as a user calls it: a process of its own."""
+"""Command line for the tests of its verbs, in the test process or as a process of its own."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
-Volbench = Callable[..., "subprocess.CompletedProcess[str]"]
+from tests.command_line import call
+
+Volbench = Callable[..., CompletedProcess[str]]
 
 COMMAND = [sys.executable, "-m", "volbench"]
+"""Starts a process, for tests of signals, crashes, the environment and interleaved output."""
 
 
 @pytest.fixture
 def volbench(tmp_path: Path) -> Volbench:
-    """Return a function that runs volbench in a temporary folder and captures what it prints."""
-
-    def run(*arguments: str | Path, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, *map(str, arguments)],
-            cwd=tmp_path,
-            env=os.environ | {"COLUMNS": "200"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
-
-    return run
+    """Return a function that calls volbench in a temporary folder and captures what it prints."""
+    return partial(call, cwd=tmp_path)
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND
+from tests.command_line import call
 from tests.engine.conftest import Disks
 
 pytestmark = pytest.mark.root
@@ -48,14 +47,7 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disks]:
 
 def volbench(*arguments: str | Path) -> str:
     """Call volbench, which must succeed, and return its output."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    done = call(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -15,6 +15,7 @@ import pytest
 
 import volbench as api
 from tests.cli.conftest import COMMAND, Volbench
+from tests.command_line import call
 from volbench.analyse.time.round_convergence import determination
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
@@ -49,14 +50,7 @@ def _ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
         scenario = load_scenario(text, path="made.yaml")
         with serve(scenario, folder / f"lab-{scenario.name}") as served:
             found[scenario.name] = folder / scenario.name
-            done = subprocess.run(
-                arguments(profile, served.uri, found[scenario.name]),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
+            done = call(*arguments(profile, served.uri, found[scenario.name]))
         assert done.returncode == 0, done.stderr
         (folder / f"{scenario.name}.txt").write_text(done.stdout + done.stderr)
     yield found
@@ -66,7 +60,7 @@ def _ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
 def arguments(profile: Path, uri: str, into: Path) -> list[str]:
     """Return the command line of a campaign."""
     where = ["--on", uri, "--allow-destroy", uri, "--output", str(into)]
-    return [*COMMAND, "run", str(profile), *where]
+    return ["run", str(profile), *where]
 
 
 def states(folder: Path) -> list[RunState]:
@@ -185,7 +179,7 @@ def test_a_controller_that_is_killed_goes_on(tmp_path: Path, volbench: Volbench)
     into = tmp_path / "out"
     with serve(load_scenario(CLEAN, path="made.yaml"), tmp_path / "lab") as served:
         process = subprocess.Popen(
-            arguments(profile, served.uri, into),
+            [*COMMAND, *arguments(profile, served.uri, into)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

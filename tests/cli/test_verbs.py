@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND, Volbench, settings
+from tests.command_line import call
 
 PROFILES = {
     "aks-disk",
@@ -30,22 +31,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "p.yaml").write_text(
         "name: small\nsample: 0\njobs:\n  a: {rw: write, size: 1m, ioengine: psync, note: <b>}\n"
     )
-    done = subprocess.run(
-        [
-            *COMMAND,
-            "run",
-            str(root / "p.yaml"),
-            "--on",
-            str(root / "data"),
-            "--output",
-            str(root / "out"),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = call("run", root / "p.yaml", "--on", root / "data", "--output", root / "out")
     assert done.returncode == 0, done.stderr
     return root / "out"
 

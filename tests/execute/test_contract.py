@@ -1,4 +1,4 @@
-"""What every executor must do, here and in a script."""
+"""What every executor must do: here, in a script, over a channel, over SSH."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.execute.loopback import LoopbackChannel
 from tests.fleet.hosts import Fleet, fleet
 from volbench.errors import TransportError
 from volbench.execute.fake import FakeExecutor, FakeProcess
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
-from volbench.execute.ssh.executor import SshExecutor
-from volbench.execute.ssh.pool import open_pool
+from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.ssh.connection_pool import open_pool
+from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.model.campaign.host import Host
 
 PATIENCE = 200
-REAL = ["local", "fake"]
-BY_SSH = [pytest.param(name, marks=pytest.mark.root) for name in ("ssh", "ssh-busybox")]
+DETACHED = ["loopback", *(pytest.param(n, marks=pytest.mark.root) for n in ("ssh", "ssh-busybox"))]
+"""Executors whose programs outlive the controller."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,6 @@ class Machine:
     Below `root`: ``text`` (4 bytes: "one" and a line end), ``folder`` with ``b`` and ``a`` in it,
     ``link`` to ``folder``, ``dangling`` to ``missing``. The program ``sh`` does what the tests ask.
     """
-
-    executor: Executor | SshExecutor
-    root: str
-
-
-@dataclass(frozen=True)
-class Starter:
-    """A machine that starts programs which are watched."""
 
     executor: Executor
     root: str
@@ -54,12 +48,12 @@ def _furnish(root: Path, seen_as: str) -> None:
     (root / "dangling").symlink_to(f"{seen_as}/missing")
 
 
-def _local(root: Path) -> Starter:
+def _here(executor: Executor, root: Path) -> Machine:
     _furnish(root, str(root))
-    return Starter(LocalExecutor(), str(root))
+    return Machine(executor, str(root))
 
 
-def _fake() -> Starter:
+def _fake() -> Machine:
     def answer(argv: tuple[str, ...]) -> Completed:
         return Completed(argv, 3, "out\n", "err\n")
 
@@ -74,7 +68,7 @@ def _fake() -> Starter:
         answers={"sh": answer},
         processes={"sh": begin},
     )
-    return Starter(executor, "/r")
+    return Machine(executor, "/r")
 
 
 @pytest.fixture(scope="module")
@@ -99,30 +93,40 @@ def _by_ssh(hosts: Fleet, name: str, folder: Path) -> Iterator[Machine]:
     host = Host(name="h0", address=hosts[0].address, user="root", key=str(hosts.key))
     pool = open_pool([host], config=folder / "config", known_hosts=hosts.known_hosts)
     try:
-        yield Machine(SshExecutor(host, pool), f"/tmp/{name}")
+        yield Machine(ssh_executor(host, pool), f"/tmp/{name}")
     finally:
         pool.close()
 
 
-@pytest.fixture(params=REAL)
-def starter(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Starter]:
-    """Hand out each kind of machine that starts programs by itself."""
-    found = _local(tmp_path.resolve()) if request.param == "local" else _fake()
-    yield found
-    found.executor.close()
+@contextmanager
+def _machine(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[Machine]:
+    match kind:
+        case "local":
+            yield _here(LocalExecutor(), folder.resolve())
+        case "fake":
+            yield _fake()
+        case "loopback":
+            yield _here(ShellExecutor(LoopbackChannel()), folder.resolve())
+        case _:
+            hosts = request.getfixturevalue("ssh_host" if kind == "ssh" else "busybox_host")
+            with _by_ssh(hosts, folder.name, folder) as machine:
+                yield machine
 
 
-@pytest.fixture(params=[*REAL, *BY_SSH])
+@pytest.fixture(params=["local", "fake", *DETACHED])
 def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
     """Hand out each kind of machine in turn."""
-    if request.param in REAL:
-        found = _local(tmp_path.resolve()) if request.param == "local" else _fake()
-        yield Machine(found.executor, found.root)
+    with _machine(request.param, request, tmp_path) as found:
+        yield found
         found.executor.close()
-        return
-    fixture = "ssh_host" if request.param == "ssh" else "busybox_host"
-    with _by_ssh(request.getfixturevalue(fixture), tmp_path.name, tmp_path) as by_ssh:
-        yield by_ssh
+
+
+@pytest.fixture(params=DETACHED)
+def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    """Hand out each kind of machine whose programs outlive the controller."""
+    with _machine(request.param, request, tmp_path) as found:
+        yield found
+        found.executor.close()
 
 
 def test_a_program_runs_to_its_end(machine: Machine) -> None:
@@ -138,11 +142,11 @@ def test_a_missing_program_is_a_transport_error(machine: Machine) -> None:
     assert "command -v no-such-program" in caught.value.hint
 
 
-def test_a_missing_program_is_not_started(starter: Starter) -> None:
+def test_a_missing_program_is_not_started(machine: Machine) -> None:
     """A program that is not there is an error at once, not a process that failed."""
     with pytest.raises(TransportError):
-        starter.executor.start(
-            ["no-such-program"], cwd=starter.root, stderr=f"{starter.root}/stderr"
+        machine.executor.start(
+            ["no-such-program"], cwd=machine.root, stderr=f"{machine.root}/stderr"
         )
 
 
@@ -220,12 +224,12 @@ def test_files_are_removed(machine: Machine) -> None:
     assert machine.executor.list_directory(f"{machine.root}/folder") == ("b",)
 
 
-def test_output_is_read_as_it_comes(starter: Starter) -> None:
+def test_output_is_read_as_it_comes(machine: Machine) -> None:
     """Each part of standard output is told once, and the status stays."""
-    process = starter.executor.start(
-        ["sh", "-c", "echo one; sleep 0.1; echo two; exit 5"],
-        cwd=starter.root,
-        stderr=f"{starter.root}/stderr",
+    process = machine.executor.start(
+        ["sh", "-c", "echo one; sleep 1; echo two; exit 5"],
+        cwd=machine.root,
+        stderr=f"{machine.root}/stderr",
     )
     assert process.pid > 0
     assert process.wait(0) is None
@@ -242,12 +246,12 @@ def test_output_is_read_as_it_comes(starter: Starter) -> None:
     assert process.poll() == 5
 
 
-def test_a_process_is_ended_by_a_signal(starter: Starter) -> None:
+def test_a_process_is_ended_by_a_signal(machine: Machine) -> None:
     """A process runs until it is signalled, and its status names the signal."""
-    process = starter.executor.start(
+    process = machine.executor.start(
         ["sh", "-c", "echo started; exec sleep 1000"],
-        cwd=starter.root,
-        stderr=f"{starter.root}/stderr",
+        cwd=machine.root,
+        stderr=f"{machine.root}/stderr",
     )
     started = ""
     while "started" not in started:
@@ -263,12 +267,49 @@ def test_a_process_is_ended_by_a_signal(starter: Starter) -> None:
     assert process.poll() == -signal.SIGTERM
 
 
-def test_standard_error_goes_to_its_file(starter: Starter) -> None:
+def test_standard_error_goes_to_its_file(machine: Machine) -> None:
     """The file for standard error is made when the process starts."""
-    path = f"{starter.root}/stderr"
-    process = starter.executor.start(["sh", "-c", "exit 5"], cwd=starter.root, stderr=path)
+    path = f"{machine.root}/stderr"
+    process = machine.executor.start(["sh", "-c", "exit 5"], cwd=machine.root, stderr=path)
     for _ in range(PATIENCE):
         if process.wait(0.05) is not None:
             break
     assert process.poll() == 5
-    assert starter.executor.read_text(path) == ""
+    assert machine.executor.read_text(path) == ""
+
+
+def test_a_program_outlives_its_controller(remote: Machine) -> None:
+    """A later controller finds it by the handle that was known before it was started."""
+    stderr = f"{remote.root}/stderr"
+    handle = remote.executor.handle_of(stderr)
+    assert not remote.executor.was_started(handle)
+    first = remote.executor.start(
+        ["sh", "-c", "echo one; sleep 2; echo two; exit 5"], cwd=remote.root, stderr=stderr
+    )
+    assert first.handle == handle
+    assert remote.executor.was_started(handle)
+    found = remote.executor.find(handle)
+    assert found.pid == first.pid
+    found.skip_output(4)
+    while found.wait(1.0) is None:
+        assert found.silent_s < 30
+    assert (found.poll(), found.read_output(), found.lost) == (5, "two\n", "")
+
+
+def test_a_program_that_was_never_started_is_lost(remote: Machine) -> None:
+    """A handle without a program is no process that runs."""
+    found = remote.executor.find(f"{remote.root}/.nothing")
+    assert found.wait(10.0) == -signal.SIGKILL
+    assert "never started" in found.lost
+
+
+def test_a_work_folder_is_fetched_and_removed(remote: Machine, tmp_path: Path) -> None:
+    """What a program left there arrives unchanged, and nothing stays."""
+    arrived = tmp_path / "arrived"
+    arrived.mkdir()
+    path = remote.executor.make_work_folder(str(arrived), name=f"contract-{tmp_path.name}/run")
+    remote.executor.write_text(f"{path}/it's $HOME", "two\n")
+    remote.executor.fetch_work_folder(path, str(arrived))
+    assert (arrived / "it's $HOME").read_text(encoding="utf-8") == "two\n"
+    remote.executor.remove_work_folder(path)
+    assert remote.executor.stat(path) is None

@@ -13,7 +13,7 @@ from tests.fleet import texts
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for
 from volbench.errors import AuthError, DeadlineError, TransportError
-from volbench.execute.ssh.executor import SshExecutor
+from volbench.execute.shell.shell_executor import ShellExecutor
 
 pytestmark = pytest.mark.root
 
@@ -35,20 +35,20 @@ AWKWARD = [
 
 
 @pytest.fixture
-def machine(hosts: Fleet) -> Iterator[SshExecutor]:
+def machine(hosts: Fleet) -> Iterator[ShellExecutor]:
     """Hand out a machine that nobody else uses meanwhile."""
     with executor_for(hosts, hosts[0]) as executor:
         yield executor
 
 
-def test_arguments_arrive_as_they_are(machine: SshExecutor) -> None:
+def test_arguments_arrive_as_they_are(machine: ShellExecutor) -> None:
     """Whatever an argument holds, the program there gets exactly that, and no shell reads it."""
     done = machine.run(["printf", "%s\\n--\\n", *AWKWARD])
     assert done.stdout == "".join(f"{word}\n--\n" for word in AWKWARD)
     assert machine.list_directory("/tmp") == ()
 
 
-def test_the_environment_is_plain(machine: SshExecutor) -> None:
+def test_the_environment_is_plain(machine: ShellExecutor) -> None:
     """Messages are not translated, tools of administrators are found, and nothing is asked."""
     done = machine.run(["sh", "-c", 'echo "$LC_ALL:$PATH"; cat'])
     locale, path = done.stdout.strip().split(":", 1)
@@ -56,7 +56,7 @@ def test_the_environment_is_plain(machine: SshExecutor) -> None:
     assert {"/usr/sbin", "/sbin"} <= set(path.split(":"))
 
 
-def test_large_output_and_errors_arrive_together(machine: SshExecutor) -> None:
+def test_large_output_and_errors_arrive_together(machine: ShellExecutor) -> None:
     """Neither output holds the other up, and both are whole."""
     script = "seq 400000; seq 100000 >&2; exit 7"
     done = machine.run(["sh", "-c", script])
@@ -65,7 +65,7 @@ def test_large_output_and_errors_arrive_together(machine: SshExecutor) -> None:
     assert done.stderr == "".join(f"{n}\n" for n in range(1, 100001))
 
 
-def test_input_is_passed_on(machine: SshExecutor) -> None:
+def test_input_is_passed_on(machine: ShellExecutor) -> None:
     """A program reads exactly what it was given, more than a window of it, while it answers."""
     sent = bytes(range(256)) * 40_000
     done = machine.run(["sh", "-c", "sha256sum; wc -c </dev/null"], stdin=sent)
@@ -74,12 +74,12 @@ def test_input_is_passed_on(machine: SshExecutor) -> None:
     assert len(echoed.stdout) == 20_000_000
 
 
-def test_a_program_that_reads_nothing_is_no_error(machine: SshExecutor) -> None:
+def test_a_program_that_reads_nothing_is_no_error(machine: ShellExecutor) -> None:
     """Input that nobody reads does not hide the program's own status."""
     assert machine.run(["sh", "-c", "exit 4"], stdin=b"x" * 10_000_000).exit_status == 4
 
 
-def test_many_commands_share_a_line(hosts: Fleet, machine: SshExecutor) -> None:
+def test_many_commands_share_a_line(hosts: Fleet, machine: ShellExecutor) -> None:
     """More commands at once than sshd allows on one connection all get their turn."""
     with ThreadPoolExecutor(24) as workers:
         answers = list(
@@ -89,7 +89,7 @@ def test_many_commands_share_a_line(hosts: Fleet, machine: SshExecutor) -> None:
     assert "no more sessions" not in hosts[0].log
 
 
-def test_a_program_is_ended_at_its_deadline(hosts: Fleet, machine: SshExecutor) -> None:
+def test_a_program_is_ended_at_its_deadline(hosts: Fleet, machine: ShellExecutor) -> None:
     """We give up in time, the host ends the program, and the line stays usable."""
     with pytest.raises(DeadlineError, match=r"sleep did not end in 0\.5 s on h0") as caught:
         machine.run(["sleep", "1234"], timeout_s=0.5)

@@ -13,7 +13,7 @@ from tests.fleet import texts
 from tests.fleet.hosts import Fleet, call, fleet
 from tests.fleet.ways import executor_for
 from volbench.errors import ArchiveError, InputError, TransferError, TransportError, VolbenchError
-from volbench.execute.ssh.executor import SshExecutor
+from volbench.execute.shell.shell_executor import ShellExecutor
 
 pytestmark = pytest.mark.root
 
@@ -26,14 +26,14 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def machine(hosts: Fleet) -> Iterator[SshExecutor]:
+def machine(hosts: Fleet) -> Iterator[ShellExecutor]:
     """Hand out a machine whose /tmp is emptied in the end."""
     with executor_for(hosts, hosts[0]) as executor:
         yield executor
     hosts[0].run("sh", "-c", "rm -rf /tmp/* /root/.volbench")
 
 
-def test_bytes_are_written_as_they_are(hosts: Fleet, machine: SshExecutor) -> None:
+def test_bytes_are_written_as_they_are(hosts: Fleet, machine: ShellExecutor) -> None:
     """Nothing is changed, nothing is left beside the file, and the old one is replaced."""
     path = '/tmp/it\'s a "file" $HOME'
     for content in (BINARY, b"", b"short"):
@@ -42,7 +42,7 @@ def test_bytes_are_written_as_they_are(hosts: Fleet, machine: SshExecutor) -> No
     assert [entry.name for entry in hosts[0].tmp.iterdir()] == [Path(path).name]
 
 
-def test_a_file_that_does_not_fit_is_not_there(hosts: Fleet, machine: SshExecutor) -> None:
+def test_a_file_that_does_not_fit_is_not_there(hosts: Fleet, machine: ShellExecutor) -> None:
     """A full disk is told in the system's words, and the file before it is left as it was."""
     hosts[0].run("sh", "-c", "mkdir /tmp/full && mount -t tmpfs -o size=1m small /tmp/full")
     try:
@@ -58,7 +58,7 @@ def test_a_file_that_does_not_fit_is_not_there(hosts: Fleet, machine: SshExecuto
 
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_file_is_fetched_whole(
-    hosts: Fleet, machine: SshExecutor, tmp_path: Path, *, compressed: bool
+    hosts: Fleet, machine: ShellExecutor, tmp_path: Path, *, compressed: bool
 ) -> None:
     """The copy has the same bytes, replaces an older one, and nothing is left beside it."""
     into = tmp_path / "copy"
@@ -71,7 +71,7 @@ def test_a_file_is_fetched_whole(
 
 
 def test_a_file_that_changes_meanwhile_is_not_kept(
-    hosts: Fleet, machine: SshExecutor, tmp_path: Path
+    hosts: Fleet, machine: ShellExecutor, tmp_path: Path
 ) -> None:
     """What differs from its own sum is refused, after a few tries, and what was there stays."""
     shadow = hosts[0].folder / "run/sums"
@@ -85,10 +85,10 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
     real = hosts[0].run("sh", "-c", "command -v sha256sum")
     hosts[0].run("mount", "--bind", "/run/sums/sha256sum", real)
     try:
-        with pytest.raises(TransferError, match="did not arrive as it is there") as caught:
+        with pytest.raises(TransferError, match="was damaged on the way") as caught:
             machine.fetch("/tmp/log", into)
         assert caught.value.transient
-        with pytest.raises(TransferError, match="did not arrive on h0 as it was sent"):
+        with pytest.raises(TransferError, match="was damaged on the way to h0"):
             machine.write_bytes("/tmp/other", BINARY)
     finally:
         hosts[0].run("umount", real)
@@ -99,7 +99,7 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
     assert machine.list_directory("/tmp") == ("log",)
 
 
-def test_a_missing_file_is_named(machine: SshExecutor, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(machine: ShellExecutor, tmp_path: Path) -> None:
     """What is not there leaves nothing behind, here or there."""
     with pytest.raises(TransportError, match="/tmp/gone can't be fetched from h0: No such file"):
         machine.fetch("/tmp/gone", tmp_path / "copy")
@@ -107,7 +107,7 @@ def test_a_missing_file_is_named(machine: SshExecutor, tmp_path: Path) -> None:
 
 
 def test_a_full_controller_is_told_apart(
-    hosts: Fleet, machine: SshExecutor, tmp_path: Path
+    hosts: Fleet, machine: ShellExecutor, tmp_path: Path
 ) -> None:
     """When our own disk is full, that is said, and it is not tried again."""
     small = tmp_path / "small"
@@ -124,38 +124,38 @@ def test_a_full_controller_is_told_apart(
         call("umount", str(small))
 
 
-def test_a_workplace_is_brought_back(hosts: Fleet, machine: SshExecutor, tmp_path: Path) -> None:
+def test_a_work_folder_is_fetched(hosts: Fleet, machine: ShellExecutor, tmp_path: Path) -> None:
     """Every file of it comes, folders too; then it is removed, and only it."""
-    place = machine.workplace(str(tmp_path), name="campaign/run-1")
+    place = machine.make_work_folder(str(tmp_path), name="campaign/run-1")
     assert place == "/root/.volbench/campaign/run-1"
-    assert machine.workplace(str(tmp_path), name="campaign/run-1") == place
-    other = machine.workplace(str(tmp_path), name="campaign/run-2")
+    assert machine.make_work_folder(str(tmp_path), name="campaign/run-1") == place
+    other = machine.make_work_folder(str(tmp_path), name="campaign/run-2")
     machine.write_bytes(f"{place}/fio.json", BINARY)
     machine.run(["mkdir", f"{place}/logs"])
     machine.write_text(f"{place}/logs/a b.log", "1, 2, 3\n")
-    machine.bring_back(place, str(tmp_path))
+    machine.fetch_work_folder(place, str(tmp_path))
     assert (tmp_path / "fio.json").read_bytes() == BINARY
     assert (tmp_path / "logs/a b.log").read_text(encoding="utf-8") == "1, 2, 3\n"
-    machine.discard(place)
-    machine.discard(place)
+    machine.remove_work_folder(place)
+    machine.remove_work_folder(place)
     assert machine.stat(place) is None
     assert machine.stat(other) is not None
     for elsewhere in ("/tmp", "/root/.volbench", f"{other}/../../..", "/"):
         with pytest.raises(VolbenchError, match="not below"):
-            machine.discard(elsewhere)
+            machine.remove_work_folder(elsewhere)
     assert hosts[0].tmp.is_dir()
 
 
 def test_what_sudo_made_is_removed_too(hosts: Fleet, tmp_path: Path) -> None:
     """A workplace in which root wrote goes as a whole, and sudo reaches nothing outside of it."""
     with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
-        place = executor.workplace(str(tmp_path), name="campaign/run-1")
+        place = executor.make_work_folder(str(tmp_path), name="campaign/run-1")
         executor.run(["mkdir", "-m", "700", f"{place}/root"], sudo=True)
         executor.run(["touch", f"{place}/root/file"], sudo=True)
-        executor.discard(place)
+        executor.remove_work_folder(place)
         assert executor.stat(place) is None
         with pytest.raises(VolbenchError, match="not below"):
-            executor.discard("/etc")
+            executor.remove_work_folder("/etc")
         assert executor.stat("/etc/passwd") is not None
 
 

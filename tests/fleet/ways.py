@@ -1,4 +1,4 @@
-"""Ways to the test hosts: hosts of an inventory, pools and executors for them."""
+"""Access to the test hosts: hosts of an inventory, pools and executors for them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fleet.hosts import Fleet, RealHost
-from volbench.execute.ssh.address import Resolver
-from volbench.execute.ssh.config import SshConfig
-from volbench.execute.ssh.executor import SshExecutor
-from volbench.execute.ssh.hostkeys import KnownHosts
-from volbench.execute.ssh.pool import ConnectionPool
-from volbench.execute.ssh.retry import Patience
+from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.ssh.connection_pool import ConnectionPool
+from volbench.execute.ssh.host_keys import KnownHosts
+from volbench.execute.ssh.ssh_channel import ssh_executor
+from volbench.execute.ssh.ssh_config import SshConfig
+from volbench.execute.ssh.ssh_route import Resolver
 from volbench.model.campaign.host import Host
 
 
@@ -30,7 +30,6 @@ def pool_for(
     known: Path | None = None,
     accept_new: bool = False,
     agent: str = "",
-    patience: Patience | None = None,
 ) -> Iterator[ConnectionPool]:
     """Hand out a pool whose user has nothing but the fleet's folder for a home.
 
@@ -41,7 +40,6 @@ def pool_for(
         known: the project's own file of host keys; None for the fleet's.
         accept_new: whether unknown hosts are added to it.
         agent: socket of an ssh-agent.
-        patience: with hosts that can't be reached; None for the usual one.
     """
     home = fleet.folder / "home"
     (home / ".ssh").mkdir(parents=True, exist_ok=True)
@@ -50,7 +48,7 @@ def pool_for(
         SshConfig(home=home), others={host.name: host for host in hosts}, agent=agent
     )
     record = KnownHosts(fleet.known_hosts if known is None else known, accept_new=accept_new)
-    pool = ConnectionPool(resolver, known=record, patience=patience)
+    pool = ConnectionPool(resolver, known=record)
     try:
         for host in hosts:
             pool.add(host)
@@ -60,8 +58,8 @@ def pool_for(
 
 
 @contextmanager
-def executor_for(fleet: Fleet, host: RealHost, **more: object) -> Iterator[SshExecutor]:
+def executor_for(fleet: Fleet, host: RealHost, **more: object) -> Iterator[ShellExecutor]:
     """Hand out a machine that is reached by SSH."""
     entry = listed(fleet, host, **more)
     with pool_for(fleet, entry) as pool:
-        yield SshExecutor(entry, pool)
+        yield ssh_executor(entry, pool)

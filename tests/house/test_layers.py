@@ -22,6 +22,7 @@ FLOORS = {
     "cli": 5,
     "api": 5,
     "dataset": 5,
+    "compare_campaigns": 5,
     "__main__": 6,
 }
 SAME_FLOOR = {
@@ -29,6 +30,8 @@ SAME_FLOOR = {
     ("importer", "ingest"),  # so does the import
     ("units", "errors"),  # bad units are reported with the one error tree
     ("dataset", "api"),  # several campaigns are made of single ones
+    ("compare_campaigns", "dataset"),  # a side of a comparison is a dataset
+    ("cli", "compare_campaigns"),  # the command line compares as any Python program does
     ("cli", "api"),  # the command line reads a campaign as any Python program does
     ("cli", "dataset"),  # the same
 }

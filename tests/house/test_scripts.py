@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -35,10 +36,58 @@ def test_setup_refuses_an_unknown_extra(root: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
 
 
-def test_build_server_runs_the_same_tests(root: Path) -> None:
-    """.ci/run adds nothing of its own: it hands over to scripts/test."""
+def test_build_server_runs_every_test(root: Path) -> None:
+    """.ci/run does nothing but hand over to scripts/test --all."""
     text = (root / ".ci" / "run").read_text(encoding="utf-8")
     commands = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert len(commands) == 2
     assert commands[1].startswith("exec ")
-    assert commands[1].endswith('/../scripts/test"')
+    assert commands[1].endswith('/../scripts/test" --all')
+
+
+def calls_of(root: Path, checkout: Path, *arguments: str, fails: str = "") -> list[str]:
+    """Return how scripts/test calls Python in a checkout whose Python only notes its arguments."""
+    python = checkout / ".venv" / "bin" / "python"
+    for folder in (python.parent, checkout / "scripts", checkout / "tests" / "fio"):
+        folder.mkdir(parents=True)
+    shutil.copy(root / "scripts" / "test", checkout / "scripts")
+    calls = checkout / "calls"
+    failing = f'case "$*" in {fails}) exit 1 ;; esac\n' if fails else ""
+    for program, text in (
+        (checkout / "scripts" / "setup", ""),
+        (python, f'echo "$*" >> {shlex.quote(str(calls))}\n{failing}'),
+    ):
+        program.write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
+        program.chmod(0o755)
+    command = [str(checkout / "scripts" / "test"), *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == bool(fails), done.stderr
+    return calls.read_text(encoding="utf-8").splitlines()
+
+
+def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> None:
+    """The default leaves out four markers; with --all every test belongs to one of two calls."""
+    default = calls_of(root, tmp_path / "default")[-1]
+    left_out = {"alone", "browser", "fleet", "slow"}
+    assert all(f"not {marker}" in default for marker in left_out)
+    assert "root" not in default
+    beside, alone = calls_of(root, tmp_path / "all", "--all")[-2:]
+    assert beside.endswith("-m not alone")
+    assert alone.endswith("-m alone")
+
+
+def test_what_fails_alone_is_measured_once_more(root: Path, tmp_path: Path) -> None:
+    """A second try follows the first, of what failed only, and both are shown."""
+    calls = calls_of(root, tmp_path, "--all", fails="*-m alone*")
+    assert calls[-2].endswith("-m alone")
+    assert calls[-1] == f"{calls[-2]} --last-failed"
+
+
+def test_a_path_is_checked_without_the_rest(root: Path, tmp_path: Path) -> None:
+    """With a path neither style nor types of anything else are checked."""
+    assert calls_of(root, tmp_path, "tests/fio", "-k", "histogram") == [
+        "-m ruff format --check tests/fio",
+        "-m ruff check tests/fio",
+        "-m mypy tests/fio",
+        "-m pytest -rs tests/fio -k histogram",
+    ]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.test_campaign_frames import history, make
-from volbench.ingest.campaign_frames import ingest
+from tests.ingest.test_run_rows import ingest, make
 from volbench.ingest.clock_correction import clock_offset_s, shifted_utc
-from volbench.model.campaign.planned_run import RunState, Section
+from volbench.model.campaign.planned_run import Section
 
 EPOCH_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""
@@ -54,6 +53,6 @@ def test_series_stand_where_the_controller_saw_them(tmp_path: Path, ahead_s: flo
     (folder.path / "series_iops.1.log").write_text(rows)
     status = {"started_utc": "2026-01-01T00:00:00.000Z", "start": {"clock_offset_s": ahead_s}}
     folder.status.write_text(json.dumps(status))
-    told = ingest(layout, campaign, history(RunState.FINISHED))
+    told = ingest(layout, campaign)
     assert told.series[0]["utc"] == "2026-01-01T00:00:00.100Z"
     assert {row["started_utc"] for row in told.summary} == {"2026-01-01T00:00:00.000Z"}

@@ -21,12 +21,11 @@ from volbench.engine.run.stop_request import Stop
 from volbench.errors import ArchiveError, OutputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.results.json_output import parse_output
-from volbench.ingest.campaign_frames import ingest
 from volbench.ingest.run_files import read_run_output
+from volbench.ingest.run_rows import read_run
 from volbench.ingest.series_rows import SectionSeries, read_section_series
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import compress, open_log
 
@@ -134,14 +133,13 @@ def test_bad_lines_stand_beside_the_numbers(tmp_path: Path) -> None:
     run, folder = of_case(layout.run("001-a-r1").path)
     folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
     campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
-    history = History(states={run.id: RunState.FINISHED})
-    whole = ingest(layout, campaign, history)
+    whole = read_run(campaign, run, RunState.FINISHED, folder)
     assert [row["bad_log_rows"] for row in whole.summary] == [0, 0]
     path = folder.path / "l_iops.1.log"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]) + b"fio: fwrite failed\n" + lines[-1][:5])
     compress(path)
-    rows = ingest(layout, campaign, history)
+    rows = read_run(campaign, run, RunState.FINISHED, folder)
     assert [row["bad_log_rows"] for row in rows.summary] == [2, 2]
     assert len(rows.series) in {len(whole.series), len(whole.series) - 2}
     (told,) = read(run, folder).bad_rows
@@ -170,7 +168,7 @@ def test_a_damaged_log_costs_its_series_only(tmp_path: Path) -> None:
     run, folder = of_case(layout.run("001-a-r1").path)
     (folder.path / "l_bw.1.log").write_text("<html>\n")
     campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
-    rows = ingest(layout, campaign, History(states={run.id: RunState.FINISHED}))
+    rows = read_run(campaign, run, RunState.FINISHED, folder)
     assert rows.series == []
     assert all(row["iops"] and "l_bw.1.log" in str(row["damage"]) for row in rows.summary)
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.present.frames_for_figures import frames, intervals, result
 from volbench.errors import InputError
-from volbench.present.figures import describe, draw_chart, warmup_chart
+from volbench.present.figures import describe, draw_chart
+from volbench.present.plots.kind import Options
 
 Frames = dict[str, pd.DataFrame]
 
@@ -48,8 +49,8 @@ def test_curve_tells_its_numbers(cold: Frames) -> None:
 def test_cost_is_told_for_the_size_asked_for(cold: Frames) -> None:
     """The same pace over another size takes in proportion, and money follows the hours."""
     steady_s = 54.0
-    chart = warmup_chart(size_bytes=100 << 30, price_per_hour=2.0, currency="USD")
-    figure = draw_chart(chart, cold)
+    options = Options(volume_bytes=100 << 30, price_per_hour=2.0, currency="USD")
+    figure = draw_chart("warmup", cold, options=options)
     note = figure.get_supxlabel()
     assert "Warming 100g by writes takes about 1h" in note
     assert "USD" in note

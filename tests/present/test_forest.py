@@ -14,7 +14,8 @@ from tests.analyse.compared_rows import no_findings, rows_of
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.comparison_result import Verdict
 from volbench.present.figures.forest import forest_figure
-from volbench.present.tables.compare_table import comparison_markdown, comparison_table, notes
+from volbench.present.tables.compare_table import comparison_table, notes
+from volbench.present.tables.render_table import render_table
 
 
 @pytest.fixture(name="comparison", scope="module")
@@ -89,12 +90,12 @@ def test_a_wide_interval_still_has_ticks() -> None:
 def test_the_table_has_verdicts_and_notes(comparison: Comparison) -> None:
     """Every comparison has its row; below stands how to read them."""
     table = comparison_table(comparison)
-    assert table.row_count == len(comparison.rows) == 16
-    headings = [str(column.header) for column in table.columns]
+    assert len(table.rows) == len(comparison.rows) == 16
+    headings = [column.heading for column in table.columns]
     assert headings[:4] == ["job", "dir", "metric", "candidate"]
-    text = str(table.caption)
-    assert "12 comparisons: all verdicts hold together with 95 % (Holm)" in text
-    assert "for these volumes, not for their kinds" in text
+    text = "\n".join(table.notes)
+    assert "12 comparisons: family-wise confidence 95 % (Holm-Bonferroni)" in text
+    assert "does not generalise to the volume type" in text
     kinds = {one.verdict for one in comparison.rows}
     assert kinds == {Verdict.FASTER, Verdict.SLOWER, Verdict.NOT_SHOWN, Verdict.TOO_FEW}
     assert len(notes(comparison)) == 3
@@ -102,7 +103,7 @@ def test_the_table_has_verdicts_and_notes(comparison: Comparison) -> None:
 
 def test_markdown_stays_in_its_cells(comparison: Comparison) -> None:
     """Names from files break neither the table nor the page."""
-    lines = comparison_markdown(comparison).splitlines()
+    lines = render_table(comparison_table(comparison), "markdown").splitlines()
     assert sum(line.startswith("|") for line in lines) == 18
     (row, *_) = (line for line in lines if "brief" in line)
     assert r"brief \<b\>\|x" in row

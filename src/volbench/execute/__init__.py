@@ -1,1 +1,1 @@
-"""Machines: start processes and look at files, here or elsewhere."""
+"""Executors: what starts programs and looks at files on a machine, local or remote."""

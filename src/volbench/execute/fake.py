@@ -1,7 +1,7 @@
-"""A scripted machine: files, links, devices and answers enter, what an Executor tells leaves.
+"""Scripted executor: a machine made of files, links, devices and answers.
 
-It shows what no test machine has: a RAID, a hung program, a host without fio. Folders need not be
-scripted, they follow from what is in them. No time passes.
+It can be what no test machine is: a RAID, a hung program, a host without fio. Folders follow from
+what is in them. No time passes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from volbench.errors import TransportError
-from volbench.execute.athand import AtHand
+from volbench.execute.local_base import LocalBase, LocalProcessBase
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 
 ROOT_FILESYSTEM = (8, 1)
@@ -23,7 +23,7 @@ _LINK_LIMIT = 40
 
 
 @dataclass
-class FakeProcess:
+class FakeProcess(LocalProcessBase):
     """A scripted process: each wait is one step, and every step may write something.
 
     Attributes:
@@ -40,23 +40,8 @@ class FakeProcess:
     pid: int = 4242
     signals: list[int] = field(default_factory=list)
     _step: int = 0
-    _told: int = 0
+    _read: int = 0
     _ended: int | None = None
-
-    @property
-    def handle(self) -> str:
-        """Nothing: it can't be found again."""
-        return ""
-
-    @property
-    def lost(self) -> str:
-        """Nothing: its end is always seen."""
-        return ""
-
-    @property
-    def silent_s(self) -> float:
-        """Nothing: it is always seen."""
-        return 0.0
 
     def poll(self) -> int | None:
         """Return the exit status, or None while it runs."""
@@ -66,15 +51,15 @@ class FakeProcess:
 
     def read_output(self) -> str:
         """Return what the steps since the last call wrote."""
-        text = "".join(self.steps[self._told : self._step])
-        self._told = self._step
+        text = "".join(self.steps[self._read : self._step])
+        self._read = self._step
         return text
 
     def skip_output(self, count: int) -> None:
-        """Do nothing: every step tells what it writes."""
+        """Do nothing: it is not found again."""
 
     def signal(self, number: int) -> None:
-        """Note a signal, and end by it unless it is ignored."""
+        """Record a signal, and end by it unless it is ignored."""
         if self.poll() is not None:
             return
         self.signals.append(number)
@@ -89,20 +74,20 @@ class FakeProcess:
 
 
 @dataclass
-class FakeExecutor(AtHand):
+class FakeExecutor(LocalBase):
     """A scripted machine.
 
     Attributes:
         host: its name.
         files: path to text.
-        stats: path to what it is, for devices and whatever else is no plain file.
+        stats: path to what it is, for devices and other special files.
         links: path of a symlink to its absolute target.
-        answers: program name to what answers its argument list.
-        processes: program name to what is started.
+        answers: program name to a function of its argument list.
+        processes: program name to a function that makes its process.
         busy: path of a block device to why it can't be opened exclusively.
         free: bytes free on every filesystem.
         ran: every argument list that was run or started.
-        patience_s: the time given to every program that was run.
+        timeouts_s: time limit of every program that was run.
         started_in: folder of every process that was started.
     """
 
@@ -115,7 +100,7 @@ class FakeExecutor(AtHand):
     busy: dict[str, str] = field(default_factory=dict)
     free: int = 1024**4
     ran: list[tuple[str, ...]] = field(default_factory=list)
-    patience_s: list[float] = field(default_factory=list)
+    timeouts_s: list[float] = field(default_factory=list)
     started_in: list[str] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
@@ -128,7 +113,7 @@ class FakeExecutor(AtHand):
         if answer is None:
             raise _missing(argv)
         self.ran.append(tuple(argv))
-        self.patience_s.append(timeout_s)
+        self.timeouts_s.append(timeout_s)
         return answer(tuple(argv))
 
     def start(
@@ -149,7 +134,7 @@ class FakeExecutor(AtHand):
         return begin(tuple(argv))
 
     def find(self, handle: str) -> FakeProcess:
-        """Raise: nothing is kept that could be found again.
+        """Raise: no process is found again.
 
         Raises:
             TransportError: always.

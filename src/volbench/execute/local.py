@@ -1,6 +1,6 @@
-"""This machine: programs and files enter as argument lists and paths, plain facts leave.
+"""Executor of the controller's own machine.
 
-A measured process writes its standard output to an unlinked file: a slow reader never holds it up,
+A started process writes its standard output to an unlinked file: a slow reader never holds it up,
 and it does not die of a broken pipe when the controller does.
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import codecs
 import errno
+import math
 import os
+import select
 import shutil
 import signal
 import stat
@@ -16,27 +18,22 @@ import subprocess
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from volbench.errors import InputError, TransportError, VolbenchError
-from volbench.execute.athand import AtHand
-from volbench.execute.protocol import FOREVER_S, Completed, FileStat
+from volbench.execute.local_base import LocalBase, LocalProcessBase
+from volbench.execute.protocol import FILE_KINDS, FOREVER_S, Completed, FileStat
 
-_KINDS = {
-    stat.S_IFREG: "file",
-    stat.S_IFDIR: "directory",
-    stat.S_IFBLK: "block",
-    stat.S_IFCHR: "char",
-}
 _SYSTEM_PATH = ("/usr/sbin", "/sbin")
-"""Where blkid and its kin live; not on the PATH of an ordinary user everywhere."""
+"""Folders of blkid and the like; not on every ordinary user's PATH."""
 
 _ABSENT = {errno.ENOENT, errno.ENOTDIR}
 _KILL_PATIENCE_S = 5.0
 
 
-class LocalProcess:
+class LocalProcess(LocalProcessBase):
     """A process on this machine that leads its own session."""
 
     def __init__(self, process: subprocess.Popen[bytes], output: int) -> None:
@@ -50,21 +47,6 @@ class LocalProcess:
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
-
-    @property
-    def handle(self) -> str:
-        """Nothing: another controller ends it, and does its Run again."""
-        return ""
-
-    @property
-    def lost(self) -> str:
-        """Nothing: its end is always seen."""
-        return ""
-
-    @property
-    def silent_s(self) -> float:
-        """Nothing: it is always seen."""
-        return 0.0
 
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
@@ -81,7 +63,7 @@ class LocalProcess:
         return "".join(parts)
 
     def skip_output(self, count: int) -> None:
-        """Pass over the first bytes that it wrote."""
+        """Skip the first bytes of its output."""
         self._offset = count
 
     def signal(self, number: int) -> None:
@@ -91,13 +73,10 @@ class LocalProcess:
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit status, or None when it still runs after `timeout_s`."""
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
+        return _wait(self._process, timeout_s)
 
 
-class LocalExecutor(AtHand):
+class LocalExecutor(LocalBase):
     """The machine that the controller runs on.
 
     Args:
@@ -116,15 +95,15 @@ class LocalExecutor(AtHand):
         with _unlinked_file() as stdout, _unlinked_file() as stderr:
             process = _spawn(argv, stdout=stdout, stderr=stderr, cwd=None, extra={})
             try:
-                status = process.wait(timeout_s)
-            except subprocess.TimeoutExpired as error:
-                raise TransportError(
-                    f"{argv[0]} did not end in {timeout_s:g} s and was killed",
-                    hint="a program that hangs often waits for a volume that does not answer",
-                    context={"argv": tuple(argv)},
-                ) from error
+                status = _wait(process, timeout_s)
             finally:
                 _kill(process)
+            if status is None:
+                raise TransportError(
+                    f"{argv[0]} did not end in {timeout_s:g} s and was killed",
+                    hint="a program that hangs often waits for a volume that does not respond",
+                    context={"argv": tuple(argv)},
+                )
             return Completed(tuple(argv), status, _text(stdout), _text(stderr))
 
     def start(
@@ -135,9 +114,9 @@ class LocalExecutor(AtHand):
         Its temporary directory is `cwd`: fio obeys a file named fio-dump-status there.
 
         Raises:
-            TransportError: it could not be started.
+            TransportError: it can't be started.
         """
-        del longest_s  # its controller ends it
+        del longest_s  # it ends with its controller
         extra = {"TMPDIR": os.path.abspath(cwd)}  # noqa: PTH100 - a path with .. stays as it is
         try:
             errors = Path(stderr).open("wb")  # noqa: SIM115 - closed by the with below
@@ -152,7 +131,7 @@ class LocalExecutor(AtHand):
             return LocalProcess(process, os.dup(stdout.fileno()))
 
     def find(self, handle: str) -> LocalProcess:
-        """Raise: only its own controller can read what a process here prints.
+        """Raise: only its own controller can read the output of a process here.
 
         Raises:
             TransportError: always.
@@ -200,7 +179,7 @@ class LocalExecutor(AtHand):
                 return None
             raise _not_examined(path, error) from error
         return FileStat(
-            kind=_KINDS.get(stat.S_IFMT(found.st_mode), "other"),
+            kind=FILE_KINDS.get(stat.S_IFMT(found.st_mode), "other"),
             device=(os.major(found.st_dev), os.minor(found.st_dev)),
             rdev=(os.major(found.st_rdev), os.minor(found.st_rdev)),
             inode=found.st_ino,
@@ -221,7 +200,7 @@ class LocalExecutor(AtHand):
         """Return the bytes an ordinary user may still write to the filesystem of `path`.
 
         Raises:
-            InputError: the system does not tell.
+            InputError: the system refuses.
         """
         try:
             found = os.statvfs(path)
@@ -265,7 +244,7 @@ class LocalExecutor(AtHand):
 def _not_found(host: str, handle: str) -> TransportError:
     return TransportError(
         f"a process on {host} can't be found again by {handle!r}",
-        hint="do its Run again: volbench resume DIR --retry-failed",
+        hint="repeat its run: volbench resume DIR --retry-failed",
         context={"host": host},
     )
 
@@ -307,8 +286,31 @@ def _unlinked_file() -> IO[bytes]:
         ) from error
 
 
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    """Return the exit status as soon as a process ends, or None when it still runs at the end.
+
+    `Popen.wait` with a timeout sleeps up to 50 ms between two looks. A pidfd becomes readable when
+    its process ends (pidfd_open(2), Linux 5.3).
+    """
+    if (status := process.poll()) is not None:
+        return status
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:  # an older kernel, or a sandbox that forbids it
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout_s)
+        return None
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        poller.poll(math.ceil(timeout_s * 1000))
+    finally:
+        os.close(descriptor)
+    return process.poll()
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill what still runs, and wait a little: what sits in the kernel can't be killed."""
+    """Kill what still runs, and wait a little: a process in a system call can't be killed."""
     if process.poll() is not None:
         return
     _signal_group(process, signal.SIGKILL)

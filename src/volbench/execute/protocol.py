@@ -1,11 +1,12 @@
-"""The seam between the engine and a machine: start a process there, look at its files.
+"""Protocols of an executor and its processes: everything that the engine needs of a machine.
 
-Everything the engine needs of a machine goes through an Executor, so that the same guard, probe and
-campaign work here and elsewhere. Programs are started from argument lists, never through a shell.
+The same guard, probe and campaign work here and elsewhere because they know no more than this.
+Programs are started from argument lists, never through a shell.
 """
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 FOREVER_S = 30 * 86400.0
-"""A month: longer than any Run."""
+"""A month: longer than any run."""
+
+FILE_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFBLK: "block",
+    stat.S_IFCHR: "char",
+}
+"""File type bits of a mode to `FileStat.kind`; ``other`` for the rest."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class FileStat:
 
 
 class Process(Protocol):
-    """A process that was started and is watched."""
+    """A process that was started."""
 
     @property
     def pid(self) -> int:
@@ -54,15 +63,15 @@ class Process(Protocol):
 
     @property
     def handle(self) -> str:
-        """What `Executor.find` finds it again by; empty when it ends with its controller."""
+        """Argument of `Executor.find` to find it again; empty when it ends with its controller."""
 
     @property
     def lost(self) -> str:
-        """Why nobody saw how it ended; empty while that is not so."""
+        """Why its end was not observed; empty while that is not so."""
 
     @property
     def silent_s(self) -> float:
-        """Seconds since its machine last told how it stands; 0 where it is always seen."""
+        """Seconds since its machine last answered; 0 where it always does."""
 
     def poll(self) -> int | None:
         """Return the exit status (negative: ended by that signal), or None while it runs."""
@@ -71,7 +80,7 @@ class Process(Protocol):
         """Return what it wrote to standard output since the last call."""
 
     def skip_output(self, count: int) -> None:
-        """Pass over the first bytes that it wrote: an earlier controller has them."""
+        """Skip the first bytes of its output: an earlier controller has them."""
 
     def signal(self, number: int) -> None:
         """Send a signal to its whole process group; nothing happens when it has ended."""
@@ -101,10 +110,10 @@ class Executor(Protocol):
             argv: program and arguments.
             cwd: its working folder, and its temporary one.
             stderr: path of the file for standard error.
-            longest_s: one that outlives its controller is ended there after this time.
+            longest_s: time after which a program that outlives its controller is ended there.
 
         Raises:
-            TransportError: it could not be started.
+            TransportError: it can't be started.
         """
 
     def find(self, handle: str) -> Process:
@@ -115,13 +124,13 @@ class Executor(Protocol):
         """
 
     def handle_of(self, stderr: str) -> str:
-        """Return what `find` finds a program by that will be started first with a file `stderr`.
+        """Return the handle of the first program that will be started with a file `stderr`.
 
         Empty when it ends with its controller.
         """
 
     def was_started(self, handle: str) -> bool:
-        """Tell whether anything was ever started under a handle."""
+        """Tell whether the program of a handle was ever started."""
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
@@ -147,14 +156,14 @@ class Executor(Protocol):
     def remove(self, path: str) -> None:
         """Remove one file; nothing happens when it is gone."""
 
-    def workplace(self, folder: str, *, name: str) -> str:
-        """Return the folder on the machine that stands for one of the controller's.
+    def make_work_folder(self, folder: str, *, name: str) -> str:
+        """Return the folder on the machine that stands for one of the controller's; it is made.
 
-        It exists when this returns. On the controller's own machine it is the same.
+        On the controller's own machine it is the same.
 
         Args:
             folder: the controller's; it exists.
-            name: what tells it from others on the machine: names joined by ``/``.
+            name: unique on the machine: names joined by ``/``.
         """
 
     def write_text(self, path: str, text: str) -> None:
@@ -164,22 +173,22 @@ class Executor(Protocol):
             TransportError: the machine refused.
         """
 
-    def bring_back(self, place: str, folder: str) -> None:
-        """Copy every file of a workplace into its folder, whole or not at all.
+    def fetch_work_folder(self, path: str, folder: str) -> None:
+        """Copy every file of a work folder to the controller's, each whole or not at all.
 
         Raises:
-            TransportError: a file did not arrive as it is there.
+            TransportError: a file can't be read there, or was damaged on the way.
         """
 
-    def discard(self, place: str) -> None:
-        """Remove a workplace with all that is in it; never the controller's own folder."""
+    def remove_work_folder(self, path: str) -> None:
+        """Remove a work folder with all that is in it; never the controller's own folder."""
 
-    def be_patient(self, *, unless: Callable[[], bool]) -> None:
+    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
         """From now on, wait long for the machine when it is out of reach.
 
         Args:
-            unless: asked now and then; True ends the waiting.
+            unless: called now and then; True ends the wait.
         """
 
     def close(self) -> None:
-        """Let the machine go; running processes are left alone."""
+        """Release the machine; running processes are left alone."""

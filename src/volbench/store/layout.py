@@ -111,6 +111,11 @@ class Layout:
         return self.root / "journal.jsonl"
 
     @property
+    def journal_bytes(self) -> int:
+        """How long the journal is, which grows with every change of state; 0 without one."""
+        return self.journal.stat().st_size if self.journal.exists() else 0
+
+    @property
     def lock(self) -> Path:
         """Held while a campaign runs."""
         return self.root / ".lock"

@@ -1,22 +1,25 @@
-"""Rows in, Parquet files out, and back as pandas frames with the column contract's types."""
+"""Parquet files with the column contract's types, as Arrow tables, plain rows or pandas frames."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND, Column, label_column
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Rows = Sequence[Mapping[str, object]]
 
 _ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-_PANDAS = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
@@ -45,8 +48,7 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
         ArchiveError: a row has a column the contract does not know.
     """
     columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
-    known = {column.name for column in columns}
-    unknown = {name for row in rows for name in row} - known
+    unknown = set().union(*rows) - {column.name for column in columns}
     if unknown:
         raise ArchiveError(f"{frame_name} has no columns {', '.join(sorted(unknown))}")
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema_of(columns))
@@ -54,8 +56,24 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
     """Return an Arrow table as pandas: nullable integers and booleans, NaN for unknown floats."""
-    frame: pd.DataFrame = table.to_pandas(types_mapper=_PANDAS.get)
+    import pandas as pd  # noqa: PLC0415 - slow to import, and rows need none of it
+
+    types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    frame: pd.DataFrame = table.to_pandas(types_mapper=types.get)
     return frame
+
+
+def rows_of(table: pa.Table) -> list[dict[str, object]]:
+    """Return the rows of an Arrow table as plain Python values, None for unknown ones."""
+    columns = [_values(column) for column in table.itercolumns()]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[object]:
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    values: list[object] = column.to_pylist()
+    return values
 
 
 def write_table(path: Path, table: pa.Table) -> None:

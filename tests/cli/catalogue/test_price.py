@@ -89,7 +89,7 @@ def test_bursts_and_what_is_paid_once(tmp_path: Path) -> None:
     assert "burst fee" in table
     assert "3.00 a month + 0.25 per million I/Os" in table
     assert "7.50" in table
-    assert "once: paid for each new volume; no part of the month" in table
+    assert "once: paid for each new volume" in table
     told = json.loads(run(*asked, "--json").stdout)["offers"]
     offers = {offer["name"]: offer for offer in told}
     assert offers["t/gp"]["monthly"] == [10, 10]

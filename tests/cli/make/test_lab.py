@@ -17,7 +17,7 @@ def test_list_names_every_scenario(volbench: Volbench) -> None:
     """`lab list` has a row for each."""
     done = volbench("lab", "list")
     assert done.returncode == 0
-    assert all(f"\n {name} " in done.stdout for name in scenario_names())
+    assert all(f"\n{name} " in done.stdout for name in scenario_names())
 
 
 def test_show_tells_what_must_be_found(volbench: Volbench) -> None:

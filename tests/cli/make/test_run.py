@@ -17,6 +17,7 @@ import pytest
 
 import volbench as volbench_package
 from tests.cli.conftest import COMMAND, Volbench, settings
+from tests.command_line import call
 
 SHRUNK = settings("size=64m", "runtime=2s")
 
@@ -45,14 +46,7 @@ def aks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("d1", "d2"):
         (root / name).mkdir()
     arguments = ["run", "aks-disk", "--on", f"data={root / 'd1'}", "--on", f"os={root / 'd2'}"]
-    done = subprocess.run(
-        [*COMMAND, *arguments, *SHRUNK, *cpu_settings(), "--output", str(root / "out")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = call(*arguments, *SHRUNK, *cpu_settings(), "--output", root / "out")
     assert done.returncode == 0, done.stderr
     return root / "out"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, Volbench
+from tests.cli.conftest import Volbench
+from tests.command_line import call
 
 PROFILE = """\
 name: doubtful
@@ -34,14 +34,7 @@ def run_profile(root: Path, text: str, *, role: str) -> Path:
     profile = root / "p.yaml"
     profile.write_text(text)
     target = f"{role}={root / 'data'}"
-    done = subprocess.run(
-        [*COMMAND, "run", str(profile), "--on", target, "--output", str(root / "out")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = call("run", profile, "--on", target, "--output", root / "out")
     assert done.returncode == 0, done.stderr
     return root / "out"
 
@@ -70,7 +63,7 @@ def test_findings_are_grouped_by_rule(doubtful: Path, volbench: Volbench) -> Non
     assert done.stdout.count("io_submit") == 0
     assert "  why " in done.stdout
     assert "  do " in done.stdout
-    assert lines[-1].endswith("6 of 6 Runs concerned")
+    assert lines[-1].endswith("6 of 6 runs affected")
 
 
 def test_equal_findings_of_repeats_are_told_once(doubtful: Path, volbench: Volbench) -> None:
@@ -94,14 +87,14 @@ def test_strict_exits_with_ten(doubtful: Path, volbench: Volbench) -> None:
     done = volbench("check", doubtful, "--strict")
     assert done.returncode == 10
     assert "queue-depth" in done.stdout
-    assert "numbers are in doubt" in done.stderr
+    assert "data-quality warnings" in done.stderr
     assert volbench("check", doubtful, "--strict", "--rule", "file-not-device").returncode == 0
 
 
 def test_a_clean_campaign_has_no_doubts(clean: Path, volbench: Volbench) -> None:
     """Only notes can stand there, and of the rules on options none."""
     done = volbench("check", clean, "--rule", "page-cache", "--rule", "compressible", "--strict")
-    assert (done.returncode, done.stdout) == (0, "no doubts about 1 Run\n")
+    assert (done.returncode, done.stdout) == (0, "no data-quality warnings in 1 run\n")
     told = json.loads(volbench("check", clean, "--json").stdout)
     machine = {"cpu-bound", "busy-device", "stall", "swapping"}  # what others do on this machine
     assert [one for one in told if one["severity"] != "note" and one["rule"] not in machine] == []
@@ -110,7 +103,7 @@ def test_a_clean_campaign_has_no_doubts(clean: Path, volbench: Volbench) -> None
 def test_several_campaigns_are_told_apart(clean: Path, doubtful: Path, volbench: Volbench) -> None:
     """Runs are named with their campaign, and all are counted."""
     text = volbench("check", clean, doubtful).stdout
-    assert "of 7 Runs concerned" in text
+    assert "of 7 runs affected" in text
 
 
 def test_a_misspelt_rule(clean: Path, volbench: Volbench) -> None:

@@ -133,7 +133,7 @@ def test_formats_tell_the_same(folder: Path) -> None:
         assert one["simultaneous_confidence"] == pytest.approx(0.975)
     assert any("rate_iops" in remark for remark in found["remarks"])
     markdown = compare(folder, *told, "--format", "markdown").stdout.splitlines()
-    assert markdown[1] == "|" + " --- |" * 7
+    assert markdown[1].count("-- |") + markdown[1].count("--: |") == 7
     assert markdown[2].startswith("| reads | read | iops |")
 
 
@@ -154,10 +154,10 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
     [
         (("slow",), "there is nothing to compare with"),
         (("slow", "slow"), "is named twice"),
-        (("slow", "fast", "--tolerance", "much"), "'much' is no percentage"),
-        (("slow", "fast", "--tolerance", "-1"), "'-1' is no percentage"),
-        (("slow", "fast", "--confidence", "100"), "'100' is no percentage"),
-        (("slow", "fast", "--confidence", "0.95"), "'0.95' is no percentage from 50"),
+        (("slow", "fast", "--tolerance", "much"), "'much' is must be a percentage"),
+        (("slow", "fast", "--tolerance", "-1"), "'-1' is must be a percentage"),
+        (("slow", "fast", "--confidence", "100"), "'100' is must be a percentage"),
+        (("slow", "fast", "--confidence", "0.95"), "'0.95' is must be a percentage from 50"),
         (("slow", "fast", "--base", "1"), "--base names a value of --between"),
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),

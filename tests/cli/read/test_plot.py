@@ -96,7 +96,7 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
         assert rows_of(path), path.name
     refused = invoke("plot", "all", results, "--output", tmp_path / "one.svg")
     assert isinstance(refused.exception, InputError)
-    assert "no folder" in str(refused.exception)
+    assert "not a folder" in str(refused.exception)
 
 
 def test_picture_alone_goes_to_standard_output(results: Path) -> None:
@@ -118,7 +118,7 @@ def test_wrong_words_are_refused(results: Path) -> None:
     for arguments, words in (
         (("--by", "volum"), "no column 'volum'"),
         (("--where", "nothing==1"), "no column 'nothing'"),
-        (("--where", "job==absent"), "no Run"),
+        (("--where", "job==absent"), "no run"),
     ):
         done = invoke("plot", "iops", results, "--output", "-", *arguments)
         assert isinstance(done.exception, InputError)

@@ -173,7 +173,7 @@ def test_nothing_to_probe_is_told(target: str, tmp_path: Path) -> None:
 
 def test_volume_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
     """An export that is not there can't be judged; fio's own words are kept."""
-    with pytest.raises(FioError, match="can't be probed"):
+    with pytest.raises(FioError, match="cannot be probed"):
         probe(f"nbd+unix:///?socket={tmp_path / 'none.sock'}", tmp_path / "probe")
     assert read_probe(ProbeFolder(tmp_path / "probe")) is None
 

@@ -1,16 +1,16 @@
-"""How many clones a warm-up gets, from what its extents did before."""
+"""How many numjobs a warm-up gets, from what its extents did before."""
 
 from __future__ import annotations
 
 import pytest
 
-from volbench.engine.conditioning.warmup_preparation import choose_clones
-from volbench.engine.conditioning.warmup_verification import Warmed, tell_warmed
+from volbench.engine.conditioning.warmup_preparation import choose_numjobs
+from volbench.engine.conditioning.warmup_verification import Pass, verification_text
 from volbench.errors import CampaignError
 
 
 @pytest.mark.parametrize(
-    ("rates", "clones"),
+    ("rates", "numjobs"),
     [
         ([], 1),
         ([10], 2),
@@ -22,20 +22,20 @@ from volbench.errors import CampaignError
         ([10, 20, 40, 80, 80, 80], 8),
     ],
 )
-def test_clones_double_until_that_gains_too_little(rates: list[float], clones: int) -> None:
+def test_numjobs_double_until_that_gains_too_little(rates: list[float], numjobs: int) -> None:
     """Twice as many have to be a tenth faster; then the number stays."""
-    assert choose_clones(rates, most=8) == clones
+    assert choose_numjobs(rates, limit=8) == numjobs
 
 
 def test_a_volume_too_small_to_climb_gets_one_clone() -> None:
     """There is no rung above what an extent can be divided among."""
-    assert choose_clones([1, 2, 3], most=1) == 1
+    assert choose_numjobs([1, 2, 3], limit=1) == 1
 
 
 @pytest.mark.parametrize(("moved", "unfinished"), [(99, 0), (101, 0), (100, 1)])
 def test_less_or_more_than_the_volume_is_no_proof(moved: int, unfinished: int) -> None:
     """Blocks left out or done twice are told as an error."""
-    one = Warmed("/dev/x", "fill", "write", 100, moved, 1.0, (99.0,), unfinished)
-    with pytest.raises(CampaignError, match="not proven warm"):
-        tell_warmed([one])
-    assert "99 of" not in tell_warmed([Warmed("/dev/x", "f", "read", 9, 9, 1.0, (9.0,), 0)])
+    failed = Pass("/dev/x", "fill", "write", 100, moved, 1.0, (99.0,), unfinished)
+    with pytest.raises(CampaignError, match="not verified as warm"):
+        verification_text([failed])
+    assert "99 of" not in verification_text([Pass("/dev/x", "f", "read", 9, 9, 1.0, (9.0,), 0)])

@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
-from volbench.engine.hosts.block_devices import under_path
+from volbench.engine.hosts.block_devices import devices_of_path
 from volbench.engine.hosts.mounts import number_under
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.target import DevicePin, VolumeKind
 
 pytestmark = pytest.mark.root
+
+
+def is_mounted_at(point: Path, reason: str) -> bool:
+    """Return whether a refusal names a mount and its mount point."""
+    return " is mounted" in reason and reason.endswith(f": {point}")
 
 
 def test_an_allowed_device_passes(executor: LocalExecutor, disks: Disks) -> None:
@@ -81,7 +86,7 @@ def test_a_mounted_device_is_refused_by_every_name(
     link.symlink_to(device)
     os.mknod(node, 0o600 | 0o060000, Path(device).stat().st_rdev)
     for name in (device, str(link), str(node), f"/dev/../dev/{Path(device).name}"):
-        assert refusal(executor, name) == f"{name} is mounted, or a part of it: {point}"
+        assert is_mounted_at(point, refusal(executor, name))
 
 
 def test_a_bind_mount_is_a_mount(executor: LocalExecutor, disks: Disks) -> None:
@@ -91,7 +96,7 @@ def test_a_bind_mount_is_a_mount(executor: LocalExecutor, disks: Disks) -> None:
     first = disks.mount(device)
     second = disks.mount(str(first), "--bind")
     disks.unmount(first)
-    assert refusal(executor, device) == f"{device} is mounted, or a part of it: {second}"
+    assert is_mounted_at(second, refusal(executor, device))
     disks.unmount(second)
     assert refusal(executor, device) == ""
 
@@ -105,7 +110,7 @@ def test_a_mount_elsewhere_is_seen(executor: LocalExecutor, disks: Disks) -> Non
     folder.mkdir()
     call("mount", "--move", str(point), str(folder))
     try:
-        assert refusal(executor, device) == f"{device} is mounted, or a part of it: {folder}"
+        assert is_mounted_at(folder, refusal(executor, device))
     finally:
         call("umount", str(folder))
 
@@ -117,7 +122,7 @@ def test_a_disk_with_a_mounted_partition_is_refused(executor: LocalExecutor, dis
     disks.format(part)
     point = disks.mount(part)
     for device in (disk, part):
-        assert refusal(executor, device) == f"{device} is mounted, or a part of it: {point}"
+        assert is_mounted_at(point, refusal(executor, device))
 
 
 def test_swap_is_refused(executor: LocalExecutor, disks: Disks, tmp_path: Path) -> None:
@@ -126,14 +131,14 @@ def test_swap_is_refused(executor: LocalExecutor, disks: Disks, tmp_path: Path) 
     link.symlink_to(device)
     disks.swap(device)
     for name in (device, str(link)):
-        assert refusal(executor, name) == f"{name} is in use as swap, or a part of it"
+        assert refusal(executor, name) == f"{name} is in use as swap, or one of its partitions is"
 
 
 def test_a_disk_with_swap_on_a_partition_is_refused(executor: LocalExecutor, disks: Disks) -> None:
     """Swap on a partition makes the whole disk one in use."""
     disk = disks.attach()
     disks.swap(disks.partition(disk))
-    assert refusal(executor, disk) == f"{disk} is in use as swap, or a part of it"
+    assert refusal(executor, disk) == f"{disk} is in use as swap, or one of its partitions is"
 
 
 def test_a_device_under_a_loop_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
@@ -149,7 +154,7 @@ def test_a_device_that_somebody_holds_is_refused(executor: LocalExecutor, disks:
     device = disks.attach()
     descriptor = os.open(device, os.O_RDONLY | os.O_EXCL)
     try:
-        assert refusal(executor, device).startswith(f"{device} can't be opened exclusively: ")
+        assert refusal(executor, device).startswith(f"{device} cannot be opened exclusively: ")
     finally:
         os.close(descriptor)
     assert refusal(executor, device) == ""
@@ -164,13 +169,13 @@ def test_a_read_only_device_is_refused(executor: LocalExecutor, disks: Disks) ->
 
 def test_the_root_disk_is_refused(executor: LocalExecutor, tmp_path: Path) -> None:
     """No leave opens the way to the disk under /."""
-    under = under_path(executor, "/")
+    under = devices_of_path(executor, "/")
     assert under or number_under(executor, "/") is None, "/ is in memory or on a network"
     for device in under:
         link = tmp_path / device.name.replace("!", "-")
         link.symlink_to(device.node)
         for name in (device.node, str(link)):
-            expected = f"{name} is the disk under /, or part of it"
+            expected = f"{name} is the disk of /, or part of it"
             assert refusal(executor, name) in {expected, f"{name} is read-only"}
 
 
@@ -186,7 +191,7 @@ def test_the_disk_under_the_campaign_folder_is_refused(
     for device in (disk, part):
         assert (
             refusal(executor, device, campaign_dir=campaign)
-            == f"{device} is the disk under the campaign folder, or part of it"
+            == f"{device} is the disk of the campaign folder, or part of it"
         )
 
 
@@ -206,7 +211,7 @@ def test_the_disk_under_an_image_under_the_campaign_folder_is_refused(
     for device in (lower, upper):
         assert (
             refusal(executor, device, campaign_dir=campaign)
-            == f"{device} is the disk under the campaign folder, or part of it"
+            == f"{device} is the disk of the campaign folder, or part of it"
         )
 
 
@@ -248,9 +253,9 @@ def test_a_device_that_went_away_is_refused(
     link.symlink_to(device)
     volume = find_volume(executor, role="data", target=str(link))
     link.unlink()
-    assert refusal(executor, volume, writes=False) == f"{link} is not there any more"
+    assert refusal(executor, volume, writes=False) == f"{link} no longer exists"
     link.write_text("", encoding="utf-8")
-    assert refusal(executor, volume) == f"{link} is no block device"
+    assert refusal(executor, volume) == f"{link} is not a block device"
 
 
 def test_a_detached_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
@@ -274,4 +279,5 @@ def test_every_part_of_the_pin_counts(executor: LocalExecutor, disks: Disks, fie
     assert "is not the device that was planned" in refusal(
         executor, volume.model_copy(update={"pin": pin})
     )
-    assert "it was never pinned" in refusal(executor, volume.model_copy(update={"pin": None}))
+    unpinned = volume.model_copy(update={"pin": None})
+    assert "it was not identified then" in refusal(executor, unpinned)

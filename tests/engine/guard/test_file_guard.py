@@ -50,7 +50,7 @@ def test_a_foreign_file_needs_leave(executor: LocalExecutor, folder: Path) -> No
     path, link = folder / "precious", folder.parent / "alias"
     path.write_text("x", encoding="utf-8")
     link.symlink_to(path)
-    expected = f"{path} exists and volbench did not make it: it would be overwritten"
+    expected = f"{path} exists and was not created by volbench: it would be overwritten"
     for allow in ([], [str(folder)], ["/"], [path.name]):
         assert refusal(executor, str(folder), files=[str(path)], allow=allow) == expected
     for allow in ([str(path)], [str(link)]):
@@ -105,7 +105,7 @@ def test_a_file_outside_its_folder_is_refused(executor: LocalExecutor, folder: P
         path = str(folder / name)
         for writes in (True, False):
             message = refusal(executor, str(folder), files=[path], writes=writes)
-            assert message.startswith(f"{path} leads out of its volume, to {folder.parent}")
+            assert message.startswith(f"{path} leads outside its volume, to {folder.parent}")
 
 
 def test_a_file_that_is_none_is_refused(executor: LocalExecutor, folder: Path) -> None:
@@ -113,18 +113,18 @@ def test_a_file_that_is_none_is_refused(executor: LocalExecutor, folder: Path) -
     os.mkfifo(folder / "pipe")
     (folder / "folder").mkdir()
     for writes in (True, False):
-        for name, what in (("pipe", "no regular file"), ("folder", "a folder")):
+        for name, what in (("pipe", "not a regular file"), ("folder", "a folder")):
             path = str(folder / name)
             message = refusal(executor, str(folder), files=[path], writes=writes)
             assert message == f"{path} is {what}"
 
 
 def test_a_missing_folder_is_refused(executor: LocalExecutor, folder: Path) -> None:
-    """A folder that went away since the plan is not made again on the disk beneath."""
+    """A folder that went away since the plan is not recreated on the disk of its parent."""
     volume = find_volume(executor, role="data", target=str(folder))
     file = find_volume(executor, role="data", target=str(folder / "file"))
     folder.rmdir()
-    expected = f"there is no folder {folder}: fio would create it and fill the disk beneath"
+    expected = f"there is no folder {folder}: fio would create it and fill the disk of its parent"
     for gone in (volume, file):
         for writes in (True, False):
             path = str(folder / "file")
@@ -144,7 +144,7 @@ def test_a_missing_mount_is_refused() -> None:
     for target in ("/data 1", "/data 1/lost"):
         assert refusal(machine, target, files=[f"{target}/new"]) == (
             "/data 1 is a mount point in /etc/fstab, but nothing is mounted there: "
-            f"{target} would fill the disk beneath"
+            f"{target} would fill the disk that holds it"
         )
     assert refusal(machine, "/data", files=["/data/new"]) == ""
     machine.files["/proc/self/mountinfo"] += (
@@ -157,7 +157,7 @@ def test_a_folder_among_devices_is_refused(executor: LocalExecutor) -> None:
     """A folder of /dev is memory; a filesystem that is mounted further down is a folder."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/dev/pts/..")
     message = refusal(executor, volume, files=["/dev/new"])
-    assert message == "/dev/pts/.. is no block device, only memory under /dev"
+    assert message == "/dev/pts/.. is not a block device but a file in memory below /dev"
     assert refusal(executor, "/dev/shm", files=["/dev/shm/volbench-never-made"]) == ""
 
 
@@ -175,7 +175,7 @@ def test_unknown_mounts_are_no_permission(folder: Path) -> None:
     """Where the mount table can't be read, nothing is written."""
     machine = FakeExecutor(files={f"{folder}/x": ""})
     message = refusal(machine, str(folder), files=[f"{folder}/new"])
-    assert message.endswith("can't be read, so it is not known what is mounted")
+    assert message.endswith("cannot be read, so it is not known what is mounted")
 
 
 def test_space_is_checked_with_a_reserve() -> None:
@@ -243,4 +243,4 @@ class TestInUse:
         assert refusal(executor, str(folder), files=[node]) == f"{node} is a block device"
         for writes in (True, False):
             message = refusal(executor, str(folder), files=[link], writes=writes)
-            assert message == f"{link} leads out of its volume, to {device}"
+            assert message == f"{link} leads outside its volume, to {device}"

@@ -54,7 +54,7 @@ def test_dd_needs_leave_for_a_foreign_file(
     path = tmp_path.resolve() / "precious"
     path.write_text("x", encoding="utf-8")
     assert dd_refusal(executor, str(path), options).startswith(
-        f"{path} exists and volbench did not"
+        f"{path} exists and was not created by volbench"
     )
     assert dd_refusal(executor, str(path), options, allow=[str(path)]) == ""
 
@@ -85,6 +85,6 @@ class TestDevices:
         device = disks.attach()
         disks.format(device)
         point = disks.mount(device)
-        expected = f"{device} is mounted, or a part of it: {point}"
+        expected = f"{device} is mounted, or one of its partitions is: {point}"
         assert dd_refusal(executor, device, {}, allow=[device]) == expected
         assert dd_refusal(executor, device, {"rw": "read"}) == ""

@@ -33,7 +33,7 @@ def test_what_something_is_built_on_is_refused(server: Server, upper: str) -> No
     server.build(upper, (253, 0), "sdb1")
     for device in ("/dev/sdb", "/dev/sdb1"):
         assert refusal(server.machine, device) == (
-            f"{device} is held by {upper} (LVM, RAID, device mapper or their kin)"
+            f"{device} is held by {upper} (LVM, RAID, device mapper or similar)"
         )
 
 
@@ -53,7 +53,7 @@ def test_a_logical_volume_on_the_root_disk_is_refused(server: Server) -> None:
     server.part("sda", "sda2", (8, 2))
     server.build("md0", (9, 0), "sda2", "sdb1")
     top = server.build("dm-0", (253, 0), "md0")
-    assert refusal(server.machine, top) == f"{top} is the disk under /, or part of it"
+    assert refusal(server.machine, top) == f"{top} is the disk of /, or part of it"
 
 
 def test_every_disk_under_root_is_refused(server: Server) -> None:
@@ -67,7 +67,7 @@ def test_every_disk_under_root_is_refused(server: Server) -> None:
     )
     for name in ("sdb", "sdb1", "sdc", "sdc1", "md0", "dm-0"):
         device = f"/dev/{name}"
-        assert refusal(server.machine, device) == f"{device} is the disk under /, or part of it"
+        assert refusal(server.machine, device) == f"{device} is the disk of /, or part of it"
     assert refusal(server.machine, "/dev/sda") == ""
 
 
@@ -76,14 +76,14 @@ def test_the_disk_of_a_root_without_a_number_is_refused(server: Server) -> None:
     server.machine.files["/proc/self/mountinfo"] = (
         "27 1 0:25 /@ / rw,relatime - btrfs /dev/sdb1 rw,subvol=/@\n"
     )
-    assert refusal(server.machine, "/dev/sdb") == "/dev/sdb is the disk under /, or part of it"
+    assert refusal(server.machine, "/dev/sdb") == "/dev/sdb is the disk of /, or part of it"
 
 
 def test_a_btrfs_mount_is_a_mount(server: Server) -> None:
     """A mounted btrfs is known by the source of its mount."""
     server.mount("28 27 0:26 / /data rw - btrfs /dev/sdb1 rw")
     assert refusal(server.machine, "/dev/sdb", campaign_dir="/") == (
-        "/dev/sdb is mounted, or a part of it: /data"
+        "/dev/sdb is mounted, or one of its partitions is: /data"
     )
 
 
@@ -92,7 +92,7 @@ def test_the_disk_under_the_campaign_folder_is_refused(server: Server) -> None:
     server.part("sdb", "sdb2", (8, 18))
     server.mount("28 27 8:17 / /data rw - ext4 /dev/sdb1 rw")
     assert refusal(server.machine, "/dev/sdb2", campaign_dir="/data/new/campaign") == (
-        "/dev/sdb2 is the disk under the campaign folder, or part of it"
+        "/dev/sdb2 is the disk of the campaign folder, or part of it"
     )
 
 
@@ -112,7 +112,7 @@ def test_a_member_at_rest_is_refused(server: Server, kind: str, usage: str) -> N
     server.signatures["/dev/sdb1"] = (0, f"DEVNAME=/dev/sdb1\nTYPE={kind}\nUSAGE={usage}\n")
     for device in ("/dev/sdb", "/dev/sdb1"):
         assert refusal(server.machine, device) == (
-            f"{device} belongs to something larger: /dev/sdb1 holds {kind}"
+            f"{device} is a member of a larger volume: /dev/sdb1 holds {kind}"
         )
     assert refusal(server.machine, "/dev/sdb", writes=False) == ""
 
@@ -130,13 +130,13 @@ def test_a_btrfs_of_several_devices_is_refused(server: Server, count: str, *, fi
     """A btrfs alone on its device is any filesystem; one of several, or unknown, is a member."""
     server.signatures["/dev/sdb"] = (0, "TYPE=btrfs\nUSAGE=filesystem\n")
     server.btrfs["/dev/sdb"] = f"   {count}\n"
-    expected = "" if fine else "/dev/sdb belongs to a btrfs of several devices: /dev/sdb"
+    expected = "" if fine else "/dev/sdb is part of a btrfs that spans several devices: /dev/sdb"
     assert refusal(server.machine, "/dev/sdb") == expected
 
 
 def test_a_device_nobody_can_look_at_is_refused(server: Server) -> None:
     """Without blkid, or when it fails, nobody knows whether the device is a member."""
-    expected = "/dev/sdb can't be searched for signatures of LVM, RAID and their kin: /dev/sdb"
+    expected = "/dev/sdb cannot be searched for signatures of LVM, RAID and similar: /dev/sdb"
     server.machine.answers["blkid"] = lambda argv: Completed(argv, 2, "", "error: I/O error")
     assert refusal(server.machine, "/dev/sdb") == expected
     del server.machine.answers["blkid"]
@@ -147,7 +147,7 @@ def test_a_busy_device_is_refused(server: Server) -> None:
     """The kernel has the last word."""
     server.machine.busy["/dev/sdb"] = "Device or resource busy"
     assert refusal(server.machine, "/dev/sdb") == (
-        "/dev/sdb can't be opened exclusively: Device or resource busy"
+        "/dev/sdb cannot be opened exclusively: Device or resource busy"
     )
 
 
@@ -157,7 +157,7 @@ def test_names_with_a_slash_are_devices(server: Server) -> None:
     assert node == "/dev/cciss/c0d0"
     assert refusal(server.machine, node) == ""
     server.signatures[node] = (0, "TYPE=LVM2_member\nUSAGE=raid\n")
-    assert refusal(server.machine, node).startswith(f"{node} belongs to something larger")
+    assert refusal(server.machine, node).startswith(f"{node} is a member of a larger volume")
 
 
 def test_a_disk_in_the_place_of_another_is_refused(server: Server) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND
+from tests.command_line import call
 from volbench.engine.hosts.orphans import end_strays, identify, is_alive
 from volbench.execute.local import LocalExecutor
 
@@ -73,9 +74,7 @@ def test_a_controller_killed_before_it_wrote_down_a_start(tmp_path: Path, verb: 
     assert is_alive(LocalExecutor(), identified)
     assert '"state": "running"' not in (into / "journal.jsonl").read_text()
     if verb == "reap":
-        done = subprocess.run(
-            [*COMMAND, "reap", str(into)], capture_output=True, text=True, check=False
-        )
+        done = call("reap", into)
         assert done.returncode == 0, done.stderr
     else:
         resume_and_stop(into)

@@ -147,13 +147,13 @@ class TestTarget:
     @pytest.mark.parametrize("target", ["", "a\nb", "\x00", "/dev/sd\x1bb"])
     def test_what_is_no_text_for_a_path(self, executor: LocalExecutor, target: str) -> None:
         """Control characters never get further."""
-        with pytest.raises(InputError, match="is no target for role data"):
+        with pytest.raises(InputError, match="is not a target for role data"):
             find_volume(executor, role="data", target=target)
 
     def test_a_mistyped_device(self, executor: LocalExecutor) -> None:
         """A name under /dev where nothing stands is refused, not made."""
         for target in ("/dev/no-such-disk", "/dev/../dev/no-such-disk", "/dev/disk/by-id/none"):
-            with pytest.raises(RefusedError, match="does not exist: fio would make a file"):
+            with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
                 find_volume(executor, role="data", target=target)
         assert not Path("/dev/no-such-disk").exists()
 
@@ -161,7 +161,7 @@ class TestTarget:
         """A symlink that leads to nothing under /dev is a mistyped device."""
         link = tmp_path / "link"
         link.symlink_to("/dev/no-such-disk")
-        with pytest.raises(RefusedError, match="does not exist: fio would make a file"):
+        with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
             find_volume(executor, role="data", target=str(link))
 
     def test_a_close_name_is_offered(self) -> None:
@@ -175,7 +175,7 @@ class TestTarget:
         """A file that an earlier slip left under /dev is memory, not a device."""
         machine = Server().machine
         machine.files["/dev/sdb"] = "x"
-        with pytest.raises(RefusedError, match="/dev/sdb is no block device, only memory"):
+        with pytest.raises(RefusedError, match="/dev/sdb is not a block device"):
             find_volume(machine, role="data", target="/dev/sdb")
 
     def test_character_devices_and_pipes(self, executor: LocalExecutor, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ class TestTarget:
         machine.files = {k: v for k, v in machine.files.items() if not k.startswith("/data/")}
         machine.files |= {"/mnt/x": "", "/media/x": ""}
         folder = target.rpartition("/")[0] or "/"
-        with pytest.raises(RefusedError, match=f"fio would fill the disk under {folder}$"):
+        with pytest.raises(RefusedError, match=f"fio would fill the disk of {folder}$"):
             find_volume(machine, role="data", target=target)
 
     def test_a_new_file_on_a_volume_at_mnt(self) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from volbench.engine.hosts.machine import Machine
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.engine.run.run_directory import RunDirectory
@@ -27,6 +29,8 @@ from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.profile.profile_model import Until
 from volbench.model.results.result import Direction
 from volbench.store.layout import RunFolder
+
+pytestmark = pytest.mark.slow
 
 SERVICE = "service: {read: 4ms, write: 4ms, slots: 4}"
 RISING = f"name: rising\nsize: 4m\nblock: 64k\n{SERVICE}\nfirst_touch: {{write: 50ms}}\n"

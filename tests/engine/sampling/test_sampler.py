@@ -184,7 +184,7 @@ def test_a_host_without_either_is_told(tmp_path: Path) -> None:
         RunDirectory(FakeExecutor(), RunFolder(tmp_path)), ["sda"], interval_s=1.0, life_s=1.0
     ) as sampler:
         sampler.mark("started")
-        assert sampler.problem == "neither python3 nor sh is there"
+        assert sampler.problem == "neither python3 nor sh was found"
     assert list(tmp_path.iterdir()) == []
 
 

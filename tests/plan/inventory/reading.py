@@ -1,4 +1,4 @@
-"""Inventories of these tests: texts and files enter, what is read from them leaves."""
+"""Readers of the inventories that these tests write."""
 
 from __future__ import annotations
 

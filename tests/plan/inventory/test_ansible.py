@@ -1,26 +1,28 @@
 """Ansible's inventories: INI, YAML and JSON mean the same, and mean what Ansible means by them.
 
-The files fleet.json, fleet-export.json and fleet-all.yaml were written by ansible-inventory 2.19,
-from fleet.ini.
+The real ansible-inventory is run. It wrote fleet.json, fleet-export.json and fleet-all.yaml too, in
+version 2.19 and from fleet.ini.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.plan.inventory.reading import FILES, by_name, read
-from volbench.model.campaign.host import Host, Inventory
+from volbench.errors import InventoryError
+from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.profile.profile_model import Limits
 from volbench.plan.inventory import load_inventory
 
 KINDS = ("fleet.ini", "fleet.json", "fleet-export.json", "fleet-all.yaml")
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=KINDS, scope="module")
 def fleet(request: pytest.FixtureRequest) -> Inventory:
     """Return the same fleet from each kind of file."""
     return load_inventory(FILES / request.param)
@@ -39,15 +41,15 @@ def test_ansible_agrees(fleet: Inventory, variables: dict[str, dict[str, Any]]) 
     hosts = by_name(fleet)
     assert set(hosts) == set(variables)
     for name, host in hosts.items():
-        told = variables[name]
-        assert host.address == told.get("ansible_host", told.get("ansible_ssh_host", name))
-        assert host.port == told.get("ansible_port")
-        assert host.user == told["ansible_user"]
-        assert host.sudo is (told.get("ansible_become") == "yes")
-        assert host.workdir == told["volbench_workdir"]
+        expected = variables[name]
+        assert host.address == expected.get("ansible_host", expected.get("ansible_ssh_host", name))
+        assert host.port == expected.get("ansible_port")
+        assert host.user == expected["ansible_user"]
+        assert host.sudo is (expected.get("ansible_become") == "yes")
+        assert host.workdir == expected["volbench_workdir"]
         assert host.labels == {
             key.removeprefix("volbench_label_"): value
-            for key, value in told.items()
+            for key, value in expected.items()
             if key.startswith("volbench_label_")
         }
 
@@ -81,7 +83,7 @@ def test_groups(fleet: Inventory) -> None:
     }
 
 
-def test_what_is_not_used_is_told() -> None:
+def test_unused_variables_are_reported() -> None:
     """Variables for playbooks are named, not dropped without a word."""
     notes: list[str] = []
     load_inventory(FILES / "fleet.ini", tell=notes.append)
@@ -89,15 +91,92 @@ def test_what_is_not_used_is_told() -> None:
     assert note.endswith("not used by volbench: ansible_python_interpreter, ntp_server")
 
 
-def test_variables_in_folders_are_told(tmp_path: Path) -> None:
-    """What stands in group_vars is not read, which the user must know."""
-    (tmp_path / "group_vars").mkdir()
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_variables_in_folders_beside_it(tmp_path: Path, *, is_folder: bool) -> None:
+    """group_vars and host_vars hold as they do for Ansible; an inventory may be a folder too."""
+    for folder, name, port in (("group_vars", "web", 2201), ("host_vars", "vm2", 2202)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{name}.yml").write_text(f"ansible_port: {port}\n")
     path = tmp_path / "hosts"
-    path.write_text("[web]\nvm1\n")
+    path.write_text("[web]\nvm1\nvm2\n")
+    hosts = load_inventory(tmp_path if is_folder else path).hosts
+    assert [(host.name, host.port) for host in hosts] == [("vm1", 2201), ("vm2", 2202)]
+
+
+def test_the_later_value_holds(tmp_path: Path) -> None:
+    """A host that is written twice is one host, with Ansible's choice of its values."""
+    text = "[web]\nvm1 ansible_host=10.0.0.1\nvm1\n[db]\nvm1 ansible_host=10.0.0.2\n"
+    (host,) = read(tmp_path, text, "hosts").hosts
+    assert host.address == "10.0.0.2"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hosts", "#!/bin/sh\ntouch {proof}; echo '{{}}'\n"),
+        ("hosts.ini", "#\n#!/bin/sh\ntouch {proof}; echo '{{}}'\n"),
+        ("aws_ec2.yaml", "plugin: ansible.builtin.generator\nhosts: {{name: x}}\n"),
+    ],
+)
+def test_no_script_and_no_plugin_runs(tmp_path: Path, name: str, text: str) -> None:
+    """An executable file is not executed, alone or in a folder, and plugins stay out."""
+    proof = tmp_path / "proof"
+    folder = tmp_path / "inventory"
+    folder.mkdir()
+    (folder / name).write_text(text.format(proof=proof))
+    (folder / name).chmod(0o755)
+    for path in (folder / name, folder):
+        with pytest.raises(InventoryError):
+            load_inventory(path)
+    assert not proof.exists()
+
+
+def test_no_configuration_of_ansible_takes_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither ansible.cfg in the current folder nor ANSIBLE_ variables change what is read."""
+    (tmp_path / "ansible.cfg").write_text("[inventory]\nenable_plugins = script\n")
+    monkeypatch.setenv("ANSIBLE_INVENTORY_ENABLED", "script")
+    monkeypatch.chdir(tmp_path)
+    assert read(tmp_path, "vm1\n", "hosts").hosts[0].name == "vm1"
+
+
+def test_an_encrypted_file_of_variables_is_refused(tmp_path: Path) -> None:
+    """No vault is opened, and no password asked for."""
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "all").write_text("$ANSIBLE_VAULT;1.1;AES256\n6231\n")
+    (tmp_path / "hosts").write_text("vm1\n")
+    with pytest.raises(InventoryError, match="vault"):
+        load_inventory(tmp_path / "hosts")
+
+
+def test_a_warning_of_ansible_is_passed_on(tmp_path: Path) -> None:
+    """A group whose name Ansible finds odd."""
+    (tmp_path / "hosts").write_text("[my-web]\nvm1\n")
     notes: list[str] = []
-    load_inventory(path, tell=notes.append)
-    assert "group_vars" in notes[0]
-    assert "ansible-inventory" in notes[0]
+    load_inventory(tmp_path / "hosts", tell=notes.append)
+    assert any("Ansible warns" in note for note in notes)
+
+
+@pytest.fixture
+def without_ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be no ansible-inventory, beside this Python or on PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+
+@pytest.mark.usefixtures("without_ansible")
+def test_without_ansible(tmp_path: Path) -> None:
+    """The hint names each way out: install it, volbench's own YAML, or a listing."""
+    with pytest.raises(InventoryError) as caught:
+        load_inventory(FILES / "fleet.ini")
+    for words in ("ansible-core", "own YAML", "--list"):
+        assert words in caught.value.hint
+    assert load_inventory(FILES / "fleet.json").hosts, "a listing needs no Ansible"
+    (tmp_path / "ansible-inventory").write_text("#!/nonexistent\n")
+    (tmp_path / "ansible-inventory").chmod(0o755)
+    with pytest.raises(InventoryError, match="started"):
+        load_inventory(FILES / "fleet.ini")
 
 
 def test_a_plain_list_of_names(tmp_path: Path) -> None:
@@ -115,7 +194,7 @@ def test_a_plain_list_of_names(tmp_path: Path) -> None:
 def test_this_machine(tmp_path: Path) -> None:
     """Ansible's local connection is the controller's own machine."""
     (host,) = read(tmp_path, "localhost ansible_connection=local ansible_user=me\n", "hosts").hosts
-    assert host.is_local
+    assert host.kind is HostKind.LOCAL
     assert host.user is None
 
 
@@ -142,14 +221,13 @@ def test_hops_in_arguments_of_ssh(
     tmp_path: Path, arguments: str, jump: tuple[str, ...] | None
 ) -> None:
     """Each usual way of naming a bastion is understood."""
-    quoted = json.dumps(arguments)
-    text = f"all:\n  hosts:\n    vm1:\n      ansible_ssh_common_args: {quoted}\n"
-    (host,) = read(tmp_path, text).hosts
+    variables = {"vm1": {"ansible_ssh_common_args": arguments}}
+    (host,) = read(tmp_path, json.dumps({"_meta": {"hostvars": variables}})).hosts
     assert host.jump == jump
 
 
 def test_weaker_host_keys_are_not_taken_over(tmp_path: Path) -> None:
-    """Host keys go on being checked, and the user is told."""
+    """Host keys go on being checked, and the user is expected."""
     path = tmp_path / "hosts"
     path.write_text("vm1 ansible_ssh_common_args='-o StrictHostKeyChecking=no -J gate'\n")
     notes: list[str] = []

@@ -1,11 +1,11 @@
-"""Ranges in names, ours and Ansible's."""
+"""Ranges in names of hosts."""
 
 from __future__ import annotations
 
 import pytest
 
 from volbench.errors import InputError
-from volbench.plan.inventory.host_ranges import Style, expand
+from volbench.plan.inventory.host_ranges import expand
 
 
 @pytest.mark.parametrize(
@@ -20,23 +20,9 @@ from volbench.plan.inventory.host_ranges import Style, expand
         ("vm[5-5]", ["vm5"]),
     ],
 )
-def test_our_ranges(text: str, names: list[str]) -> None:
+def test_ranges(text: str, names: list[str]) -> None:
     """From first to last, with as many digits as were written."""
     assert list(expand(text).texts) == names
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("vm[08:11]", ["vm08", "vm09", "vm10", "vm11"]),
-        ("vm[1:9:4]", ["vm1", "vm5", "vm9"]),
-        ("vm[:2]", ["vm0", "vm1", "vm2"]),
-        ("vm[a:e:2]", ["vma", "vmc", "vme"]),
-    ],
-)
-def test_ranges_of_ansible(text: str, names: list[str]) -> None:
-    """With colons, and a step perhaps."""
-    assert list(expand(text, Style.ANSIBLE).texts) == names
 
 
 @pytest.mark.parametrize(

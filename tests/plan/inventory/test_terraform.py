@@ -69,6 +69,35 @@ def test_lists_and_maps_side_by_side(tmp_path: Path, source: str) -> None:
     ]
 
 
+def test_expressions_filter_and_compute(tmp_path: Path) -> None:
+    """JMESPath selects rows and works values out."""
+    (host,) = mapped(
+        tmp_path,
+        "hosts:\n"
+        "  from: vm_list[?zone > `1`]\n"
+        "  name: hostname\n"
+        '  address: "net.public || private_ip"\n'
+        "  labels: {place: \"join('-', [size, disk])\"}\n",
+    ).hosts
+    assert (host.name, host.address) == ("vm02", "10.1.0.5")
+    assert host.labels == {"place": "Standard_F4s_v2-lun1"}
+
+
+@pytest.mark.parametrize("expression", ["vms[", "vms[?", "nosuch(vms)", "join(',', vms)"])
+def test_bad_expressions(tmp_path: Path, expression: str) -> None:
+    """Each is named with its place in the mapping."""
+    with pytest.raises(InventoryError, match="JMESPath") as caught:
+        mapped(tmp_path, f'hosts:\n  from: "{expression}"\n')
+    assert [(one.line, one.column) for one in caught.value.problems] == [(2, 9)]
+
+
+def test_a_bad_value_in_the_outputs(tmp_path: Path) -> None:
+    """The problem names the host and the value, at the expression that found it."""
+    with pytest.raises(InventoryError, match="'lun0'") as caught:
+        mapped(tmp_path, "hosts: {from: vms, address: private_ip, volumes: {data: disk}}")
+    assert caught.value.problems[0].key == "hosts.volumes.data[vm01]"
+
+
 def test_several_sources(tmp_path: Path) -> None:
     """A map of names to addresses, a list of addresses' names, and one object alone."""
     hosts = mapped(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from tests.present.tables.test_result_tables import printed, summary
+from tests.present.tables.test_results_table import printed, summary
 from tests.present.test_report import Page, content_of, parsed, row_of, run_of
 from volbench.model.frames.columns import FINDINGS
 from volbench.model.results.finding import Severity
@@ -16,10 +15,10 @@ from volbench.present.report import ReportContent, render_report
 from volbench.present.tables.findings_table import (
     by_rule,
     count_severities,
-    doubt_marks,
-    show_findings,
+    findings_text,
+    warning_marks,
 )
-from volbench.present.tables.result_tables import summary_table
+from volbench.present.tables.results_table import summary_table
 
 Row = dict[str, object]
 
@@ -44,14 +43,12 @@ def finding(run: str = "001-a-r1", rule: str = "stall", **columns: object) -> Ro
 
 def shown(*rows: Row, runs: int = 9) -> str:
     """Return what a pipe gets."""
-    stream = io.StringIO()
-    show_findings(rows, runs=runs, stream=stream)
-    return stream.getvalue()
+    return findings_text(rows, runs=runs)
 
 
 def test_nothing_to_doubt() -> None:
     """It says so, and how much was looked at."""
-    assert shown(runs=1) == "no doubts about 1 Run\n"
+    assert shown(runs=1) == "no data-quality warnings in 1 run\n"
 
 
 def test_equal_findings_are_told_once() -> None:
@@ -62,7 +59,7 @@ def test_equal_findings_are_told_once() -> None:
     assert "and 3 more" in text
     assert "Another." in text
     assert text.count("It hangs.") == text.count("Look.") == 1
-    assert text.endswith("7 warnings; 7 of 9 Runs concerned\n")
+    assert text.endswith("7 warnings; 7 of 9 runs affected\n")
 
 
 def test_the_heaviest_rule_comes_first() -> None:
@@ -103,12 +100,12 @@ def test_campaigns_are_named_when_there_are_several() -> None:
 def test_results_show_how_many_doubts_there_are() -> None:
     """A column beside the status, with a mark for an invalid number; notes don't count."""
     rows = [finding(), finding(severity="invalid"), finding(severity="note"), finding("002-b-r1")]
-    marks = doubt_marks(rows)
+    marks = warning_marks(rows)
     assert marks == {"001-a-r1": "2!", "002-b-r1": "1"}
-    text = printed(summary_table(summary(), doubts=marks))
+    text = printed(summary_table(summary(), warnings=marks))
     assert next(line for line in text.splitlines() if "finished" in line).split()[-1] == "2!"
-    assert "! an invalid one" in text
-    assert "doubts" not in printed(summary_table(summary(), doubts={}))
+    assert "! the result is invalid" in text
+    assert "warnings" not in printed(summary_table(summary(), warnings={}))
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
-
 from volbench.present.formatting import MISSING
-from volbench.present.tables.result_tables import show_table
-from volbench.present.tables.use_table import run_name, use_columns, use_table
+from volbench.present.tables.render_table import render_table
+from volbench.present.tables.use_table import run_names, use_columns, use_table
 
 ROW: dict[str, object] = {
     "label": "test4",
@@ -34,7 +32,7 @@ ROW: dict[str, object] = {
 
 def cells(row: dict[str, object]) -> dict[str, str]:
     """Return the cells of a row by heading."""
-    return {column.heading: column.show(row) for column in use_columns([ROW])}
+    return {column.heading: column.cell(row) for column in use_columns([ROW])}
 
 
 def test_each_cell_has_its_unit() -> None:
@@ -50,7 +48,7 @@ def test_each_cell_has_its_unit() -> None:
         "tail": "38s",
         "reached": "38 %",
         "errors": "0",
-        "bound by": "iops-limit 1.1k",
+        "bottleneck": "iops-limit 1.1k",
     }
 
 
@@ -98,25 +96,23 @@ def test_latencies_of_both_directions_are_told() -> None:
 def test_a_level_has_the_unit_of_its_limit() -> None:
     """A bandwidth limit is bytes a second; a Run bound by latency has no level."""
     shown = cells(ROW | {"bottleneck": "bandwidth-limit", "bottleneck_level": 125e6})
-    assert shown["bound by"] == "bandwidth-limit 125 MB/s"
+    assert shown["bottleneck"] == "bandwidth-limit 125 MB/s"
     assert (
-        cells(ROW | {"bottleneck": "latency", "bottleneck_level": 400.0})["bound by"] == "latency"
+        cells(ROW | {"bottleneck": "latency", "bottleneck_level": 400.0})["bottleneck"] == "latency"
     )
 
 
 def test_runs_are_told_apart() -> None:
     """Repeats have their number, other phases their name."""
     again = ROW | {"repeat": 2}
-    assert run_name(ROW, [ROW]) == "test4"
-    assert run_name(again, [ROW, again]) == "test4 #2"
-    assert run_name(ROW | {"phase": "warmup"}, [ROW]) == "test4 (warmup)"
+    assert run_names([ROW]) == ["test4"]
+    assert run_names([ROW, again]) == ["test4 #1", "test4 #2"]
+    assert run_names([ROW | {"phase": "warmup"}]) == ["test4 (warmup)"]
 
 
 def test_the_table_holds_a_line_per_run() -> None:
     """Piped, nothing is cut off, and the caption explains the columns."""
-    stream = io.StringIO()
-    show_table(use_table([ROW, ROW | {"label": "a-long-name-of-a-job"}]), stream=stream)
-    text = stream.getvalue()
+    text = render_table(use_table([ROW, ROW | {"label": "a-long-name-of-a-job"}]), "table")
     assert "a-long-name-of-a-job" in text
     assert text.count("1.1k (100 %)") == 2
     assert "reached: bytes of the device" in text

@@ -11,21 +11,9 @@ from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.snia import Snia, snia_rounds
 from volbench.analyse.time.steady_state import Steadiness
+from volbench.model.frames.columns import run_identity
 
 Row = dict[str, object]
-
-_IDENTITY = (
-    "campaign",
-    "run",
-    "host",
-    "profile",
-    "job",
-    "group",
-    "role",
-    "volume",
-    "repeat",
-    "phase",
-)
 
 
 def verdict_rows(context: Context) -> Sequence[Row]:
@@ -43,13 +31,9 @@ def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
     t_s, iops = rate_per_s(view, "iops", direction=direction)
     if not len(t_s):
         return ()
-    told = view.summary.iloc[0]
-    identity: Row = {name: told[name] for name in _IDENTITY}
-    identity["group"] = view.run.job
-    identity["repeat"] = view.run.repeat
     return (
         {
-            **identity,
+            **run_identity(view.campaign, view.run, view.run.job),
             "direction": direction,
             **_steadiness(context.steadiness(view, direction)),
             **_steady_end(context.steady_end(view, direction)),

@@ -44,6 +44,7 @@ from volbench.analyse.findings.method import (
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
+from volbench.model.frames.columns import run_identity
 from volbench.model.results.finding import Finding, Severity
 
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
@@ -116,20 +117,9 @@ def finding_rows(context: Context) -> Sequence[dict[str, object]]:
 
 
 def _identity(view: RunView, finding: Finding) -> dict[str, object]:
-    run = view.run
-    only = run.sections[0].name if len(run.sections) == 1 else None
-    return {
-        "campaign": view.campaign.name,
-        "run": run.id,
-        "host": run.host,
-        "profile": run.profile,
-        "job": run.job,
-        "group": finding.evidence.get("section", only),
-        "role": run.volume.role,
-        "volume": run.volume.target,
-        "repeat": run.repeat,
-        "phase": run.phase.value,
-    }
+    only = view.run.sections[0].name if len(view.run.sections) == 1 else None
+    group = finding.evidence.get("section", only)
+    return run_identity(view.campaign, view.run, None if group is None else str(group))
 
 
 def _told(finding: Finding) -> dict[str, object]:

@@ -23,7 +23,7 @@ Row = dict[str, object]
 _PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
 
 
-def total_rows(campaign: Campaign, frames: Frames) -> Sequence[Row]:
+def aggregate_rows(campaign: Campaign, frames: Frames) -> Sequence[Row]:
     """Return a row for each measured step of several clients, section and direction.
 
     Args:

@@ -1,9 +1,9 @@
-"""Change points: a series over time in, the moments at which its level jumped out.
+"""Change points: the moments at which the level of a series jumped.
 
 Noise of storage is autocorrelated, and detectors that assume otherwise find dozens of changes in
 an hour in which nothing happened. Therefore: medians of blocks, logarithms scaled by the noise of
-their differences, a penalty of 3 ln n (`ruptures`, KernelCPD), and then each change has to be
-larger than what that noise makes, and sharper than a ramp.
+their differences, a penalty of 3 ln n for each segment of the best piecewise constant fit, and then
+each change must be larger than that noise explains, and sharper than a ramp.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from ruptures import KernelCPD
 
 Floats = npt.NDArray[np.float64]
 
@@ -150,11 +149,40 @@ def _logs(values: Floats) -> Floats:
 
 
 def _candidates(blocks: Floats) -> list[int]:
-    """Return the first block of each new level, as the kernel method places them."""
-    noise = _noise(blocks)
+    """Return the first block of each new level of the best piecewise constant fit."""
     least = 2 if len(blocks) < 3 * WANTED_BLOCKS else 3
-    algorithm = KernelCPD(kernel="linear", min_size=least).fit((blocks / noise).reshape(-1, 1))
-    return [int(edge) for edge in algorithm.predict(pen=_PENALTY * np.log(len(blocks)))[:-1]]
+    penalty = _PENALTY * math.log(len(blocks))
+    return segment(blocks / _noise(blocks), penalty=penalty, least=least)
+
+
+def segment(values: Floats, *, penalty: float, least: int) -> list[int]:
+    """Return where the segments of the best piecewise constant fit begin, without the first.
+
+    Optimal partitioning (Jackson et al. 2005): the squared error of all segments plus a penalty for
+    each is minimal.
+
+    Args:
+        values: at least `least`.
+        penalty: for each segment, in squared units of the values.
+        least: samples that a segment has at least.
+    """
+    centred = values - values.mean()
+    sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (centred, centred**2))
+    lengths = np.arange(len(values), 0, -1.0)
+    best = np.full(len(values) + 1, np.inf)
+    best[0] = 0.0
+    starts = np.zeros(len(values) + 1, dtype=int)
+    for end in range(least, len(values) + 1):
+        until = end - least + 1
+        errors = squares[end] - squares[:until]
+        errors -= (sums[end] - sums[:until]) ** 2 / lengths[-end : len(lengths) - least + 1]
+        errors += best[:until]
+        starts[end] = int(errors.argmin())
+        best[end] = errors[starts[end]] + penalty
+    edges = [int(starts[-1])]
+    while edges[-1]:
+        edges.append(int(starts[edges[-1]]))
+    return edges[-2::-1]
 
 
 def _noise(blocks: Floats) -> float:

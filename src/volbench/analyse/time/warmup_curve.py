@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.optimize import isotonic_regression
 
 Floats = npt.NDArray[np.float64]
 
@@ -308,6 +307,8 @@ def time_to_level(t_s: Floats, iops: Floats, *, level: float) -> float | None:
         iops: of the intervals.
         level: in IOPS.
     """
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - slow to import
+
     fitted = isotonic_regression(iops).x
     middles = t_s - np.diff(t_s, prepend=0.0) / 2
     index = int(np.argmax(fitted >= level))

@@ -10,9 +10,9 @@ import click
 from volbench.cli.catalogue.inventory_options import read_hosts
 from volbench.cli.catalogue.profile_sources import knows_volume_types
 from volbench.cli.options import LIMIT, MAPPING
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.plan.inventory.inventory_schema import json_schema
-from volbench.present.tables.hosts_table import host_records, hosts_table
-from volbench.present.tables.result_tables import show_table
+from volbench.present.tables.hosts_tables import hosts_table
 
 FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 
@@ -26,15 +26,12 @@ def command() -> None:
 @FILE
 @LIMIT
 @MAPPING
-@click.option("--json", "as_json", is_flag=True, help="Print JSON records instead of a table.")
+@table_options()
 @knows_volume_types
-def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, as_json: bool) -> None:
+def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, shown: TableOutput) -> None:
     """Show the hosts in FILE, defaults applied. Nobody is connected to."""
     inventory = read_hosts(file, limits=limits, mapping=mapping)
-    if as_json:
-        click.echo(json.dumps(host_records(inventory), indent=2, ensure_ascii=False))
-        return
-    show_table(hosts_table(inventory))
+    shown.write(hosts_table(inventory))
 
 
 @command.command("check")

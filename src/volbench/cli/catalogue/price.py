@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -10,9 +9,9 @@ import click
 from volbench.cli.catalogue.price_steps import draw_market, market_of
 from volbench.cli.options import WHERE, examples
 from volbench.cli.read.table_charts import chart_options
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.plan.prices import load_prices
-from volbench.present.tables.price_table import market_records, market_table
-from volbench.present.tables.result_tables import show_table
+from volbench.present.tables.price_table import market_table
 from volbench.units import parse_size
 
 
@@ -38,15 +37,15 @@ from volbench.units import parse_size
     "--by",
     default="",
     metavar="COLUMN,...",
-    help="What makes an offer, such as family, or labels.  [default: flavor,volume_type]",
+    help="What makes a configuration, such as family, or labels.  [default: flavor,volume_type]",
 )
 @WHERE
-@click.option("--size", metavar="SIZE", help="Of volumes whose size nobody told.")
+@click.option("--size", metavar="SIZE", help="Size of volumes for which none is recorded.")
 @click.option(
-    "--unsteady", is_flag=True, help="Count Runs that were not shown to be steady, by their means."
+    "--unsteady", is_flag=True, help="Include runs that did not reach steady state, by their means."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print every number as JSON.")
-@chart_options("cost against IOPS, with the front,")
+@table_options()
+@chart_options("cost against IOPS, with the Pareto frontier,")
 def command(
     folders: tuple[Path, ...],
     file: str,
@@ -58,9 +57,9 @@ def command(
     theme: str,
     *,
     unsteady: bool,
-    as_json: bool,
+    shown: TableOutput,
 ) -> None:
-    """Put steady performance in DIR beside its price: what an I/O costs, ranked."""
+    """Rank the configurations in DIR by price-performance: what a steady I/O costs."""
     found = market_of(
         folders,
         load_prices(file),
@@ -71,7 +70,4 @@ def command(
     )
     if chart is not None:
         draw_market(found, chart, title=title, theme=theme)
-    if as_json:
-        click.echo(json.dumps(market_records(found), indent=2, ensure_ascii=False))
-    else:
-        show_table(market_table(found))
+    shown.write(market_table(found))

@@ -12,7 +12,8 @@ from volbench.cli.read.table_charts import write_picture
 from volbench.dataset import Dataset, open_campaigns
 from volbench.model.catalogue.price_list import Prices
 from volbench.present.figures.pareto import pareto_figure
-from volbench.present.tables.price_table import market_csv
+from volbench.present.tables.price_table import market_table
+from volbench.present.tables.render_table import csv_text
 
 _FRAMES = ("summary", "verdicts", "series", "device")
 
@@ -59,4 +60,4 @@ def draw_market(found: Market, chart: str, *, title: str, theme: str) -> None:
         InputError: nothing can be drawn, or a file can't be written.
     """
     figure = pareto_figure(found, title=title, theme=theme)
-    write_picture(figure, chart, numbers=market_csv(found))
+    write_picture(figure, chart, numbers=csv_text(market_table(found).records()))

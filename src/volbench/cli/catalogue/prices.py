@@ -6,10 +6,10 @@ import json
 
 import click
 
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.plan.prices import load_prices, price_names
 from volbench.plan.prices.prices_schema import json_schema
 from volbench.present.tables.price_table import prices_table
-from volbench.present.tables.result_tables import show_table
 
 FILE = click.argument("file", metavar="FILE|NAME")
 
@@ -28,14 +28,10 @@ def list_prices() -> None:
 
 @command.command("show")
 @FILE
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def show(file: str, *, as_json: bool) -> None:
+@table_options()
+def show(file: str, *, shown: TableOutput) -> None:
     """Show the prices in FILE, or in a bundled one."""
-    prices = load_prices(file)
-    if as_json:
-        click.echo(prices.model_dump_json(indent=2))
-    else:
-        show_table(prices_table(prices))
+    shown.write(prices_table(load_prices(file)))
 
 
 @command.command("check")

@@ -10,6 +10,7 @@ import click
 from volbench.cli.catalogue.job_files import plan_anywhere, render_profile
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
 from volbench.cli.options import ALLOW_EXEC, SETTINGS, output_option
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.engine.guard.preflight import check_job_files
 from volbench.engine.hosts.machine import Machine
 from volbench.engine.run.fio_options import options_on
@@ -19,7 +20,7 @@ from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.plan.profile.bundled import profile_names, read_profile
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.profile_schema import json_schema
-from volbench.present.tables.result_tables import profile_table, profiles_table, show_table
+from volbench.present.tables.plan_tables import profile_table, profiles_table
 
 
 @click.group("profile")
@@ -28,21 +29,23 @@ def command() -> None:
 
 
 @command.command("list")
-def list_profiles() -> None:
+@table_options()
+def list_profiles(*, shown: TableOutput) -> None:
     """List the bundled profiles."""
-    show_table(profiles_table(load_profiles(LocalExecutor(), profile_names())))
+    shown.write(profiles_table(load_profiles(LocalExecutor(), profile_names())))
 
 
 @command.command("show")
 @click.argument("name", metavar="NAME")
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
 @knows_volume_types
-def show(name: str, *, as_yaml: bool) -> None:
+@table_options()
+def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show the jobs of a profile, defaults applied."""
     if as_yaml:
         click.echo(read_profile(name)[0], nl=False)
         return
-    show_table(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
+    shown.write(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
 
 
 @command.command("check")

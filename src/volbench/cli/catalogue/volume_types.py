@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from volbench.cli.options import VOLUME_TYPES
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.plan.volume_types import catalogue, find_type, limits_of, read_types
-from volbench.present.tables.result_tables import show_table, text_table
+from volbench.present.tables.table import text_table
 from volbench.present.tables.volume_types_table import (
     about_rows,
     lasting,
@@ -19,8 +20,6 @@ from volbench.present.tables.volume_types_table import (
 )
 from volbench.units import parse_rate, parse_size
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-
 
 @click.group("volume-types")
 def command() -> None:
@@ -29,15 +28,10 @@ def command() -> None:
 
 @command.command("list")
 @VOLUME_TYPES
-@AS_JSON
-def list_types(type_files: tuple[Path, ...], *, as_json: bool) -> None:
+@table_options()
+def list_types(type_files: tuple[Path, ...], *, shown: TableOutput) -> None:
     """List the volume types: bundled ones and your own."""
-    types = catalogue(type_files)
-    if as_json:
-        told = [kind.model_dump(mode="json") for kind in types.values()]
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
-    else:
-        show_table(types_table(types))
+    shown.write(types_table(catalogue(type_files)))
 
 
 @command.command("show")
@@ -46,7 +40,7 @@ def list_types(type_files: tuple[Path, ...], *, as_json: bool) -> None:
 @click.option("--iops", type=float, metavar="NUMBER", help="That are provisioned.")
 @click.option("--bandwidth", metavar="RATE", help="That is provisioned, such as 250MiB/s.")
 @VOLUME_TYPES
-@AS_JSON
+@table_options()
 def show(
     name: str,
     size: str | None,
@@ -54,7 +48,7 @@ def show(
     bandwidth: str | None,
     type_files: tuple[Path, ...],
     *,
-    as_json: bool,
+    shown: TableOutput,
 ) -> None:
     """Show what a volume of TYPE is allowed, and for how long."""
     types = catalogue(type_files)
@@ -63,7 +57,7 @@ def show(
     if size is None and kind.needs_size:
         heading = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
         rows = [(key, cell) for key, cell in zip(heading, type_cells(kind), strict=True) if cell]
-        told: dict[str, object] = {"type": kind.model_dump(mode="json"), "limits": None}
+        document: dict[str, object] = {"type": kind.model_dump(mode="json"), "limits": None}
     else:
         limits = limits_of(
             name,
@@ -73,16 +67,14 @@ def show(
             types=types,
         )
         rows = list(limits_rows(kind, limits))
-        told = {
+        document = {
             "type": kind.model_dump(mode="json"),
             "limits": limits.model_dump(mode="json", exclude={"wanted"}),
             "bursts_s": lasting(limits),
         }
-    if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
-        return
-    cells = [*rows, *about_rows(kind)]
-    show_table(text_table(("", "value"), cells, words={"", "value"}))
+    cells = [{"property": key, "value": value} for key, value in (*rows, *about_rows(kind))]
+    table = text_table("volume-type", cells, identity="property", folded=["value"])
+    shown.write(replace(table, document=document))
 
 
 @command.command("check")

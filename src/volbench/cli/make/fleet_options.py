@@ -14,7 +14,7 @@ from volbench.cli.catalogue.inventory_options import read_hosts
 from volbench.cli.options import INVENTORY, LIMIT, MAPPING
 from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
 from volbench.errors import InputError
-from volbench.execute.pick import Trust, reach
+from volbench.execute.connect import HostKeyPolicy, connect_hosts
 from volbench.model.campaign.host import Host, Policy
 
 KNOWN_HOSTS = click.option(
@@ -48,13 +48,13 @@ class Where:
         inventory: None for this machine alone.
         limits: parts of the inventory that are meant.
         mapping: for Terraform's outputs.
-        trust: which host keys are believed.
+        host_keys: which are trusted.
     """
 
     inventory: Path | None
     limits: tuple[str, ...]
     mapping: Path | None
-    trust: Trust
+    host_keys: HostKeyPolicy
 
 
 def on_hosts(function: Callable[..., None]) -> Callable[..., None]:
@@ -75,8 +75,8 @@ def on_hosts(function: Callable[..., None]) -> Callable[..., None]:
         accept_new: bool,
         **others: object,
     ) -> None:
-        trust = Trust(known_hosts, accept_new)
-        function(*arguments, where=Where(inventory, limits, mapping, trust), **others)
+        host_keys = HostKeyPolicy(known_hosts, accept_new)
+        function(*arguments, where=Where(inventory, limits, mapping, host_keys), **others)
 
     return wrapped
 
@@ -98,17 +98,17 @@ def stations_of(where: Where) -> Iterator[list[ConnectedHost]]:
         yield [this_machine()]
         return
     inventory = read_hosts(where.inventory, limits=where.limits, mapping=where.mapping)
-    with connected(inventory.hosts, where.trust) as stations:
+    with connected(inventory.hosts, where.host_keys) as stations:
         yield stations
 
 
 @contextmanager
-def connected(hosts: Sequence[Host], trust: Trust) -> Iterator[list[ConnectedHost]]:
+def connected(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[ConnectedHost]]:
     """Hand out stations for hosts; this machine's for none."""
     if not hosts:
         yield [this_machine()]
         return
-    with reach(hosts, trust=trust) as executors:
+    with connect_hosts(hosts, host_keys=host_keys) as executors:
         yield [ConnectedHost(*pair) for pair in zip(hosts, executors, strict=True)]
 
 

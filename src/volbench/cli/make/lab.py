@@ -6,19 +6,22 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from volbench.cli.make.scenario_text import facts_of, truth_rows
+from volbench.cli.make.scenario_text import facts_of, truth_rows, truth_table
 from volbench.cli.options import output_option
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.engine.run.stop_request import stop_on_signals
 from volbench.errors import VolbenchError
 from volbench.lab.scenario import read_scenario, scenario_names, scenario_text
 from volbench.lab.server import LabVolume, check_tools, serve
-from volbench.present.tables.result_tables import facts_table, print_rows, show_table
-from volbench.units import format_size, parse_size
+from volbench.present.tables.hosts_tables import facts_table
+from volbench.present.tables.table import text_table
+from volbench.units import format_capacity, parse_size
 
 _SCENARIO = click.argument("scenario", metavar="SCENARIO")
 _LOOK_S = 0.2
@@ -32,24 +35,28 @@ def command() -> None:
 
 
 @command.command("list")
-def list_scenarios() -> None:
+@table_options()
+def list_scenarios(*, shown: TableOutput) -> None:
     """List the bundled scenarios."""
     scenarios = [read_scenario(name) for name in scenario_names()]
     rows = [
         {
             "scenario": s.name,
-            "size": format_size(s.size_bytes),
-            "what it is": _first_sentence(s.description),
+            "size": format_capacity(s.size_bytes),
+            "description": _first_sentence(s.description),
         }
         for s in scenarios
     ]
-    print_rows(rows, stream=sys.stdout)
+    shown.write(
+        text_table("scenarios", rows, identity="scenario", right=["size"], folded=["description"])
+    )
 
 
 @command.command("show")
 @_SCENARIO
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
-def show(scenario: str, *, as_yaml: bool) -> None:
+@table_options()
+def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show what SCENARIO is, and what a measurement of it must find.
 
     SCENARIO is a bundled name or a YAML file.
@@ -58,9 +65,10 @@ def show(scenario: str, *, as_yaml: bool) -> None:
         click.echo(scenario_text(scenario)[0], nl=False)
         return
     found = read_scenario(scenario)
-    click.echo(f"{found.description}\n")
-    show_table(facts_table(found.name, facts_of(found)))
-    print_rows(truth_rows(found), stream=sys.stdout)
+    facts, truth = facts_of(found), truth_rows(found)
+    document = {"scenario": found.name, "description": found.description, "facts": facts}
+    about = facts_table(f"{found.name}: {found.description}", facts)
+    shown.write(replace(about, document={**document, "truth": truth}), truth_table(truth))
 
 
 @command.command("up")

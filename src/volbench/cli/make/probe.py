@@ -1,9 +1,9 @@
-"""volbench probe: what this machine and its volumes are, and whether they are cold."""
+"""volbench probe: facts about this machine and its volumes, and whether they are cold."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +12,7 @@ import click
 from volbench.cli.make.fleet_options import Where, on_hosts
 from volbench.cli.make.survey_output import show_survey
 from volbench.cli.options import parse_targets
+from volbench.cli.table_output import TableOutput, table_options
 from volbench.engine.conditioning.cold_probe import Probed, probe_cold
 from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume, require_fio
 from volbench.engine.run.stop_request import Stop
@@ -20,7 +21,7 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.target import Volume
 from volbench.model.results.provenance import VolumeFacts
-from volbench.present.tables.result_tables import facts_table, show_table
+from volbench.present.tables.hosts_tables import facts_table
 from volbench.store.layout import ProbeFolder
 
 
@@ -29,44 +30,43 @@ from volbench.store.layout import ProbeFolder
 @click.option(
     "--cold",
     is_flag=True,
-    help="Read a sample of each TARGET twice, and tell whether it is cold or was never written.",
+    help="Read a sample of each TARGET twice to find out if it is cold or was never written.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@table_options()
 @on_hosts
-def command(targets: tuple[str, ...], *, cold: bool, as_json: bool, where: Where) -> None:
+def command(targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: Where) -> None:
     """Show this machine and each TARGET: model, size, scheduler, filesystem, what is on it.
 
-    With an inventory, its hosts and their volumes instead: can they be reached, which fio is there,
-    how does the clock stand, what is on the disks.
+    With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
+    offset, contents of the disks.
     """
     if where.inventory is not None:
         if targets or cold:
             raise InputError(
-                "with --inventory the hosts' own volumes are looked at, not cold or other ones",
-                hint="name them in the inventory; probe --cold works on each host itself",
+                "--inventory surveys the volumes of its hosts; it takes no TARGET and no --cold",
+                hint="name volumes in the inventory; run probe --cold on the host itself",
             )
-        show_survey(where, as_json=as_json)
+        show_survey(where, shown)
         return
     executor = LocalExecutor()
     if cold and not targets:
         raise InputError("--cold probes volumes, but none is named", hint="add a TARGET")
     host = probe_host(executor)
     looks = _looks(executor, targets, with_cold=cold)
-    if as_json:
-        volumes = [_record(facts, probed) for facts, probed in looks]
-        click.echo(json.dumps({"host": host.model_dump(mode="json"), "volumes": volumes}, indent=1))
-        return
-    show_table(facts_table("this machine", host.model_dump()))
+    tables = [facts_table("this machine", host.model_dump())]
+    volumes = []
     for facts, probed in looks:
-        show_table(facts_table(facts.target, facts.model_dump()))
-        if probed:
-            click.echo(f"{probed.words}\n")
+        volumes.append(_record(facts, probed))
+        table = facts_table(facts.target, facts.model_dump())
+        tables.append(replace(table, notes=[probed.words]) if probed else table)
+    document = {"host": host.model_dump(mode="json"), "volumes": volumes}
+    shown.write(replace(tables[0], document=document), *tables[1:])
 
 
 def _looks(
     executor: Executor, targets: tuple[str, ...], *, with_cold: bool
 ) -> Iterator[tuple[VolumeFacts, Probed | None]]:
-    """Yield the facts of each target, and what reading it told."""
+    """Yield the facts of each target, and the result of the cold probe."""
     for text in targets:
         for role, place in parse_targets([text]).items():
             volume = find_volume(executor, role=role, target=place)
@@ -89,6 +89,8 @@ def _probe(executor: Executor, volume: Volume) -> Probed:
 def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
     record = facts.model_dump(mode="json")
     if probed is not None:
-        told = probed.model_dump(mode="json")
-        record |= {"cold": told["cold"], "cold_reason": probed.reason}
+        record |= {
+            "cold": probed.model_dump(mode="json")["cold"],
+            "cold_reason": probed.reason,
+        }
     return record

@@ -11,7 +11,7 @@ from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
 from volbench.cli.options import CAMPAIGN
 from volbench.engine.campaign.cleanup import reap
 from volbench.engine.campaign.resume_plan import resume_on
-from volbench.execute.pick import Trust
+from volbench.execute.connect import HostKeyPolicy
 from volbench.present.terminal.live_display import listener_for
 from volbench.store.archive import read_campaign
 
@@ -27,7 +27,7 @@ def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> No
     that have come home stay; volbench resume does the Runs again that were ended.
     """
     layout, archive = read_campaign(campaign)
-    with connected(archive.campaign.hosts, Trust(known_hosts, accept_new)) as stations:
+    with connected(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as stations:
         machines = resume_on(stations, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:
             reap(layout, archive.campaign, machines, listener=listener)

@@ -11,7 +11,7 @@ from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
 from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
 from volbench.engine.campaign.client_worker import Settings
 from volbench.engine.campaign.resume_plan import require_own, resume_on
-from volbench.execute.pick import Trust
+from volbench.execute.connect import HostKeyPolicy
 from volbench.store.archive import read_campaign
 from volbench.units import parse_duration
 
@@ -43,6 +43,6 @@ def command(
     settings = Settings(
         grace_s=parse_duration(grace), keep_files=keep_files, retry_failed=retry_failed
     )
-    with connected(archive.campaign.hosts, Trust(known_hosts, accept_new)) as stations:
+    with connected(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as stations:
         machines = resume_on(stations, archive, allow_exec=allow_exec)
         execute(machines, layout, archive.campaign, settings=settings)

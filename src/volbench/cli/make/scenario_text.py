@@ -1,12 +1,16 @@
-"""What a scenario is and what is true of it, as texts for tables."""
+"""Facts and true results of a scenario, as tables."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import inf
+from typing import Any
 
 from volbench.lab.scenario import Scenario
 from volbench.lab.truth import Direction, Truth, truth
+from volbench.present.tables.table import IDENTITY, Table, text_table
 from volbench.units import (
+    format_capacity,
     format_count,
     format_duration,
     format_latency,
@@ -39,16 +43,37 @@ def truth_rows(scenario: Scenario) -> list[dict[str, str]]:
     ]
 
 
+_WORDS = ("rw", "bs", "bottleneck", "at first")
+_PRIORITIES = {
+    **dict.fromkeys(("bs", "iodepth"), IDENTITY),
+    **dict.fromkeys(("cold IOPS", "penalty", "90 % after", "at first", "stall"), 3),
+    "bandwidth": 4,
+}
+
+
+def truth_table(rows: Sequence[Mapping[str, str]]) -> Table[Any]:
+    """Return the rows of `truth_rows` as a table, without columns that are empty."""
+    used = list(dict.fromkeys(name for row in rows for name in row))
+    filled = [name for name in used if any(row[name] for row in rows)]
+    return text_table(
+        "truth",
+        [{name: row[name] for name in filled} for row in rows],
+        identity="rw",
+        priorities=_PRIORITIES,
+        right=[name for name in filled if name not in _WORDS],
+    )
+
+
 def _row(direction: str, block_bytes: int, iodepth: int, found: Truth) -> dict[str, str]:
     fast = found.fast_for_s < inf
     return {
         "rw": direction,
         "bs": format_size(block_bytes),
-        "depth": str(iodepth),
+        "iodepth": str(iodepth),
         "IOPS": format_count(found.iops),
         "bandwidth": format_rate(found.bw_bytes_per_s),
         "latency": format_latency(found.lat_mean_s),
-        "bound by": found.bottleneck,
+        "bottleneck": found.bottleneck,
         "cold IOPS": format_count(found.cold_iops) if found.penalty else "",
         "penalty": f"{found.penalty:.1%}" if found.penalty else "",
         "90 % after": format_duration(found.warm_90_s) if found.penalty else "",
@@ -62,7 +87,7 @@ def _row(direction: str, block_bytes: int, iodepth: int, found: Truth) -> dict[s
 def facts_of(scenario: Scenario) -> dict[str, object]:
     """Return what a scenario is, a fact a row; what it has not is left out."""
     facts: dict[str, object] = {
-        "size": format_size(scenario.size_bytes),
+        "size": format_capacity(scenario.size_bytes),
         "holds at first": "data in every block" if scenario.restored else "nothing",
         "requests worked on at once": scenario.service.slots or "any number",
     }
@@ -97,13 +122,18 @@ def _limits(scenario: Scenario) -> dict[str, object]:
         )
     if volume := scenario.burst.bandwidth:
         facts["bandwidth credits"] = (
-            f"{format_size(volume.credits_bytes)}: {format_rate(volume.to)} while they last, "
+            f"{format_capacity(volume.credits_bytes)}: {format_rate(volume.to)} while they last, "
             f"then {format_rate(volume.baseline)}"
         )
     if cache := scenario.cache:
-        end = f"stalls until {format_size(cache.resume_bytes)}" if cache.resume_bytes else "drains"
+        end = (
+            f"stalls until {format_capacity(cache.resume_bytes)}"
+            if cache.resume_bytes
+            else "drains"
+        )
         facts["write-back cache"] = (
-            f"{format_size(cache.size_bytes)}, empties at {format_rate(cache.drain_bytes_per_s)}, "
+            f"{format_capacity(cache.size_bytes)}, "
+            f"empties at {format_rate(cache.drain_bytes_per_s)}, "
             f"takes a write in {format_latency(cache.latency_s)}, {end} when full"
         )
     return facts

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
 
 from volbench.cli.make.fleet_options import Where, stations_of
+from volbench.cli.table_output import TableOutput
 from volbench.engine.hosts.host_survey import Seen, shared_machines, shared_volumes, survey
 from volbench.errors import CampaignError
-from volbench.present.tables.result_tables import show_table
-from volbench.present.tables.survey_table import clock_words, survey_table, volume_words
-from volbench.units import format_size
+from volbench.present.tables.hosts_tables import (
+    SurveyedHost,
+    clock_words,
+    survey_table,
+    volume_words,
+)
+from volbench.units import format_capacity
 
 
-def show_survey(where: Where, *, as_json: bool) -> None:
-    """Look at every host, print one table, and fail when one can't take part.
+def show_survey(where: Where, shown: TableOutput) -> None:
+    """Survey every host, print one table, and fail if a host cannot take part.
 
     Raises:
         CampaignError: a host can't take part.
     """
     with stations_of(where) as stations:
         seen = survey(stations)
-    if as_json:
-        click.echo(json.dumps([_record(one) for one in seen], indent=1))
-    else:
-        show_table(survey_table([_row(one) for one in seen]))
+    shown.write(survey_table([_row(one) for one in seen]))
+    if shown.format == "table":
         for names in shared_machines(seen):
             click.echo(f"note: {', '.join(names)} are one machine", err=True)
         for names in shared_volumes(seen):
@@ -53,23 +55,21 @@ def _record(one: Seen) -> dict[str, object]:
     }
 
 
-def _row(one: Seen) -> tuple[str, ...]:
-    """Return the cells of a host."""
+def _row(one: Seen) -> SurveyedHost:
+    """Return a host in the words of the table."""
     problems = [one.problem] if one.problem else []
     problems += [f"{role}: {words}" for role, words in one.trouble.items()]
-    if one.host is None:
-        return (one.name, "", "", "", "", "", "", "; ".join(problems))
-    if not one.host.fio_version:
-        problems.append("fio is not installed: apt-get install fio")
-    memory = one.host.memory_bytes
-    clock = one.clock
-    return (
-        one.name,
-        one.host.fio_version,
-        one.host.kernel,
-        str(one.host.cpus),
-        "" if memory is None else format_size(memory),
-        "unknown" if clock is None else clock_words(clock.offset_s, clock.bound_s),
-        "\n".join(volume_words(role, facts) for role, facts in one.volumes.items()),
-        "; ".join(problems),
-    )
+    cells: dict[str, str] = {}
+    if one.host is not None:
+        if not one.host.fio_version:
+            problems.append("fio is not installed: apt-get install fio")
+        memory, clock = one.host.memory_bytes, one.clock
+        cells = {
+            "fio": one.host.fio_version,
+            "kernel": one.host.kernel,
+            "CPUs": str(one.host.cpus),
+            "memory": "" if memory is None else format_capacity(memory),
+            "clock": "unknown" if clock is None else clock_words(clock.offset_s, clock.bound_s),
+            "volumes": "\n".join(volume_words(*pair) for pair in one.volumes.items()),
+        }
+    return SurveyedHost(one.name, cells, "; ".join(problems), _record(one))

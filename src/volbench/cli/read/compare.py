@@ -6,17 +6,9 @@ from pathlib import Path
 
 import click
 
-from volbench.analyse.compare.repeat_statistics import CONFIDENCE
 from volbench.cli.options import WHERE
-from volbench.cli.read.compare_steps import (
-    draw_comparison,
-    fail_on_regression,
-    print_comparison,
-    question,
-)
 from volbench.cli.read.table_charts import chart_options
-from volbench.dataset import compare_folders
-from volbench.present.tables.compare_table import FORMATS
+from volbench.cli.table_output import TableOutput, table_options
 
 
 @click.command("compare")
@@ -31,71 +23,80 @@ from volbench.present.tables.compare_table import FORMATS
     "--metric",
     "metrics",
     metavar="NAME,...",
-    help="What is compared: iops, steady_iops, bw, p99, lat_mean and their kin."
+    help="Metrics to compare: iops, steady_iops, bw, p99, lat_mean and similar."
     "  [default: iops,p99]",
 )
-@click.option("--by", default="", metavar="COLUMN,...", help="Keep these apart, beside the job.")
+@click.option(
+    "--by", default="", metavar="COLUMN,...", help="Compare each value of these columns by itself."
+)
 @click.option(
     "--between",
     default="",
     metavar="COLUMN",
     help="Compare the values of a column, such as volume_type, within all folders.",
 )
-@click.option("--base", default="", metavar="VALUE", help="Of --between: what is compared with.")
+@click.option(
+    "--base", default="", metavar="VALUE", help="The value of --between that is the base."
+)
 @WHERE
 @click.option(
     "--baseline",
     is_flag=True,
-    help="Exit with 10 when a regression beyond --tolerance is shown.",
+    help="Exit with 10 on a significant regression beyond --tolerance.",
 )
 @click.option(
     "--tolerance",
     metavar="PERCENT",
-    help="A change that nobody minds.  [default with --baseline: 5%]",
+    help="Largest change that is acceptable.  [default with --baseline: 5%]",
 )
 @click.option(
     "--confidence",
-    default=f"{100 * CONFIDENCE:g}",
+    default="95",
     show_default=True,
     metavar="PERCENT",
-    help="Of all verdicts together.",
+    help="Family-wise confidence of all verdicts.",
 )
 @click.option(
     "--allow-different",
     "allowed",
     multiple=True,
     metavar="NAME,...",
-    help="Compare although this differs, such as kernel; the output says so.",
+    help="Compare even if this differs, such as kernel; the output says so.",
 )
-@click.option("--keep-invalid", is_flag=True, help="Take Runs that a rule called invalid.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="Of what is printed.",
-)
+@click.option("--keep-invalid", is_flag=True, help="Include runs that are marked invalid.")
+@table_options()
 @chart_options("the ratios with their intervals")
 def command(
     folders: tuple[Path, ...],
     *,
     where: str,
     baseline: bool,
-    form: str,
-    **asked: object,
+    shown: TableOutput,
+    **options: object,
 ) -> None:
     """Compare each CANDIDATE with BASE: campaign folders, or folders of campaigns.
 
-    Repeats are the unit, on several volumes the volumes are; never seconds of a Run. What differs
-    in something that matters is refused with exit code 8. Methods: docs/explanation/statistics.md.
+    The unit of analysis is the repeat, or the volume where there are several; never the second.
+    Campaigns that are not comparable are refused with exit code 8. Methods:
+    docs/explanation/statistics.md.
     """
-    wanted = question(asked, is_baseline=baseline)
+    from volbench.cli.read.compare_steps import (
+        draw_comparison,
+        fail_on_regression,
+        print_comparison,
+        question,
+    )
+    from volbench.compare_campaigns import compare_folders
+
+    wanted = question(options, is_baseline=baseline)
     comparison = compare_folders(folders, wanted, where=where)
-    print_comparison(comparison, form=form)
-    if asked["chart"]:
+    print_comparison(comparison, shown)
+    if options["chart"]:
         draw_comparison(
-            comparison, str(asked["chart"]), title=str(asked["title"]), theme=str(asked["theme"])
+            comparison,
+            str(options["chart"]),
+            title=str(options["title"]),
+            theme=str(options["theme"]),
         )
     if baseline:
         fail_on_regression(comparison)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
 
 from volbench.cli.options import CAMPAIGNS, WHERE, output_option
 from volbench.cli.outputs import binary_output
-from volbench.dataset import Dataset, open_campaigns
-from volbench.model.frames.column_aliases import find_column
 from volbench.model.frames.columns import FRAMES
-from volbench.present.export.frame_export import FORMATS, export_frame, export_frames, file_name
-from volbench.present.export.grafana import render_dashboard
-from volbench.present.export.markup import TEXT_FORMATS, default_columns
-from volbench.present.export.openmetrics import TIMED, render_openmetrics
-from volbench.present.export.parquet_parts import write_parts
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.dataset import Dataset
+
+_FORMATS = ("csv", "json", "parquet", "xlsx", "markdown", "latex")
 WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
 """Formats of one file that is made of several frames, and that file's name in a folder."""
 
@@ -28,7 +27,7 @@ WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([*FORMATS, *WHOLE, "dataset"]),
+    type=click.Choice([*_FORMATS, *WHOLE, "dataset"]),
     default="csv",
     show_default=True,
     help="Of the file; xlsx needs the extra volbench[xlsx]. openmetrics: time series for "
@@ -60,6 +59,9 @@ def command(
     output: str,
 ) -> None:
     """Write a frame of the campaigns in DIR, every number in full precision, base SI units."""
+    from volbench.dataset import open_campaigns
+    from volbench.present.export.frame_export import export_frame, file_name
+
     opened = open_campaigns(*campaigns, where=where)
     if kind == "dataset":
         _write_dataset(opened, name=name, output=output)
@@ -76,14 +78,19 @@ def command(
 
 
 def _chosen(frame: pd.DataFrame, *, name: str, columns: str | None, kind: str) -> pd.DataFrame:
-    """Return the columns that were asked for."""
-    there = [str(column) for column in frame.columns]
+    """Return the named columns, or the default ones of the format."""
+    from volbench.model.frames.column_aliases import find_column
+    from volbench.present.export.markup import TEXT_FORMATS, default_columns
+
+    names = [str(column) for column in frame.columns]
     if columns is not None:
-        return frame[[find_column(one, there) for one in columns.split(",")]]
+        return frame[[find_column(column, names) for column in columns.split(",")]]
     return frame[default_columns(frame, frame_name=name)] if kind in TEXT_FORMATS else frame
 
 
 def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
+    from volbench.present.export.frame_export import export_frames
+
     if output == "-":
         raise click.UsageError("--frame all needs --output: a folder, or a file for xlsx")
     frames = {frame_name: opened.frame(frame_name) for frame_name in FRAMES}
@@ -91,6 +98,8 @@ def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
 
 
 def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
+    from volbench.present.export.parquet_parts import write_parts
+
     if output == "-":
         raise click.UsageError("--format dataset needs --output: a folder")
     names = list(FRAMES) if name in {None, "all"} else [str(name)]
@@ -99,6 +108,9 @@ def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
 
 
 def _render_whole(opened: Dataset, *, kind: str, name: str | None) -> str:
+    from volbench.present.export.grafana import render_dashboard
+    from volbench.present.export.openmetrics import TIMED, render_openmetrics
+
     wanted = [name] if name in TIMED else TIMED
-    frames = {one: opened.frame(str(one)) for one in (*wanted, "summary")}
+    frames = {frame_name: opened.frame(str(frame_name)) for frame_name in (*wanted, "summary")}
     return render_openmetrics(frames) if kind == "openmetrics" else render_dashboard(frames)

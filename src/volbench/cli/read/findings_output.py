@@ -1,8 +1,7 @@
-"""Findings of several campaigns for `volbench check`: chosen, counted, and as JSON."""
+"""Findings of several campaigns, selected by rule and counted, for `volbench check`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +21,7 @@ class Checked:
 
     Attributes:
         rows: of the findings frames, campaign after campaign.
-        runs: how many finished Runs were looked at.
+        runs: number of finished runs that were checked.
     """
 
     rows: Sequence[Row]
@@ -40,7 +39,7 @@ class Checked:
 
 
 def check_rules(names: Sequence[str]) -> Collection[str]:
-    """Return the names of rules as they were given.
+    """Return the names of rules if all of them exist.
 
     Raises:
         InputError: there is no such rule.
@@ -56,23 +55,17 @@ def check_rules(names: Sequence[str]) -> Collection[str]:
     return names
 
 
-def findings_json(checked: Checked) -> str:
-    """Return Findings as a JSON list, the evidence of each as an object."""
-    told = [{**row, "evidence": json.loads(str(row["evidence"]))} for row in checked.rows]
-    return json.dumps(told, indent=1)
-
-
-def fail_if_doubtful(checked: Checked) -> None:
-    """Do nothing when there are notes at most.
+def fail_on_warnings(checked: Checked) -> None:
+    """Accept notes, and fail on anything more severe.
 
     Raises:
-        FindingsError: a Finding is a warning or says that a number is invalid.
+        FindingsError: there is a warning, or a result is invalid.
     """
     counts = count_severities(checked.rows)
-    heavy = {severity: counts[severity] for severity in (Severity.INVALID, Severity.WARNING)}
-    if any(heavy.values()):
+    severe = {severity: counts[severity] for severity in (Severity.INVALID, Severity.WARNING)}
+    if any(severe.values()):
         raise FindingsError(
-            f"numbers are in doubt: {counted(heavy)}",
-            hint="each Finding says what to do; --rule ID looks at one rule only",
+            f"data-quality warnings: {counted(severe)}",
+            hint="each finding says what to do; --rule ID looks at one rule only",
             context={severity.value: count for severity, count in counts.items()},
         )

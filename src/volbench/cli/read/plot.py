@@ -9,16 +9,17 @@ import click
 from volbench.cli.options import WHERE, examples, output_option
 from volbench.cli.read.plot_steps import (
     Picture,
-    charts_of,
     columns_of,
+    kinds_of,
     list_kinds,
     report_folder,
     tracked_rounds,
 )
 from volbench.dataset import open_campaigns
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.figures import KINDS, mixes_charts, rounds_charts, warmup_chart
-from volbench.present.themes import THEMES
+from volbench.present.figures import KINDS
+from volbench.present.plots.kind import Options
+from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
 
 
@@ -106,13 +107,13 @@ def command(
 ) -> None:
     """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
     amount, currency = parse_price(price)
-    warmup = warmup_chart(size_bytes=parse_size(size), price_per_hour=amount, currency=currency)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
-    picture = Picture(columns_of(by), title, theme, image or "", output or "", numbers or "")
+    options = Options(tracked_rounds(dataset), parse_size(size), amount, currency)
+    picture = Picture(
+        columns_of(by), title, theme, image or "", output or "", numbers or "", options
+    )
     folder = Path() if output else report_folder(dataset)
-    rounds = tracked_rounds(dataset)
-    terms = (warmup, *rounds_charts(rounds), *mixes_charts(rounds))
-    for chart in charts_of(kind, frames, terms=terms, picture=picture):
-        picture.write(chart, frames, folder=folder)
+    for name in kinds_of(kind, frames, picture=picture):
+        picture.write(name, frames, folder=folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from volbench.dataset import Dataset
 from volbench.errors import InputError
 from volbench.model.profile.profile_model import Rounds
 from volbench.present.export.frame_export import export_frame
-from volbench.present.figures import KINDS, Chart, applicable, chart_numbers, draw_chart
-from volbench.present.figures.save import FORMATS, save
+from volbench.present.figures import KINDS, applicable, chart_numbers, draw_chart
+from volbench.present.plots.kind import Options
+from volbench.present.renderers.matplotlib import FORMATS, save
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Picture:
         image: format; "" to take it from the name of the file.
         output: file or folder; ``-`` for standard output; "" for the campaign's report folder.
         numbers: where its numbers go; "" for beside it.
+        options: for the kinds that take some.
     """
 
     by: tuple[str, ...]
@@ -37,52 +39,51 @@ class Picture:
     image: str
     output: str
     numbers: str
+    options: Options
 
-    def write(self, chart: Chart, frames: Mapping[str, pd.DataFrame], *, folder: Path) -> None:
+    def write(self, kind: str, frames: Mapping[str, pd.DataFrame], *, folder: Path) -> None:
         """Draw a chart, and write it and its numbers.
 
         Raises:
             InputError: there is nothing to draw, or it can't be written.
         """
         place = self.output or str(folder)
-        figure = draw_chart(chart, frames, title=self.title, by=self.by, theme=self.theme)
-        told = chart_numbers(chart, frames, by=self.by)
+        figure = draw_chart(
+            kind, frames, title=self.title, by=self.by, theme=self.theme, options=self.options
+        )
+        table = chart_numbers(kind, frames, by=self.by, options=self.options)
         image = self._format(place)
-        with binary_output(place, default_name=f"{chart.name}.{image}") as sink:
+        with binary_output(place, default_name=f"{kind}.{image}") as sink:
             save(figure, sink, format=image)
         if beside := self.numbers or _beside(place):
-            with binary_output(beside, default_name=f"{chart.name}.csv") as sink:
-                export_frame(told, frame_name=chart.name, format="csv", into=sink)
+            with binary_output(beside, default_name=f"{kind}.csv") as sink:
+                export_frame(table, frame_name=kind, format="csv", into=sink)
 
     def _format(self, place: str) -> str:
         ending = Path(place).suffix.removeprefix(".").lower()
         return self.image or (ending if ending in FORMATS else "svg")
 
 
-def charts_of(
-    kind: str, frames: Mapping[str, pd.DataFrame], *, terms: Sequence[Chart], picture: Picture
-) -> list[Chart]:
-    """Return the chart of a kind, or every chart that applies for ``all``.
+def kinds_of(kind: str, frames: Mapping[str, pd.DataFrame], *, picture: Picture) -> tuple[str, ...]:
+    """Return a kind, or every kind that applies for ``all``.
 
     Args:
         kind: its name.
         frames: of the campaigns.
-        terms: charts made with terms, instead of those in `KINDS`.
-        picture: where they go.
+        picture: where the charts go.
 
     Raises:
         InputError: several charts would go into one file.
     """
-    charts = {**KINDS, **{chart.name: chart for chart in terms}}
     if kind != "all":
-        return [charts[kind]]
+        return (kind,)
     for place in (picture.output, picture.numbers):
         if place and not Path(place).is_dir():
             raise InputError(
-                f"all charts can't go into {place}: it is no folder",
+                f"all charts can't go into {place}: it is not a folder",
                 hint="make a folder, and name it with --output",
             )
-    return [charts[name] for name in applicable(frames, among=list(KINDS))]
+    return applicable(frames, among=list(KINDS))
 
 
 def report_folder(dataset: Dataset) -> Path:

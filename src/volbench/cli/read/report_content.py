@@ -17,7 +17,7 @@ from volbench.present.figures import KINDS, applicable, describe, draw_chart
 from volbench.present.report import ReportContent, ReportFigure, SideBySide
 from volbench.present.report.live import LIVE, live_plots
 from volbench.present.report.packed import picture_of
-from volbench.present.tables.result_tables import facts_text
+from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
 
 PICTURED_RUNS = 40

@@ -1,4 +1,4 @@
-"""volbench sql: questions in SQL over the frames of many campaigns."""
+"""volbench sql: SQL queries over the frames of many campaigns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from volbench.cli.options import examples, output_option
+from volbench.cli.options import examples
 from volbench.cli.outputs import binary_output
-from volbench.cli.read.sql_sources import open_sources
-from volbench.present.export.frame_export import FORMATS, export_frame, file_name
-from volbench.present.tables.result_tables import show_table
-from volbench.present.tables.sql_answers import answer_table, plain_answer
+from volbench.cli.table_output import TableOutput, table_options
 
 
 @click.command(
@@ -25,30 +22,31 @@ from volbench.present.tables.sql_answers import answer_table, plain_answer
 @click.argument("query", metavar="QUERY")
 @click.argument("places", nargs=-1, metavar="[DIR|s3://BUCKET/PREFIX]...")
 @click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["table", *FORMATS]),
-    default="table",
-    show_default=True,
-    help="Of the answer; table is for a terminal.",
-)
-@click.option(
     "--endpoint",
     default="",
     metavar="URL",
-    help="Of a storage of your own that speaks S3, such as https://minio.example:9000.",
+    help="Address of an S3-compatible storage, such as https://minio.example:9000.",
 )
-@output_option(metavar="PATH", default="-", help="File or folder; - is standard output.")
-def command(query: str, places: Sequence[str], kind: str, endpoint: str, output: str) -> None:
-    """Ask QUERY of all campaigns in the places, the current folder without any.
+@table_options("parquet", "xlsx", "latex")
+def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOutput) -> None:
+    """Run the SQL QUERY over all campaigns in the places; without any, in this folder.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
     and aggregate. Needs the extra volbench[sql].
     """
+    from volbench.cli.read.sql_sources import open_sources
+    from volbench.model.frames.column_aliases import find_column
+    from volbench.present.export.frame_export import export_frame, file_name
+    from volbench.present.formatting import records
+    from volbench.present.tables.results_table import frame_table
+    from volbench.store.sql_answers import plain_answer
+
     answer = plain_answer(open_sources(places or ["."], endpoint=endpoint).answer(query))
-    if kind == "table" and output == "-":
-        show_table(answer_table(answer))
+    if shown.format == "table" and shown.output == "-":
+        shown.write(frame_table("answer", records(answer)))
         return
-    kind = "csv" if kind == "table" else kind
-    with binary_output(output, default_name=file_name("answer", kind)) as sink:
+    kind = "csv" if shown.format == "table" else shown.format
+    if shown.columns:
+        answer = answer[[find_column(name, list(answer.columns)) for name in shown.columns]]
+    with binary_output(shown.output, default_name=file_name("answer", kind)) as sink:
         export_frame(answer, frame_name="answer", format=kind, into=sink)

@@ -65,7 +65,7 @@ def _format_of(chart: str) -> str:
     Raises:
         InputError: the ending is none of a picture.
     """
-    from volbench.present.figures.save import FORMATS  # noqa: PLC0415 - matplotlib is slow to import
+    from volbench.present.figures.save import FORMATS
 
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in FORMATS:
@@ -86,7 +86,7 @@ def write_picture(figure: Figure, chart: str, *, numbers: str) -> None:
     Raises:
         InputError: a file can't be written.
     """
-    from volbench.present.figures.save import save  # noqa: PLC0415 - same
+    from volbench.present.figures.save import save
 
     image = _format_of(chart)
     with binary_output(chart, default_name=f"chart.{image}") as sink:

@@ -82,7 +82,7 @@ def run_campaign(
             for runs in by_client(campaign)
         ]
         for machine in around.machines.values():
-            machine.executor.be_patient(unless=lambda: around.stop.requested)
+            machine.executor.wait_when_unreachable(unless=lambda: around.stop.requested)
         machines = list(around.machines.values())
         of_each(machines, lambda machine: hold_devices(machine.executor, campaign))
         try:

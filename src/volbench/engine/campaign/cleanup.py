@@ -85,4 +85,4 @@ def _end(executor: Executor, run: Run, ledger: Ledger) -> None:
 
 def forget_campaign(executor: Executor, campaign: Campaign, root: Path) -> None:
     """Remove the folder on a machine in which Runs of a campaign worked."""
-    executor.discard(executor.workplace(str(root), name=campaign.key))
+    executor.remove_work_folder(executor.make_work_folder(str(root), name=campaign.key))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from volbench.engine.campaign.run_states import Ledger
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
-from volbench.engine.conditioning.flush import flush_volume
-from volbench.engine.conditioning.idle_time import LATE_S, pause_before
+from volbench.engine.conditioning.idle_time import LATE_S, flush_volume, pause_before
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import Outcomes, progress_words
 from volbench.engine.guard.preflight import guard_run

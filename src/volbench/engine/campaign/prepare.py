@@ -22,7 +22,7 @@ from volbench.engine.hosts.machine import Machine
 from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
-from volbench.model.campaign.host import Host, Policy
+from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, OnError
 from volbench.model.campaign.target import Volume
 from volbench.model.profile.profile_model import Profile, Tool
@@ -225,7 +225,7 @@ def machine_at(station: ConnectedHost, *, fio: str) -> Machine:
     Raises:
         TransportError: it does not answer.
     """
-    clock = Clock() if station.host.is_local else read_clock(station.executor)
+    clock = Clock() if station.host.kind is HostKind.LOCAL else read_clock(station.executor)
     return Machine(station.executor, fio, clock or Clock(bound_s=float("inf")))
 
 

@@ -1,7 +1,7 @@
-"""The cold-volume probe: a volume in, raw logs in a folder and a Probed out. It only ever reads.
+"""Cold-volume probe, which only reads.
 
-Two separate processes of fio read the same blocks, one I/O at a time: the first read of a block is
-slow where it has to be fetched, the second is not. A third one compares blocks with zeros.
+Two fio processes read the same blocks one after another at queue depth 1: the first read of a block
+is slow if it has to be fetched, the second is not. A third process compares blocks with zeros.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from volbench.store.small_files import read_model
 
 
 class Probed(Frozen):
-    """What a probe found, and how it was made.
+    """Result of a probe.
 
     Attributes:
         role: of the volume.
-        target: device, file, directory or NBD uri.
+        target: device, file, directory or NBD URI.
         started_utc: ISO 8601 with ``Z``.
         ended_utc: the same.
         seed: of the offsets; None when nothing was read.
-        cold: None when nothing could be judged.
-        reason: why not; empty otherwise.
+        cold: None when there is no result.
+        reason: why there is none; empty otherwise.
     """
 
     role: str
@@ -47,37 +47,37 @@ class Probed(Frozen):
 
     @property
     def words(self) -> str:
-        """What was found, for people."""
+        """Description of the result."""
         return self.reason if self.cold is None else describe(self.cold)
 
 
 def probe_cold(
     executor: Executor, volume: Volume, folder: ProbeFolder, *, fio: str, stop: Stop
 ) -> Probed:
-    """Read a sample of a volume twice, look at a sample for zeros, and note what was found.
+    """Read a sample of a volume twice, compare a sample with zeros, and store the result.
 
     Args:
         executor: the machine.
         volume: pinned, when it is a device.
-        folder: for job files, logs and ``probe.json``; made when missing.
+        folder: for job files, logs and ``probe.json``; created when missing.
         fio: path of the binary.
-        stop: the user's wish.
+        stop: the user's stop request.
 
     Raises:
         RefusedError: the device is not the one that was pinned.
         FioError: fio could not read the volume.
-        OutputError: fio's output can't be used.
-        ArchiveError: the folder can't be written.
+        OutputError: fio's output is unusable.
+        ArchiveError: the folder cannot be written.
         StoppedError: the user stopped it.
     """
     started_utc = utc_now()
-    # Drawn anew each time: blocks that an earlier probe has read are warm.
+    # A new seed for each probe: blocks that an earlier one has read are warm.
     seed = 1 + secrets.randbelow(2**31 - 1)
     size_bytes, reason = _readable(executor, volume)
     cold = None
     if not reason:
         cold = _judge(Reader(executor, volume, size_bytes, folder, fio, seed, stop))
-    return _noted(
+    return _stored(
         folder,
         Probed(
             role=volume.role,
@@ -92,14 +92,14 @@ def probe_cold(
 
 
 def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
-    """Return the size as far as it is known, and why there is nothing to read."""
+    """Return the size if it is known, and why nothing can be read."""
     match volume.kind:
         case VolumeKind.NBD:
             return None, ""
         case VolumeKind.DIRECTORY:
-            return None, "nothing to probe: it is a directory; probe the device it is on"
+            return None, "nothing to probe: the target is a directory; probe its device"
         case VolumeKind.UNKNOWN:
-            return None, "nothing to probe: nobody told what it is"
+            return None, "nothing to probe: the kind of the volume is unknown"
         case VolumeKind.DEVICE:
             check_identity(executor, volume)
             return None if volume.pin is None else volume.pin.size_bytes, ""
@@ -131,21 +131,21 @@ def probe_campaign(
     listener: Listener,
     stop: Stop,
 ) -> None:
-    """Probe every volume that the plan wants probed and that was not probed yet.
+    """Probe every volume that the plan names for it and that has not been probed yet.
 
-    A volume that can't be probed is told and noted; the campaign goes on.
+    If a probe fails, the reason is stored as its result and the campaign continues.
 
     Args:
         layout: the campaign folder.
-        campaign: the plan, of which no Run has started.
+        campaign: the plan; none of its runs has started.
         fio: path of the binary.
         executor: the machine.
-        listener: told what is probed and what was found.
-        stop: the user's wish; a probe that was stopped leaves no result.
+        listener: receives a notice before and after each probe.
+        stop: the user's stop request; a stopped probe leaves no result.
 
     Raises:
         RefusedError: a device is not the one that was planned.
-        ArchiveError: the folder can't be written.
+        ArchiveError: the folder cannot be written.
     """
     volumes = {run.volume.role: run.volume for run in campaign.runs}
     for role in campaign.cold_probe_roles:
@@ -162,23 +162,21 @@ def probe_campaign(
             raise
         except VolbenchError as error:
             now = utc_now()
-            found = _noted(
-                folder,
-                Probed(
-                    role=role, target=target, started_utc=now, ended_utc=now, reason=error.message
-                ),
+            failed = Probed(
+                role=role, target=target, started_utc=now, ended_utc=now, reason=error.message
             )
+            found = _stored(folder, failed)
         listener(Notice(f"{target} is {found.words}" if found.cold else found.words))
 
 
-def _noted(folder: ProbeFolder, probed: Probed) -> Probed:
+def _stored(folder: ProbeFolder, probed: Probed) -> Probed:
     make_folder(folder.path)
     write_atomic(folder.result, probed.model_dump_json(indent=1) + "\n")
     return probed
 
 
 def read_probe(folder: ProbeFolder) -> Probed | None:
-    """Return what a probe found; None when there was none.
+    """Return the result of a probe; None when there was none.
 
     Raises:
         OutputError: probe.json is damaged.

@@ -1,7 +1,7 @@
-"""The reads of a cold-volume probe: a volume and a seed in, latencies and a share of zeros out.
+"""Reads of the cold-volume probe: latencies by offset, and the share of zero blocks.
 
-Each pass is a process of fio with ``--readonly``: jobs that write fail to parse, and the volume is
-opened for reading only. Nothing else is needed on the machine.
+Each pass is one fio process with ``--readonly``: jobs that write fail to parse, and the volume is
+opened for reading only.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
 from volbench.store.small_files import read_text
 
 RUNTIME_S = round(PROBE_READ_S)
-"""Longest each pass reads."""
+"""Time limit of each pass."""
 LATE_S = 600.0
-"""How late one may be before it is ended: as late as a Run."""
+"""How late a pass may be before it is ended; the same as for a run."""
 
-MOST_READS = 1024
-"""Reads of a pass: the 99th percentile needs a thousand."""
+MAX_READS = 1024
+"""Reads per pass: the 99th percentile needs a thousand."""
 READ_BYTES = 4096
 SPREAD_BYTES = 1 << 20
-"""Reads begin at multiples of this, so that each meets a backing chunk of its own."""
-LEAST_PLACES = 64
-"""Places that a small volume is spread over; they are closer together there."""
-MOST_SAMPLES = 4096
-"""Blocks that are looked at for zeros: 256 MiB in blocks of 64 KiB."""
+"""Alignment of the reads, so that each falls into a different backing chunk."""
+MIN_OFFSETS = 64
+"""Number of offsets on a small volume, where they are closer together."""
+MAX_SAMPLES = 4096
+"""Blocks compared with zeros: 256 MiB in blocks of 64 KiB."""
 SAMPLE_BYTES = 64 << 10
 
 _LOG = "reads"
 _LATENCY_LOG = f"{_LOG}_lat.1.log"
 _LATENCY_COLUMN, _OFFSET_COLUMN = 1, 4
 _MISMATCH = 84
-"""EILSEQ: fio's error when a block is not what it was compared with."""
+"""EILSEQ: fio's error when a block differs from the pattern."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads what, and where it is noted.
+    """Reads of one probe.
 
     Attributes:
         executor: the machine.
         volume: a device, a file with content, or an NBD export.
-        size_bytes: of the volume; None where only fio can ask.
-        folder: of the probe; made when missing.
+        size_bytes: of the volume; None where only fio finds it out.
+        folder: of the probe; created when missing.
         fio: path of the binary.
         seed: of the offsets, above 0.
-        stop: the user's wish.
+        stop: the user's stop request.
     """
 
     executor: Executor
@@ -73,21 +73,21 @@ class Reader:
     def latencies_s(self, name: str) -> dict[int, float]:
         """Read blocks one after another and return offset to latency.
 
-        Each name is a pass of its own over the same offsets.
+        Every pass reads the same offsets, under a name of its own.
 
         Raises:
             FioError: fio could not read.
-            OutputError: its output can't be used.
-            ArchiveError: the folder can't be written.
+            OutputError: its output is unusable.
+            ArchiveError: the folder cannot be written.
             StoppedError: the user stopped it.
         """
         spread = spread_bytes(self.size_bytes)
-        # Offsets are drawn with replacement: twice as many draws as places hit 86 % of them.
-        places = MOST_READS if self.size_bytes is None else self.size_bytes // spread
+        # fio draws offsets with replacement: twice as many draws as offsets hit 86 % of them.
+        offsets = MAX_READS if self.size_bytes is None else self.size_bytes // spread
         options = {
             "ioengine": "psync",
             "bs": str(READ_BYTES),
-            "number_ios": str(min(MOST_READS, 2 * places)),
+            "number_ios": str(min(MAX_READS, 2 * offsets)),
             "write_lat_log": _LOG,
             "log_avg_msec": "0",
             "log_offset": "1",
@@ -97,17 +97,17 @@ class Reader:
         return read_offset_log(step.path / _LATENCY_LOG)
 
     def zero_share(self, *, reach_bytes: int) -> float | None:
-        """Return the share of sampled blocks that hold only zeros; None when none was read.
+        """Return the share of sampled blocks that contain only zeros; None when none was read.
 
-        fio verifies what it reads against a pattern of zeros and counts what differs.
+        fio verifies the blocks against a pattern of zeros and counts the mismatches.
 
         Args:
-            reach_bytes: how far the volume reaches at least.
+            reach_bytes: lower bound of the volume's size.
 
         Raises:
             FioError: fio could not read.
-            OutputError: its output can't be used.
-            ArchiveError: the folder can't be written.
+            OutputError: its output is unusable.
+            ArchiveError: the folder cannot be written.
             StoppedError: the user stopped it.
         """
         spread = spread_bytes(self.size_bytes)
@@ -116,7 +116,7 @@ class Reader:
             "iodepth": "16",
             "bs": str(min(spread, SAMPLE_BYTES)),
             "blockalign": str(spread),
-            "number_ios": str(min(MOST_SAMPLES, max(1, 2 * (reach_bytes // spread)))),
+            "number_ios": str(min(MAX_SAMPLES, max(1, 2 * (reach_bytes // spread)))),
             "verify": "pattern",
             "verify_pattern": "0x00",
             "verify_fatal": "0",
@@ -136,8 +136,8 @@ class Reader:
     def _read(
         self, step: RunFolder, name: str, options: Mapping[str, str], *, expected_error: int = 0
     ) -> RunOutput:
-        """Let one process read to its end and return what it reported."""
-        self._go_on()
+        """Run one process to its end and return what it reported."""
+        self._check_stop()
         write_atomic(step.job_file, render(self._plan(name, options)))
         argv = [self.fio, "--readonly", "--output-format=json", f"--output={FIO_OUTPUT}", JOB_FILE]
         process = self.executor.start(argv, cwd=str(step.path), stderr=str(step.stderr))
@@ -145,11 +145,11 @@ class Reader:
             process, deadline_s=RUNTIME_S + LATE_S, stop=self.stop, on_output=lambda _text, _s: None
         )
         if watched.ending is Ending.STOPPED:
-            self._go_on()
+            self._check_stop()
         status = -9 if watched.exit_status is None else watched.exit_status
         return self._judged(step, name, status, expected_error)
 
-    def _go_on(self) -> None:
+    def _check_stop(self) -> None:
         if self.stop.requested:
             raise StoppedError("stopped while the volume was probed", hint="start it again")
 
@@ -157,7 +157,7 @@ class Reader:
         shared = {
             "rw": "randread",
             "runtime": f"{RUNTIME_S}s",
-            # fio heeds randseed only without randrepeat.
+            # fio ignores randseed unless randrepeat is off.
             "randrepeat": "0",
             "randseed": str(self.seed),
         }
@@ -178,7 +178,7 @@ class Reader:
     def _judged(
         self, step: RunFolder, name: str, exit_status: int, expected_error: int
     ) -> RunOutput:
-        """Return what a process reported, or raise with its own words."""
+        """Return what a process reported, or raise an error with fio's message."""
         stderr = read_text(step.stderr)
         expected = (Expected(name=name, entries=1, directions=(Direction.READ,)),)
         try:
@@ -194,58 +194,58 @@ class Reader:
         return output
 
     def _unread(self, problems: tuple[str, ...]) -> FioError:
-        words = " ".join(f"{one.rstrip('.')}." for one in problems)
+        reasons = " ".join(f"{problem.rstrip('.')}." for problem in problems)
         return FioError(
-            f"{self.volume.target} can't be probed: {words}",
-            hint="devices need root; files need a filesystem that takes direct I/O",
+            f"{self.volume.target} cannot be probed: {reasons}",
+            hint="devices need root; files need a file system that supports direct I/O",
             context={"path": self.volume.target},
         )
 
 
 def spread_bytes(size_bytes: int | None) -> int:
-    """Return what offsets are multiples of: a power of two, less than usual on a small volume."""
+    """Return the alignment of offsets: a power of two, smaller on a small volume."""
     spread = SPREAD_BYTES
-    while size_bytes is not None and spread > READ_BYTES and spread * LEAST_PLACES > size_bytes:
+    while size_bytes is not None and spread > READ_BYTES and spread * MIN_OFFSETS > size_bytes:
         spread //= 2
     return spread
 
 
 def read_offset_log(path: Path) -> dict[int, float]:
-    """Return offset to latency in seconds of a log that has a line for each read.
+    """Return offset to latency in seconds from a log with one line per read.
 
-    Of several reads of one place the first counts: it alone can be cold.
+    Of several reads of the same offset the first counts: only that can be cold.
 
     Raises:
-        OutputError: the log is missing, empty, or no such log.
+        OutputError: the log is missing, empty, or in another format.
     """
     found: dict[int, float] = {}
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) <= _OFFSET_COLUMN or not all(cell.isdecimal() for cell in cells[:5]):
             raise OutputError(
-                f"{path} line {number} is no line of a latency log with offsets",
+                f"{path} line {number} is not a line of a latency log with offsets",
                 hint="the disk that holds the logs may be full",
                 context={"path": str(path), "line": number},
             )
-        # A clock that did not tick between two looks tells 0.
+        # 0 means that the clock did not tick between the two readings.
         latency_ns = max(1, int(cells[_LATENCY_COLUMN]))
         found.setdefault(int(cells[_OFFSET_COLUMN]), latency_ns / 1e9)
     if not found:
-        raise OutputError(f"{path} holds no read", hint="look at stderr beside it")
+        raise OutputError(f"{path} contains no reads", hint="see the file stderr beside it")
     return found
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, unless it is there.
+    """Create a folder and its parents, unless it exists.
 
     Raises:
-        ArchiveError: the filesystem refused.
+        ArchiveError: the file system refused.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArchiveError(
-            f"{path} can't be made: {error.strerror or error}",
+            f"{path} cannot be created: {error.strerror or error}",
             hint="check permissions and free space",
             context={"path": str(path)},
         ) from error

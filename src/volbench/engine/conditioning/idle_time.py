@@ -1,44 +1,76 @@
-"""A volume is left alone before a Run: the end of the Run before it in, the right moment out."""
+"""Write-back of dirty pages and idle time of a volume before a run."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
 
+from volbench.engine.guard.path_checks import nearest_existing
 from volbench.engine.run.stop_request import Stop
+from volbench.errors import TransportError
+from volbench.execute.protocol import Executor
 from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
+from volbench.model.campaign.target import Volume, VolumeKind
+
+FLUSH_S = 600.0
+"""Longest flush: a full cache of a provider can hold back writes for minutes."""
 
 PAUSED = "paused"
-"""State of a Run's progress while its volume is left alone."""
+"""State of a run's progress while its volume is idle."""
 
 LATE_S = 60.0
-"""A pause that took so much longer than asked is told: credits went on to refill."""
+"""Idle time beyond the planned one that is worth a notice: credits continue to refill."""
 
 _STEP_S = 0.5
 
 
-def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: Stop) -> float:
-    """Wait until the volume was left alone for as long as the plan says.
+def flush_volume(executor: Executor, volume: Volume) -> str:
+    """Write back every dirty page of a volume.
 
-    What has passed since the Run before it ended counts, whoever waited: credits refill all the
-    same while no controller runs.
-
-    Args:
-        run: that comes next.
-        ended_utc: when the Run before it ended, ISO 8601; empty for none.
-        listener: told about progress.
-        stop: the user's wish, which ends the wait.
+    Otherwise the kernel, which keeps dirty pages for about 30 s, writes those of an earlier run
+    during the next one, where they count as its load.
 
     Returns:
-        How long the volume was left alone, in seconds.
+        Why it failed; empty when it succeeded, or there is nothing to write back.
+    """
+    match volume.kind:
+        case VolumeKind.NBD:
+            return ""
+        case VolumeKind.DEVICE:
+            argv = ["sync", volume.target]
+        case VolumeKind.FILE | VolumeKind.DIRECTORY:
+            argv = ["sync", "-f", nearest_existing(executor, volume.target)]
+    try:
+        done = executor.run(argv, timeout_s=FLUSH_S)
+    except TransportError as error:
+        if error.transient:
+            raise
+        return error.message
+    return done.stderr.strip() if done.exit_status else ""
+
+
+def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: Stop) -> float:
+    """Wait until the volume has been idle for as long as the plan says.
+
+    Idle time counts from the end of the run before, even while no controller was running: credits
+    refill all the same.
+
+    Args:
+        run: the next run.
+        ended_utc: end of the run before it, ISO 8601; empty when there was none.
+        listener: receives progress.
+        stop: ends the wait.
+
+    Returns:
+        How long the volume has been idle, in seconds.
     """
     began_s = time.time()
     since_s = min(began_s, _seconds(ended_utc)) if ended_utc else began_s
-    while (rested_s := time.time() - since_s) < run.pause_before_s and not stop.requested:
-        listener(RunProgress(run, Progress(rested_s, run.pause_before_s, state=PAUSED)))
-        time.sleep(min(_STEP_S, run.pause_before_s - rested_s))
-    return rested_s
+    while (idle_s := time.time() - since_s) < run.pause_before_s and not stop.requested:
+        listener(RunProgress(run, Progress(idle_s, run.pause_before_s, state=PAUSED)))
+        time.sleep(min(_STEP_S, run.pause_before_s - idle_s))
+    return idle_s
 
 
 def _seconds(utc: str) -> float:

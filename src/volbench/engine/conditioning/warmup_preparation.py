@@ -1,4 +1,4 @@
-"""Getting a volume ready to be warmed: its size, room for it, and how many clones touch it."""
+"""Preparation of a warm-up: size of the volume, room for its file, number of parallel jobs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from volbench.plan.expansion.extents import LADDER, with_clones
 from volbench.units import format_size
 
 GAIN = 0.1
-"""How much faster twice the clones must be to be worth it: less is noise on a cloud volume."""
+"""Speed-up by which doubling numjobs pays off; less is noise on a cloud volume."""
 
 
 def sizes_of(
     executor: Executor, profiles: Sequence[Profile], volumes: Mapping[str, Volume]
 ) -> dict[str, int]:
-    """Return the sizes of the volumes that jobs warm, by role, where they can be found out.
+    """Return the sizes of the volumes that jobs warm, by role, where they can be detected.
 
     Raises:
-        InputError: a size can't be found out, and the job does not name one.
+        InputError: a size cannot be detected, and the job does not name one.
     """
     found = {}
     for job in (job for profile in profiles for job in profile.jobs if job.warming):
@@ -37,15 +37,15 @@ def sizes_of(
             found[job.role] = size_bytes
         elif not job.options.get("size"):
             raise InputError(
-                f"job {job.name}: the size of {volume.target} can't be found out",
-                hint="name it: --size 10g, or size: 10g in the job",
+                f"job {job.name}: the size of {volume.target} cannot be detected",
+                hint="give it: --size 10g, or size: 10g in the job",
                 context={"path": volume.target},
             )
     return found
 
 
 def _size_of(executor: Executor, volume: Volume) -> int:
-    """Return the size of a volume; 0 when nobody can tell."""
+    """Return the size of a volume; 0 when it cannot be detected."""
     if volume.pin is not None:
         return volume.pin.size_bytes
     if volume.kind is VolumeKind.FILE:
@@ -59,14 +59,13 @@ def _size_of(executor: Executor, volume: Volume) -> int:
 
 
 def make_room(executor: Executor, run: Run) -> None:
-    """Make the file of a warm-up as long as it has to be, which writes nothing.
+    """Extend the file of a warm-up to its full length without writing data.
 
-    fio removes a file that is shorter than its range and makes it anew; then earlier extents would
-    be lost.
+    fio replaces a file that is shorter than the range of a job, which would lose earlier extents.
 
     Raises:
-        RefusedError: there is too little room, a file to read is missing or short, or it can't be
-            made longer.
+        RefusedError: there is too little space, a file to read is missing or too short, or it
+            cannot be extended.
     """
     if run.extent is None:
         return
@@ -78,30 +77,30 @@ def make_room(executor: Executor, run: Run) -> None:
         if not writes(run):
             raise RefusedError(
                 f"{path} is shorter than the {format_size(size_bytes)} to read",
-                hint="write it first (mode write-read), or name a smaller size",
+                hint="write it first (mode write-read), or give a smaller size",
                 context={"path": path},
             )
         check_space(executor, path, needed_bytes=size_bytes)
         done = executor.run(["truncate", "-s", str(size_bytes), "--", path])
         if done.exit_status:
             raise RefusedError(
-                f"{path} can't be made {size_bytes} bytes long: {done.stderr.strip()}",
-                hint="check its filesystem and permissions",
+                f"{path} cannot be extended to {size_bytes} bytes: {done.stderr.strip()}",
+                hint="check its file system and permissions",
                 context={"path": path},
             )
 
 
 def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_done: IsDone) -> Run:
-    """Return a Run with the number of clones that the extents before it speak for.
+    """Return a run with the numjobs that the rates of the extents before it suggest.
 
-    Only Runs that finished decide, in the order of the plan, so that a resumed campaign decides as
-    one that was never interrupted.
+    Only finished runs count, in the order of the plan, so that a resumed campaign decides like one
+    that was never interrupted.
 
     Args:
-        outcomes: what they moved.
+        outcomes: what finished runs moved.
         campaign: the plan.
         run: about to start.
-        is_done: whether a Run is finished.
+        is_done: returns whether a run is finished.
     """
     if run.extent is None or not run.extent.auto:
         return run
@@ -111,19 +110,19 @@ def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_don
             break
         if other.extent and other.extent.auto and is_same_pass(other, run) and is_done(other):
             rates.append(outcomes.of(other).rate_bytes_per_s)
-    section, most = run.sections[0], int(run.effective(run.sections[0])["numjobs"])
-    clones = min(choose_clones(rates, most=most), most)
-    return run.model_copy(update={"sections": (with_clones(section, run.extent, clones),)})
+    section, limit = run.sections[0], int(run.effective(run.sections[0])["numjobs"])
+    numjobs = min(choose_numjobs(rates, limit=limit), limit)
+    return run.model_copy(update={"sections": (with_clones(section, run.extent, numjobs),)})
 
 
-def choose_clones(rates_bytes_per_s: Sequence[float], *, most: int) -> int:
-    """Return how many clones the next extent gets: twice as many, until that gains too little.
+def choose_numjobs(rates_bytes_per_s: Sequence[float], *, limit: int) -> int:
+    """Return the numjobs of the next extent: doubled until the gain is below `GAIN`.
 
     Args:
         rates_bytes_per_s: of the extents so far, in order.
-        most: that an extent can be divided among.
+        limit: largest number of parts that an extent can be divided into.
     """
-    ladder = [clones for clones in LADDER if clones <= most]
+    ladder = [numjobs for numjobs in LADDER if numjobs <= limit]
     best = 0
     for step in range(1, len(ladder)):
         if step > len(rates_bytes_per_s) - 1:

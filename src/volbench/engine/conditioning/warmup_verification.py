@@ -1,4 +1,4 @@
-"""The proof of a warm-up: what its Runs moved in; progress, and words that hold, out."""
+"""Verification of a warm-up from the bytes that its runs moved, and its progress."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ IsDone = Callable[[Run], bool]
 
 @dataclass(frozen=True)
 class Moved:
-    """What one extent moved.
+    """Data moved by one extent.
 
     Attributes:
         bytes: as fio counted them.
-        seconds: of its slowest clone.
+        seconds: runtime of its slowest job.
     """
 
     bytes: int
@@ -30,15 +30,15 @@ class Moved:
 
     @property
     def rate_bytes_per_s(self) -> float:
-        """Bytes a second; fio tells times to a millisecond."""
+        """Bytes per second; fio reports times in milliseconds."""
         return self.bytes / max(self.seconds, 1e-3)
 
 
 class Outcomes:
-    """What finished Runs moved. Each result is read once, for a large volume has many extents.
+    """Data moved by finished runs; each result is read once, for a volume can have many extents.
 
     Args:
-        layout: where they are.
+        layout: the campaign folder.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -46,7 +46,7 @@ class Outcomes:
         self._known: dict[str, Moved] = {}
 
     def of(self, run: Run) -> Moved:
-        """Return what a finished Run moved.
+        """Return what a finished run moved.
 
         Raises:
             OutputError: its result is missing or damaged.
@@ -61,35 +61,35 @@ class Outcomes:
         return self._known[run.id]
 
     def forget(self, run: Run) -> None:
-        """Forget a Run that is done again."""
+        """Forget a run that is repeated."""
         self._known.pop(run.id, None)
 
 
-def is_same_pass(one: Run, other: Run) -> bool:
-    """Tell whether two Runs go over the same volume in the same pass of the same job."""
-    if one.extent is None or other.extent is None:
+def is_same_pass(first: Run, second: Run) -> bool:
+    """Return whether two runs belong to the same pass of the same job over the same volume."""
+    if first.extent is None or second.extent is None:
         return False
-    return _pass_of(one, one.extent) == _pass_of(other, other.extent)
+    return _pass_of(first, first.extent) == _pass_of(second, second.extent)
 
 
 def _pass_of(run: Run, extent: Extent) -> tuple[object, ...]:
-    place = run.host, run.client, run.volume.target
-    return (*place, run.job, run.profile, run.repeat, extent.direction)
+    volume = run.host, run.client, run.volume.target
+    return (*volume, run.job, run.profile, run.repeat, extent.direction)
 
 
 @dataclass(frozen=True)
-class Warmed:
+class Pass:
     """One pass over a volume.
 
     Attributes:
-        volume: its target, or which part of it.
+        volume: its target, or the part of it.
         job: of the plan.
         direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
-        size_bytes: to be moved.
+        size_bytes: bytes to move.
         moved_bytes: as fio counted them.
-        seconds: that fio took, without pauses between extents.
+        seconds: runtime in fio, without pauses between extents.
         rates_bytes_per_s: of each extent.
-        unfinished: extents that are not done.
+        unfinished: number of extents that are not done.
     """
 
     volume: str
@@ -102,27 +102,27 @@ class Warmed:
     unfinished: int
 
     @property
-    def is_proven(self) -> bool:
-        """Whether exactly the bytes that make up the volume were moved."""
+    def is_verified(self) -> bool:
+        """Whether exactly the bytes of the volume were moved."""
         return not self.unfinished and self.moved_bytes == self.size_bytes
 
     @property
     def words(self) -> str:
         """The pass in one sentence."""
-        name = "read back at random and checked" if self.direction == "sample" else self.direction
+        name = "random read-back, verified" if self.direction == "sample" else self.direction
         if not self.rates_bytes_per_s:
             return f"{self.job}: no {name} yet"
         mean = self.moved_bytes / max(self.seconds, 1e-3)
         return (
             f"{name}: {self.moved_bytes} of {self.size_bytes} bytes in "
-            f"{_spoken(self.seconds)}, {format_rate(mean)} on average, extents "
+            f"{_duration(self.seconds)}, {format_rate(mean)} on average, extents "
             f"from {format_rate(min(self.rates_bytes_per_s))} to "
             f"{format_rate(max(self.rates_bytes_per_s))}"
         )
 
 
-def passes_of(outcomes: Outcomes, campaign: Campaign, *, is_done: IsDone) -> tuple[Warmed, ...]:
-    """Return what every pass of the warm-ups in a campaign moved, in order."""
+def passes_of(outcomes: Outcomes, campaign: Campaign, *, is_done: IsDone) -> tuple[Pass, ...]:
+    """Return every pass of the warm-ups in a campaign, in order."""
     groups: list[list[Run]] = []
     for run in campaign.runs:
         if run.extent is None:
@@ -131,13 +131,13 @@ def passes_of(outcomes: Outcomes, campaign: Campaign, *, is_done: IsDone) -> tup
             groups[-1].append(run)
         else:
             groups.append([run])
-    return tuple(_warmed(outcomes, runs, is_done) for runs in groups)
+    return tuple(_pass(outcomes, runs, is_done) for runs in groups)
 
 
-def _warmed(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Warmed:
+def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
     done = [outcomes.of(run) for run in runs if is_done(run)]
     extents = [run.extent for run in runs if run.extent]
-    return Warmed(
+    return Pass(
         volume=_named(runs[0], extents[0]),
         job=runs[0].job,
         direction=extents[0].direction,
@@ -150,56 +150,50 @@ def _warmed(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Warmed:
 
 
 def _named(run: Run, extent: Extent) -> str:
-    """Return what a pass covers: a part is never told as the whole."""
+    """Return the name of what a pass covers, which may be a part of the volume."""
     target = (*planned_files(run), run.volume.target)[0]
     if extent.volume_bytes < extent.whole_bytes and run.volume.kind is not VolumeKind.DIRECTORY:
         return f"the first {extent.volume_bytes} of {extent.whole_bytes} bytes of {target}"
     if not extent.whole_bytes and run.volume.kind is VolumeKind.NBD:
-        return f"the first {extent.volume_bytes} bytes of {target} (its size was not found out)"
+        return f"the first {extent.volume_bytes} bytes of {target} (size not detected)"
     return target
 
 
-def tell_warmed(passes: Sequence[Warmed]) -> str:
-    """Return the proof as a paragraph; empty for a campaign that warms nothing.
+def verification_text(passes: Sequence[Pass]) -> str:
+    """Return what was verified as a paragraph; empty for a campaign without a warm-up.
 
     Raises:
         CampaignError: a pass did not move exactly the bytes of its volume.
     """
-    lacking = [one for one in passes if not one.is_proven]
-    if lacking:
+    failed = next((done for done in passes if not done.is_verified), None)
+    if failed is not None:
         raise CampaignError(
-            f"{lacking[0].volume} is not proven warm: {lacking[0].words}, "
-            f"{lacking[0].unfinished} extents not done",
-            hint="go on with: volbench resume DIR",
+            f"{failed.volume} is not verified as warm: {failed.words}, "
+            f"{failed.unfinished} extents not done",
+            hint="continue with: volbench resume DIR",
         )
-    lines = {one.volume: [p.words for p in passes if p.volume == one.volume] for one in passes}
+    lines: dict[str, list[str]] = {}
+    for done in passes:
+        lines.setdefault(done.volume, []).append(done.words)
     return "\n".join(f"warm: {volume}. {'; '.join(words)}." for volume, words in lines.items())
 
 
 def progress_words(
     outcomes: Outcomes, campaign: Campaign, run: Run, *, states: Mapping[str, RunState]
 ) -> str:
-    """Return how far the pass of a Run is: share of the volume, rate and time left."""
-
-    def is_done(one: Run) -> bool:
-        return states.get(one.id) is RunState.FINISHED
-
-    one = passes_of(outcomes, _only_pass(campaign, run), is_done=is_done)[0]
-    if not one.moved_bytes or one.direction == "sample":
+    """Return the progress of a run's pass: share of the volume, rate and time left."""
+    runs = tuple(other for other in campaign.runs if is_same_pass(other, run))
+    current = _pass(outcomes, runs, lambda other: states.get(other.id) is RunState.FINISHED)
+    if not current.moved_bytes or current.direction == "sample":
         return ""
-    rate = one.moved_bytes / max(one.seconds, 1e-3)
-    left_s = (one.size_bytes - one.moved_bytes) / rate
+    rate = current.moved_bytes / max(current.seconds, 1e-3)
+    left_s = (current.size_bytes - current.moved_bytes) / rate
     return (
-        f"{one.direction} {one.moved_bytes / one.size_bytes:.0%} of {one.volume}, "
+        f"{current.direction} {current.moved_bytes / current.size_bytes:.0%} of {current.volume}, "
         f"{format_rate(rate)}, about {format_duration(round(left_s))} left"
     )
 
 
-def _spoken(seconds: float) -> str:
-    """Return a time to a tenth of a second where that counts."""
+def _duration(seconds: float) -> str:
+    """Return a time, below a minute to a tenth of a second."""
     return f"{seconds:.1f} s" if seconds < 60 else format_duration(round(seconds))
-
-
-def _only_pass(campaign: Campaign, run: Run) -> Campaign:
-    runs = tuple(one for one in campaign.runs if one.extent and is_same_pass(one, run))
-    return campaign.model_copy(update={"runs": runs})

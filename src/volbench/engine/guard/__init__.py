@@ -1,1 +1,1 @@
-"""The guard: what may be overwritten, and checks before anything is started."""
+"""Checks before a run that nothing is overwritten without consent, and that the run can work."""

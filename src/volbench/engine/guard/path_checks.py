@@ -1,4 +1,4 @@
-"""Where files may be made: a path enters, nothing or a refusal leaves."""
+"""Checks of paths: not below /dev, not in the folder of a file system that is not mounted."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def nearest_existing(executor: Executor, path: str) -> str:
 
 
 def check_not_among_devices(executor: Executor, path: str) -> None:
-    """Check that a path that is no block device is not where devices are.
+    """Check that a path other than a block device does not lie below /dev.
 
-    fio makes a file at a mistyped device, in memory, and ends with exit code 0. A filesystem that
-    is mounted further down, such as /dev/shm, is a place like any other.
+    For a mistyped device fio creates a file in memory there and exits with 0. File systems mounted
+    below /dev, such as /dev/shm, are accepted.
 
     Raises:
         RefusedError: it is below /dev.
@@ -40,10 +40,10 @@ def check_not_among_devices(executor: Executor, path: str) -> None:
         return
     exists = executor.stat(real) is not None
     raise RefusedError(
-        f"{path} is no block device, only memory under /dev"
+        f"{path} is not a block device but a file in memory below /dev"
         if exists
-        else f"{path} does not exist: fio would make a file in memory there",
-        hint=_similar(executor, real) or "lsblk shows the devices there are",
+        else f"{path} does not exist: fio would create a file in memory there",
+        hint=_similar(executor, real) or "lsblk lists the devices",
         context={"path": path},
     )
 
@@ -57,15 +57,15 @@ def _similar(executor: Executor, path: str) -> str:
 
 
 def check_mounted(executor: Executor, path: str) -> None:
-    """Check that a path is not at or below a mount point where nothing is mounted.
+    """Check that a path is not at or below a mount point of /etc/fstab that is not mounted.
 
     Raises:
-        RefusedError: fstab names a mount point there, and its filesystem is missing.
+        RefusedError: it is; writing would fill the disk that holds the mount point.
     """
     if point := unmounted_above(executor, path):
         raise RefusedError(
             f"{point} is a mount point in /etc/fstab, but nothing is mounted there: "
-            f"{path} would fill the disk beneath",
+            f"{path} would fill the disk that holds it",
             hint=f"mount it first: mount {point}",
             context={"path": path, "mount_point": point},
         )

@@ -1,4 +1,4 @@
-"""Checks before anything is started: what would fail is said while nothing is lost."""
+"""Checks of a whole campaign on a machine before its first run."""
 
 from __future__ import annotations
 
@@ -13,36 +13,38 @@ from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.output_files import lays_out, planned_files, writes
 from volbench.fio.jobs.render_job import render
+from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.estimate import layout_bytes
-from volbench.store.layout import JOB_FILE
 
 _SERIAL = "serial:"
+_MAX_JOB_FILES = 500
+"""Job files of one fio process, well below the kernel's limit for arguments."""
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
 def check_campaign(
     machine: Machine, campaign: Campaign, *, host: HostFacts, campaign_dir: str
 ) -> None:
-    """Check every Run of a campaign that a machine will do before the first one.
+    """Check every run that a campaign plans for a machine.
 
     Args:
-        machine: where.
+        machine: the machine.
         campaign: the plan.
-        host: what the machine is.
+        host: facts of the machine.
         campaign_dir: absolute path of the campaign folder.
 
     Raises:
-        InputError: a job can't run here, with the fix.
-        FioError: fio rejects a job, in its own words.
-        RefusedError: a Run would destroy data without leave, or a volume is not fit.
+        InputError: a job cannot run here, with a fix.
+        FioError: fio rejects a job, with fio's message.
+        RefusedError: a run would destroy data without consent, or a volume is unsuitable.
     """
     made: set[str] = set()
     executor = machine.executor
-    runs = _different(run for run in campaign.runs if run.host == machine.host)
+    runs = _distinct(run for run in campaign.runs if run.host == machine.host)
     _check_blocks(executor, runs)
     for run in runs:
         check_cpus(run, cpus=host.cpus)
@@ -54,8 +56,8 @@ def check_campaign(
         check_job_files(machine, runs, name=campaign.key)
 
 
-def _different(runs: Iterable[Run]) -> list[Run]:
-    """Return one of all Runs that only their repeat and seed tell apart: rounds have thousands."""
+def _distinct(runs: Iterable[Run]) -> list[Run]:
+    """Return one run of each group that differs only in repeat and seed."""
     same = {"id": "", "repeat": 1, "seed": 0, "step": 0}
     found: dict[str, Run] = {}
     for run in runs:
@@ -64,38 +66,38 @@ def _different(runs: Iterable[Run]) -> list[Run]:
 
 
 def _check_blocks(executor: Executor, runs: Sequence[Run]) -> None:
-    """Check direct I/O in blocks below 4 KiB against the least block of the device.
+    """Check direct I/O in blocks below 4 KiB against the logical block size of the device.
 
     Raises:
-        InputError: the device can't do it, with the way out.
+        InputError: the blocks are too small for the device, with a hint.
     """
     known: dict[str, int] = {}
     for run in runs:
-        wanted = min(map(_direct_block, map(run.effective, run.sections)))
-        if wanted >= _USUAL_BLOCK:
+        block_bytes = min(map(_direct_block, map(run.effective, run.sections)))
+        if block_bytes >= _DEFAULT_BLOCK:
             continue
         if run.volume.target not in known:
             facts = probe_volume(executor, run.volume)
             known[run.volume.target] = facts.logical_block_bytes or 0
-        if known[run.volume.target] > wanted:
+        if known[run.volume.target] > block_bytes:
             raise InputError(
-                f"job {run.job} asks for direct I/O of {wanted} bytes, but {run.volume.target} "
-                f"has blocks of {known[run.volume.target]}",
+                f"job {run.job} requests direct I/O of {block_bytes} bytes, but {run.volume.target}"
+                f" has logical blocks of {known[run.volume.target]} bytes",
                 hint=f"leave the job out with --set '{run.job}=', or all such jobs with a pattern "
                 "such as --set '*-512='",
                 context={"job": run.job, "path": run.volume.target},
             )
 
 
-_USUAL_BLOCK = 4096
+_DEFAULT_BLOCK = 4096
 
 
 def _direct_block(options: Mapping[str, str]) -> int:
-    """Return the least block of direct I/O of a section; fio's usual one for other I/O."""
+    """Return the smallest block of direct I/O of a section; fio's default for buffered I/O."""
     if options.get("direct", "0") != "1":
-        return _USUAL_BLOCK
-    sizes = re.split(r"[,-]", options.get("bs", str(_USUAL_BLOCK)))
-    return min((int(size) for size in sizes if size.isdecimal()), default=_USUAL_BLOCK)
+        return _DEFAULT_BLOCK
+    sizes = re.split(r"[,-]", options.get("bs", str(_DEFAULT_BLOCK)))
+    return min((int(size) for size in sizes if size.isdecimal()), default=_DEFAULT_BLOCK)
 
 
 def guard_run(
@@ -106,10 +108,10 @@ def guard_run(
     campaign_dir: str,
     ours: Callable[[str], bool],
 ) -> None:
-    """Pass one Run through the guard and the check for free space.
+    """Check one run with the guard, and the free space for its files.
 
     Raises:
-        RefusedError: with the reason and the way out.
+        RefusedError: with the reason and a hint.
     """
     files = planned_files(run)
     check_run(
@@ -128,15 +130,15 @@ def guard_run(
 
 
 def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
-    """Return what a Run may overwrite on its host, as paths and uris.
+    """Return what a run may overwrite on its host, as paths and URIs.
 
-    On another machine ``/dev/sdb`` is another disk. There the command line's leave counts only with
-    the host's name before it (``vm01:/dev/sdb``), and the inventory's names devices by serial
-    number or by a path under /dev/disk/by-id.
+    On another machine ``/dev/sdb`` is another disk. There consent on the command line needs the
+    host's name in front (``vm01:/dev/sdb``), and the inventory names devices by serial number or by
+    a path below /dev/disk/by-id.
     """
     hosts = {host.name: host for host in campaign.hosts}
     host = hosts.get(run.host)
-    if host is None or host.is_local:
+    if host is None or host.kind is HostKind.LOCAL:
         given = campaign.allow_destroy
     else:
         named = f"{run.host}:"
@@ -154,23 +156,23 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
 
 
 def check_cpus(run: Run, *, cpus: int) -> None:
-    """Check ``cpus_allowed``, which fio counts from 0, against the CPUs there are.
+    """Check ``cpus_allowed`` against the CPUs of the machine.
 
     Raises:
-        InputError: a CPU that this machine does not have is asked for, with the fix.
+        InputError: it is not a list of CPUs, or names a CPU that does not exist; with a fix.
     """
     for section in run.sections:
         text = run.effective(section).get("cpus_allowed", "")
         if not _CPU_LIST.fullmatch(text):
             raise InputError(
-                f"job {run.job}: cpus_allowed={text} is no list of CPUs",
+                f"job {run.job}: cpus_allowed={text} is not a list of CPUs",
                 hint="write it like 0, 0-3 or 0,2",
                 context={"job": run.job},
             )
-        asked = [int(number) for number in re.findall(r"\d+", text)]
-        if asked and max(asked) >= cpus:
+        highest = max(map(int, re.findall(r"\d+", text)), default=0)
+        if highest and highest >= cpus:
             raise InputError(
-                f"job {run.job} asks for CPU {max(asked)} (cpus_allowed={text}), but this machine "
+                f"job {run.job} requests CPU {highest} (cpus_allowed={text}), but this machine "
                 f"has {cpus}, which fio counts from 0 to {cpus - 1}",
                 hint="choose one that exists with --set cpus_allowed=0, "
                 "or let fio use all with --set cpus_allowed=",
@@ -179,32 +181,50 @@ def check_cpus(run: Run, *, cpus: int) -> None:
 
 
 def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None:
-    """Let the installed fio parse every job file without running it.
+    """Check with the installed fio that it can parse every job file, without running any.
 
     Args:
-        machine: where.
-        runs: what it will do.
-        name: of the campaign's own folder there.
+        machine: the machine.
+        runs: the runs; those that only differ in what fio does not see are checked once.
+        name: of the campaign's folder there.
 
     Raises:
-        FioError: it rejects one; its own words are quoted.
+        FioError: fio rejects a job file, with fio's message.
     """
     executor = machine.executor
     with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
-        place = executor.workplace(folder, name=f"{name}/check")
-        path = f"{place}/{JOB_FILE}"
-        seen = set()
-        for run in runs:
-            if run.tool is not Tool.FIO or (text := render(run)) in seen:
-                continue
-            seen.add(text)
+        place = executor.make_work_folder(folder, name=f"{name}/check")
+        jobs: dict[str, Run] = {}
+        texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
+        for number, (text, run) in enumerate(reversed(texts.items())):
+            path = f"{place}/{number}.fio"
             executor.write_text(path, text)
-            done = executor.run([machine.fio, "--parse-only", path])
-            if done.exit_status:
-                words = (done.stderr.strip() or done.stdout.strip()).replace(path, "job file")
-                raise FioError(
-                    f"fio rejects job {run.job}: {words}",
-                    hint=f"see what it would get: volbench profile render {run.profile} -o DIR",
-                    context={"job": run.job},
-                )
-        executor.discard(place)
+            jobs[path] = run
+        paths = list(jobs)
+        for start in range(0, len(paths), _MAX_JOB_FILES):
+            rejected = _first_rejected(machine, paths[start : start + _MAX_JOB_FILES])
+            if rejected is None:
+                continue
+            path, message = rejected
+            run = jobs[path]
+            raise FioError(
+                f"fio rejects job {run.job}: {message.replace(path, 'job file')}",
+                hint=f"see its job file: volbench profile render {run.profile} -o DIR",
+                context={"job": run.job},
+            )
+        executor.remove_work_folder(place)
+
+
+def _first_rejected(machine: Machine, paths: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first job file that fio rejects, and fio's message.
+
+    One process parses all of them, for its start takes longer than a thousand files. It does not
+    name the file it rejects, so that is found by bisection.
+    """
+    done = machine.executor.run([machine.fio, "--parse-only", *paths])
+    if not done.exit_status:
+        return None
+    if len(paths) == 1:
+        return paths[0], done.stderr.strip() or done.stdout.strip()
+    middle = len(paths) // 2
+    return _first_rejected(machine, paths[:middle]) or _first_rejected(machine, paths[middle:])

@@ -1,8 +1,8 @@
-"""The guard: a Run enters, nothing leaves, or a refusal with the reason and the way out.
+"""Guard that refuses runs which would destroy data the user did not name.
 
-A Run is destructive when it may write or trim a block device or an NBD export, or overwrite a file
-that volbench did not make. That needs the user's leave for exactly this target, and some things are
-refused even then. Nothing here writes anything.
+A run is destructive when it may write or trim a block device or an NBD export, or overwrite a file
+that volbench did not create. That needs the user's consent for exactly this target; devices in use
+are refused even with consent. The guard itself only reads.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_size
 
 RESERVE_BYTES = 64 * 1024**2
-"""What is left free at least, so that other programs on the filesystem can go on."""
+"""Free space that is always kept for other programs on the file system."""
 
 RESERVE_SHARE = 0.05
-"""What is left free beyond that, as a share of what the Run needs: metadata and extents."""
+"""Further free space for metadata, as a share of what the run needs."""
 
 
 def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none may have a default
@@ -39,20 +39,20 @@ def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none ma
     campaign_dir: str,
     ours: Callable[[str], bool],
 ) -> None:
-    """Check that a Run destroys nothing that the user did not name, and nothing in use.
+    """Check that a run destroys nothing that the user did not name, and nothing in use.
 
     Args:
         executor: the machine it would run on.
-        run: what would be started.
-        writes: whether it may write or trim, laying out files included.
+        run: the run.
+        writes: whether it may write or trim, including the layout of files.
         files: absolute paths of the files it may create or overwrite.
-        allow_destroy: devices, files and NBD uris that may be overwritten, as the user named them.
+        allow_destroy: devices, files and NBD URIs that may be overwritten, as the user named them.
         campaign_dir: absolute path of the campaign folder; it may not exist yet.
-        ours: whether volbench made a file in this campaign.
+        ours: returns whether this campaign created a file.
 
     Raises:
-        RefusedError: with the reason and the way out.
-        InputError: dd can't do what the Run asks for.
+        RefusedError: with the reason and a hint.
+        InputError: dd cannot do what the run requests.
     """
     volume = run.volume
     writes = writes or _dd_writes(run)
@@ -63,10 +63,10 @@ def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none ma
                 return
             check_unused(executor, volume.target, device, campaign_dir=campaign_dir)
             if not is_allowed_device(executor, volume.target, device, allow_destroy):
-                raise _needs_leave(run)
+                raise _needs_consent(run)
         case VolumeKind.NBD:
             if writes and volume.target not in allow_destroy:
-                raise _needs_leave(run)
+                raise _needs_consent(run)
         case VolumeKind.DIRECTORY | VolumeKind.FILE:
             check_place(executor, volume, writes=writes)
             for path in files:
@@ -76,20 +76,20 @@ def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none ma
 
 
 def _dd_writes(run: Run) -> bool:
-    """Tell whether a dd Run writes, from what will be started: dd has no --readonly to hold it."""
+    """Return whether a dd run writes, by its command line: dd has no --readonly to prevent it."""
     return run.tool is Tool.DD and "of=/dev/null" not in dd_argv(run)
 
 
-def _needs_leave(run: Run) -> RefusedError:
+def _needs_consent(run: Run) -> RefusedError:
     target = run.volume.target
     if run.host == LOCAL:
-        hint = f"look at it with volbench probe {target}; if all on it may be lost: --allow-destroy"
-        hint = f"{hint} {target}"
+        hint = f"examine it with volbench probe {target}; to allow the loss of its data: "
+        hint += f"--allow-destroy {target}"
     else:
         serial = run.volume.pin.serial if run.volume.pin is not None else ""
         own = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""
         hint = (
-            f"look at it with volbench probe --inventory FILE; if all on it may be lost: "
+            f"examine it with volbench probe --inventory FILE; to allow the loss of its data: "
             f"{own}--allow-destroy {run.host}:{target}"
         )
     return RefusedError(
@@ -101,7 +101,7 @@ def _needs_leave(run: Run) -> RefusedError:
 
 
 def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
-    """Check that a filesystem has room for new files, and a reserve beside them.
+    """Check that a file system has room for new files and a reserve.
 
     The reserve is 64 MiB and 5 % of what is needed.
 
@@ -111,7 +111,7 @@ def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
         needed_bytes: what will be written.
 
     Raises:
-        RefusedError: there is too little.
+        RefusedError: there is too little space.
     """
     free = executor.free_bytes(nearest_existing(executor, path))
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
@@ -125,7 +125,7 @@ def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
 
 
 def describe_device(facts: VolumeFacts) -> str:
-    """Return what a person must see before a device is overwritten, a fact a line."""
+    """Return what the user must know before a device is overwritten, one fact per line."""
     size = "unknown"
     if facts.size_bytes is not None:
         size = f"{format_size(facts.size_bytes)} ({facts.size_bytes} bytes)"
@@ -140,5 +140,5 @@ def describe_device(facts: VolumeFacts) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return text without control characters: a label may hold any."""
+    """Return text without control characters; a label may contain any."""
     return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,4 +1,4 @@
-"""Files that volbench made on volumes: written down before they exist, removed at the end."""
+"""Scratch files on volumes: recorded in the journal before they exist, removed at the end."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from volbench.execute.protocol import Executor
 
 
 class Log(Protocol):
-    """What remembers: a Journal, or whoever writes to one for several threads."""
+    """Record of scratch files: a Journal, or a thread-safe writer to one."""
 
     def write(self, kind: str, **facts: object) -> None:
         """Append an entry."""
 
 
 class Scratch:
-    """The scratch files of one campaign.
+    """Scratch files of one campaign on one machine, shared by its clients.
 
-    A file counts as volbench's own when nothing stood at its path before the first Run that names
-    it, and what stands there now is what that Run left (same device and inode). Clients on one
-    machine share one of these.
+    A file counts as volbench's own when its path did not exist before the first run that names it,
+    and it is still the file that this run left (same device and inode).
 
     Args:
-        executor: the machine they are on.
-        log: remembers them across a crash.
-        known: what an earlier journal says: path to ``[major, minor, inode]``, empty before its
-            Run ended.
+        executor: the machine.
+        log: records them across a crash.
+        known: from an earlier journal: path to ``[major, minor, inode]``, empty when its run had
+            not ended.
     """
 
     def __init__(self, executor: Executor, log: Log, known: Mapping[str, Sequence[int]]) -> None:
@@ -37,45 +36,45 @@ class Scratch:
         self._known = {path: list(identity) for path, identity in known.items()}
 
     def owns(self, path: str) -> bool:
-        """Tell whether the file at `path` was made by this campaign."""
+        """Return whether the file at `path` was created by this campaign."""
         if path not in self._known:
             return False
         identity = self._known[path]
         return not identity or identity == self._identity(path)
 
     def expect(self, paths: Sequence[str]) -> None:
-        """Write down files that a Run is about to make, where nothing stands yet."""
+        """Record the files that a run is about to create; existing ones are left out."""
         for path in paths:
             if self._executor.stat(path) is None:
                 with self._lock:
                     self._note(path, [])
 
     def settle(self, paths: Sequence[str]) -> None:
-        """Write down what a Run left at the paths it was expected to make."""
+        """Record the identity of the files that a run has created."""
         for path in paths:
             if path in self._known and (identity := self._identity(path)):
                 with self._lock:
                     self._note(path, identity)
 
     def remove(self) -> tuple[str, ...]:
-        """Remove what volbench made, and nothing else.
+        """Remove the files that volbench created, and nothing else.
 
         Returns:
-            Paths that were left because something else stands there now.
+            Paths that were kept because another file is there now.
         """
-        left = []
+        kept = []
         for path in sorted(self._known):
             if not self.owns(path):
-                left.append(path)
+                kept.append(path)
                 continue
             self._executor.remove(path)
             self._log.write("scratch-removed", host=self._executor.host, path=path)
             del self._known[path]
-        return tuple(left)
+        return tuple(kept)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every path that is written down, sorted."""
+        """All recorded paths, sorted."""
         return tuple(sorted(self._known))
 
     def _note(self, path: str, identity: list[int]) -> None:

@@ -1,6 +1,6 @@
-"""Block devices as the kernel describes them: a device number enters, facts and neighbours leave.
+"""Block devices as sysfs describes them: attributes, partitions, holders, backing devices.
 
-Everything is read below ``/sys``, by number and never by name: a device can have many names. See
+Devices are identified by number, never by name, for a device can have many names. See
 Documentation/ABI/stable/sysfs-block of the kernel.
 """
 
@@ -12,7 +12,7 @@ from volbench.engine.hosts.mounts import Number, number_under, read_loop_files
 from volbench.execute.protocol import Executor
 
 _SECTOR_BYTES = 512
-"""Unit of the attribute ``size``, whatever the device's own sector is."""
+"""Unit of the attribute ``size``, whatever the sector size of the device."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class BlockDevice:
 
     Attributes:
         number: (major, minor).
-        name: the kernel's, such as ``sdb1``.
-        node: where it stands below /dev.
-        sysfs: its real folder below /sys.
+        name: kernel name, such as ``sdb1``.
+        node: its node in /dev.
+        sysfs: its resolved folder in /sys.
     """
 
     number: Number
@@ -33,28 +33,28 @@ class BlockDevice:
 
 
 def block_device(executor: Executor, number: Number) -> BlockDevice | None:
-    """Return the device of a number, or None when the kernel has none."""
+    """Return the device with a number, or None when there is none."""
     return _at(executor, executor.real_path(f"/sys/dev/block/{number[0]}:{number[1]}"))
 
 
 def attribute(executor: Executor, device: BlockDevice, name: str) -> str:
-    """Return one attribute of a device, stripped; empty when it has none."""
+    """Return an attribute of a device, stripped; empty when it does not have it."""
     return _read(executor, f"{device.sysfs}/{name}")
 
 
 def size_bytes(executor: Executor, device: BlockDevice) -> int:
-    """Return the capacity; 0 when there is no medium."""
+    """Return the capacity; 0 without a medium."""
     text = attribute(executor, device, "size")
     return int(text) * _SECTOR_BYTES if text.isdecimal() else 0
 
 
 def is_read_only(executor: Executor, device: BlockDevice) -> bool:
-    """Tell whether the kernel refuses writes to the device."""
+    """Return whether the kernel refuses writes to the device."""
     return attribute(executor, device, "ro") == "1"
 
 
 def whole_disk(executor: Executor, device: BlockDevice) -> BlockDevice:
-    """Return the disk that a partition is part of; anything else is its own disk."""
+    """Return the disk of a partition; for any other device the device itself."""
     if attribute(executor, device, "partition"):
         return _at(executor, device.sysfs.rpartition("/")[0]) or device
     return device
@@ -72,7 +72,7 @@ def partitions(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ..
 
 
 def holders(executor: Executor, device: BlockDevice) -> tuple[str, ...]:
-    """Return the kernel names of what is built on a device: dm, md, bcache."""
+    """Return the kernel names of the devices built on a device, such as dm, md and bcache."""
     return executor.list_directory(f"{device.sysfs}/holders")
 
 
@@ -106,8 +106,8 @@ def backing_devices(
     return tuple(found.values())
 
 
-def under_path(executor: Executor, path: str) -> tuple[BlockDevice, ...]:
-    """Return every device that holds the filesystem of a path, nearest first."""
+def devices_of_path(executor: Executor, path: str) -> tuple[BlockDevice, ...]:
+    """Return the devices that hold the file system of a path, nearest first."""
     number = number_under(executor, path)
     device = None if number is None else block_device(executor, number)
     if device is None:
@@ -116,9 +116,9 @@ def under_path(executor: Executor, path: str) -> tuple[BlockDevice, ...]:
 
 
 def serial_and_model(executor: Executor, device: BlockDevice) -> tuple[str, str]:
-    """Return what tells a device from its siblings, of the whole disk for a partition.
+    """Return what identifies a device; for a partition that of its disk.
 
-    A loop device has its backing file for a model; dm and md have their uuid for a serial.
+    The model of a loop device is its backing file, the serial of dm and md devices their UUID.
     """
     disk = whole_disk(executor, device)
 
@@ -147,7 +147,7 @@ def _named(executor: Executor, name: str) -> BlockDevice | None:
 
 
 def _at(executor: Executor, sysfs: str) -> BlockDevice | None:
-    """Return the device whose folder this is, or None when it is none."""
+    """Return the device of a sysfs folder, or None when the folder is not one of a device."""
     major, colon, minor = _read(executor, f"{sysfs}/dev").partition(":")
     if not (colon and major.isdecimal() and minor.isdecimal()):
         return None
@@ -160,5 +160,5 @@ def _read(executor: Executor, path: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return text without control characters: page 0x80 of SCSI begins with a binary header."""
+    """Return text without control characters; SCSI page 0x80 begins with a binary header."""
     return "".join(c for c in text if c.isascii() and c.isprintable()).strip()

@@ -1,4 +1,4 @@
-"""What is in use on a machine: its mounts, swap areas, loop files and fstab, as text from /proc.
+"""Mounts, swap areas, backing files of loop devices and fstab of a machine.
 
 See proc_pid_mountinfo(5), proc_swaps(5) and fstab(5).
 """
@@ -16,7 +16,7 @@ Number = tuple[int, int]
 
 _MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(r"\\([0-7]{3})")
-_BLANKS = re.compile(r"[ \t]+")  # others may stand in a name: the kernel escapes only these
+_BLANKS = re.compile(r"[ \t]+")  # the kernel escapes only these; names may contain others
 _DELETED = " (deleted)"
 
 
@@ -25,11 +25,11 @@ class Mount:
     """One line of mountinfo.
 
     Attributes:
-        number: device number of the filesystem; major 0 for btrfs, overlay, tmpfs and their kin.
-        mount_point: where.
-        options: of the mount and of the filesystem, comma-separated, each once.
+        number: device number of the file system; major 0 for btrfs, overlay, tmpfs and similar.
+        mount_point: its mount point.
+        options: of the mount and of the file system, comma-separated, without duplicates.
         filesystem: its type.
-        source: what was mounted, as told to mount(8).
+        source: what was mounted, as given to mount(8).
     """
 
     number: Number
@@ -43,12 +43,12 @@ def read_mounts(executor: Executor) -> tuple[Mount, ...]:
     """Return every mount, oldest first.
 
     Raises:
-        RefusedError: the list can't be read; then nobody can tell what is safe.
+        RefusedError: the list cannot be read, so it is unknown what is in use.
     """
     text = executor.read_text(_MOUNTINFO)
     if not text:
         raise RefusedError(
-            f"{_MOUNTINFO} can't be read, so it is not known what is mounted",
+            f"{_MOUNTINFO} cannot be read, so it is not known what is mounted",
             hint="mount /proc",
             context={"path": _MOUNTINFO},
         )
@@ -70,11 +70,11 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
 
 
-def look(executor: Executor, path: str) -> FileStat | None:
-    """Return what a path from a kernel table is, or None when it is gone or hidden from us.
+def stat_visible(executor: Executor, path: str) -> FileStat | None:
+    """Return what a path from a kernel table is, or None when it is gone or not accessible.
 
-    An ordinary user may not look into every folder; what is used by others there is none of the
-    user's files, and devices stand where everybody can see them.
+    An ordinary user cannot access every folder. Files in such folders are not the user's own, and
+    device nodes are accessible to everybody.
     """
     try:
         return executor.stat(path)
@@ -83,7 +83,7 @@ def look(executor: Executor, path: str) -> FileStat | None:
 
 
 def mount_of(executor: Executor, path: str) -> Mount | None:
-    """Return the mount that a path is on: the longest mount point above it, the newest of those."""
+    """Return the mount of a path: the newest one on the longest mount point above it."""
     real = executor.real_path(path)
     above = [m for m in read_mounts(executor) if is_inside(real, m.mount_point)]
     longest = max((len(m.mount_point) for m in above), default=0)
@@ -91,27 +91,27 @@ def mount_of(executor: Executor, path: str) -> Mount | None:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Tell whether a resolved path is a folder or something below it."""
+    """Return whether a resolved path is a folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def mount_numbers(executor: Executor, mount: Mount) -> set[Number]:
     """Return the device numbers of a mount: the filesystem's and that of its source."""
     found = {mount.number}
-    if mount.source.startswith("/") and (source := look(executor, mount.source)) is not None:
+    if mount.source.startswith("/") and (source := stat_visible(executor, mount.source)):
         found.add(source.rdev)
     return {number for number in found if number[0]}
 
 
 def number_under(executor: Executor, path: str) -> Number | None:
-    """Return the number of the block device that holds a path; None for tmpfs, NFS and so on."""
+    """Return the number of the block device that holds a path; None for tmpfs, NFS and similar."""
     mount = mount_of(executor, path)
     numbers = set() if mount is None else mount_numbers(executor, mount)
     return min(numbers, default=None)
 
 
 def mount_points(executor: Executor, numbers: set[Number]) -> tuple[str, ...]:
-    """Return where any of these devices is mounted, by whatever name."""
+    """Return the mount points of any of these devices, whatever name they were mounted by."""
     return tuple(
         mount.mount_point
         for mount in read_mounts(executor)
@@ -127,7 +127,7 @@ def read_swaps(executor: Executor) -> tuple[str, ...]:
 
 def swap_numbers(executor: Executor) -> set[Number]:
     """Return the numbers of the block devices in use as swap."""
-    found = (look(executor, path) for path in read_swaps(executor))
+    found = (stat_visible(executor, path) for path in read_swaps(executor))
     return {swap.rdev for swap in found if swap is not None and swap.kind == "block"}
 
 
@@ -142,11 +142,9 @@ def read_loop_files(executor: Executor) -> dict[str, str]:
 
 
 def unmounted_above(executor: Executor, path: str) -> str:
-    """Return the mount point of fstab that a path is at or below and where nothing is mounted.
+    """Return the mount point of fstab at or above a path that is not mounted; empty for none.
 
-    Returns:
-        The mount point, or an empty text when all are mounted. Writing there would fill the disk
-        beneath.
+    Writing there would fill the disk that holds the mount point.
     """
     real = executor.real_path(path)
     mounted = {mount.mount_point for mount in read_mounts(executor)}

@@ -1,4 +1,4 @@
-"""What stands on a device: its path enters, what blkid(8) recognises leaves."""
+"""Signatures of file systems, RAID members and partition tables on a device, found by blkid(8)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from volbench.execute.protocol import Executor
 _NOTHING_FOUND = 2
 _AMBIVALENT = 8
 _BTRFS_DEVICES_OFFSET = 0x10000 + 0x88
-"""Where num_devices stands: struct btrfs_super_block of the kernel, its first copy at 64 KiB."""
+"""Offset of num_devices in struct btrfs_super_block of the kernel; the first copy is at 64 KiB."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What was recognised.
+    """Content of a device.
 
     Attributes:
-        known: whether the device could be looked at.
+        known: whether the device could be examined.
         type: such as ``ext4``, ``LVM2_member`` or ``btrfs``; empty for nothing.
-        usage: blkid's class of it, such as ``filesystem`` or ``raid``.
-        label: its name; may be empty.
+        usage: its class in blkid, such as ``filesystem`` or ``raid``.
+        label: may be empty.
         table: type of the partition table; may be empty.
         ambivalent: signatures contradict each other.
     """
@@ -33,7 +33,7 @@ class Signature:
     ambivalent: bool = False
 
     def __str__(self) -> str:
-        """Return it in words; empty when the device could not be looked at."""
+        """Return a description; empty when the device could not be examined."""
         if not self.known:
             return ""
         if self.ambivalent:
@@ -44,7 +44,7 @@ class Signature:
 
 
 def read_signature(executor: Executor, node: str) -> Signature:
-    """Return what blkid finds on a device by reading the device itself."""
+    """Return what blkid finds on a device; it reads the device itself, not its cache."""
     blkid = executor.which("blkid")
     if blkid is None:
         return Signature()
@@ -66,11 +66,11 @@ def read_signature(executor: Executor, node: str) -> Signature:
 
 
 def btrfs_devices(executor: Executor, node: str) -> int | None:
-    """Return how many devices a btrfs spans, from its superblock; None when it can't be read."""
+    """Return the number of devices in a btrfs, from its superblock; None when unreadable."""
     od = executor.which("od")
     if od is None:
         return None
-    place = ["-A", "n", "-t", "u8", "--endian=little", "-j", str(_BTRFS_DEVICES_OFFSET), "-N", "8"]
-    done = executor.run([od, *place, node])
+    span = ["-A", "n", "-t", "u8", "--endian=little", "-j", str(_BTRFS_DEVICES_OFFSET), "-N", "8"]
+    done = executor.run([od, *span, node])
     text = done.stdout.strip()
     return int(text) if not done.exit_status and text.isdecimal() else None

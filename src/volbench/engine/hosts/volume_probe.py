@@ -1,4 +1,4 @@
-"""What is there: an executor and the target a user named enter, facts or a pinned Volume leave."""
+"""Identification of the target that a user named, and the facts of its volume."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ __all__ = ["find_volume", "pin_device", "probe_host", "probe_volume", "require_f
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
 _MOUNT_FOLDERS = {"/", "/mnt", "/media"}
-"""Folders whose children are mount points; a new file right there would fill the root disk."""
+"""Folders whose children are mount points; a new file there would fill the root disk."""
 
 _CHOSEN = re.compile(r"\[(.+)\]")
 
 
 def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
-    """Find out what a target is, and pin it when it is a block device.
+    """Return the volume of a target; a block device is pinned by its identity.
 
     Args:
         executor: the machine it is on.
         role: its name in the profile.
-        target: a path or an NBD uri; a file need not exist, its folder must.
+        target: a path or an NBD URI; a file need not exist, its folder must.
 
     Raises:
-        InputError: the target is empty or holds control characters.
-        RefusedError: nothing may be measured there: a mistyped device, a character device, a
-            folder that is missing.
+        InputError: the target is empty or contains control characters.
+        RefusedError: the target is unsuitable: a mistyped device, a character device, or a file in
+            a folder that is missing.
     """
     if not target or not target.isprintable():
         raise InputError(
-            f"{target!r} is no target for role {role}",
-            hint="name a device, a file, a directory or an NBD uri",
+            f"{target!r} is not a target for role {role}",
+            hint="name a device, a file, a directory or an NBD URI",
             context={"role": role},
         )
     if target.startswith(_NBD_SCHEMES):
@@ -76,7 +76,7 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
 
 
 def pin_device(executor: Executor, path: str, number: Number) -> DevicePin:
-    """Return what identifies a block device.
+    """Return the identity of a block device.
 
     Raises:
         RefusedError: the kernel does not know it, or it has no capacity.
@@ -86,7 +86,7 @@ def pin_device(executor: Executor, path: str, number: Number) -> DevicePin:
     if device is None or not size:
         raise RefusedError(
             f"{path} is a block device without capacity",
-            hint="attach the disk, or name another: lsblk shows what there is",
+            hint="attach the disk, or name another: lsblk lists the devices",
             context={"path": path},
         )
     serial, model = serial_and_model(executor, device)
@@ -112,31 +112,31 @@ def _kind_of(path: str, found: FileStat) -> VolumeKind:
 
 
 def _check_new_file(executor: Executor, path: str, *, is_folder: bool) -> None:
-    """Check that a path where nothing stands may become a file."""
+    """Check that a path that does not exist may become a file."""
     folder = parent_of(executor.real_path(path))
     above = executor.stat(folder)
     mount = mount_of(executor, folder)
     is_root = folder in _MOUNT_FOLDERS and (mount is None or mount.mount_point == "/")
     if is_folder or is_root:
         raise RefusedError(
-            f"{path} does not exist: fio would fill the disk under {folder}",
+            f"{path} does not exist: fio would fill the disk of {folder}",
             hint=f"mount the volume there, or make the folder: mkdir {path}",
             context={"path": path},
         )
     if above is None or above.kind != "directory":
         raise RefusedError(
-            f"{path} can't be made: there is no folder {folder}; fio would create it and fill the "
-            f"disk under {nearest_existing(executor, folder)}",
+            f"{path} cannot be created: there is no folder {folder}; fio would create it and fill "
+            f"the disk of {nearest_existing(executor, folder)}",
             hint=f"mount the volume, or make the folder: mkdir -p {folder}",
             context={"path": path},
         )
 
 
 def probe_volume(executor: Executor, volume: Volume) -> VolumeFacts:
-    """Return what a volume is and what stands under it.
+    """Return the facts of a volume and its backing devices.
 
     Raises:
-        RefusedError: the machine does not tell what is mounted.
+        RefusedError: it cannot be found out what is mounted.
     """
     known: dict[str, object] = {"role": volume.role, "target": volume.target, "kind": volume.kind}
     if volume.kind is VolumeKind.NBD:

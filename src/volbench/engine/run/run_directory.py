@@ -25,7 +25,7 @@ class RunDirectory:
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
         self.executor = executor
         self.folder = folder
-        self.path = executor.workplace(str(folder.path), name=name)
+        self.path = executor.make_work_folder(str(folder.path), name=name)
 
     @property
     def is_here(self) -> bool:
@@ -64,7 +64,7 @@ class RunDirectory:
             ArchiveError: there is no room for it here.
         """
         if not self.is_here:
-            self.executor.bring_back(self.path, str(self.folder.path))
+            self.executor.fetch_work_folder(self.path, str(self.folder.path))
 
     def discard(self) -> None:
         """Remove the files there once all is kept here; nothing happens where they are the same.
@@ -73,4 +73,4 @@ class RunDirectory:
             TransportError: the machine can't be reached.
         """
         if not self.is_here:
-            self.executor.discard(self.path)
+            self.executor.remove_work_folder(self.path)

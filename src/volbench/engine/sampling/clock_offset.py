@@ -1,8 +1,8 @@
-"""A machine's clock beside the controller's: looks at both in, their difference and its bound out.
+"""Offset of a host's clock from the controller's, with its error bound.
 
-The remote clock is read between two looks at the own one: it belongs somewhere between them, so the
-middle is wrong by half the time between them at most (D. L. Mills, RFC 5905, chapter 8). The
-quickest of several looks counts.
+The remote clock is read between two readings of the local one, so taking their midpoint is wrong by
+at most half the time between them (D. L. Mills, RFC 5905, section 8). Of several attempts the
+shortest counts.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from volbench.execute.protocol import Executor
 
-_LOOKS = 8
+_ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How a machine's clock stands against the controller's.
+    """Offset of a host's clock.
 
     Attributes:
-        offset_s: what the machine's clock is ahead.
-        bound_s: how far the offset may be wrong.
+        offset_s: how far it is ahead of the controller's.
+        bound_s: largest error of the offset.
     """
 
     offset_s: float = 0.0
@@ -29,17 +29,17 @@ class Clock:
 
 
 def read_clock(executor: Executor) -> Clock | None:
-    """Return how a machine's clock stands; None when it does not tell its time."""
+    """Return the clock offset of a host; None when its `date` prints no such time."""
     found: list[tuple[float, float]] = []
-    for _ in range(_LOOKS):
+    for _ in range(_ATTEMPTS):
         before_s = time.time()
-        told = executor.run(["date", "+%s.%N"]).stdout.strip()
+        text = executor.run(["date", "+%s.%N"]).stdout.strip()
         after_s = time.time()
         try:
-            there_s = float(told)
+            remote_s = float(text)
         except ValueError:
             continue
-        found.append(((after_s - before_s) / 2, there_s - (before_s + after_s) / 2))
+        found.append(((after_s - before_s) / 2, remote_s - (before_s + after_s) / 2))
     if not found:
         return None
     bound_s, offset_s = min(found)

@@ -1,14 +1,16 @@
-"""Copies lines of /proc to standard output at even intervals; its source travels to the target.
+"""Script that copies lines of /proc to standard output at regular intervals, run on the target.
 
 Arguments: seconds between samples, longest life in seconds, kernel names of block devices. A sample
-is ``T <UTC> <uptime>``, then raw lines, then ``.``. SIGTERM asks for one last sample. It ends by
-itself when its parent does. It runs on any Python from 3.7 on, and imports what starts fast only.
+is ``T <UTC> <uptime>``, raw lines, and a line ``.``. SIGTERM takes one last sample and ends the
+script; it also ends when its parent does. It runs on Python 3.7 and newer without dependencies, and
+imports only modules that load quickly.
 """
 
 from __future__ import annotations
 
+# Importing signal itself, for the enums in it, takes longer than all the rest.
+import _signal as signal  # type: ignore[import-not-found]  # part of CPython, without a stub
 import os
-import signal
 import sys
 import time
 
@@ -17,7 +19,7 @@ _MARKS = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", 
 
 
 def _read(path: str) -> bytes:
-    """Return a file of the kernel, or nothing where it has none."""
+    """Return the content of a kernel file; empty where the kernel does not have it."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -36,7 +38,7 @@ def _read(path: str) -> bytes:
 
 
 def _take(marks: list[bytes], counters: dict[str, str]) -> None:
-    """Write one sample in one piece."""
+    """Write one sample with a single write."""
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     lines = [b"T %.3f %.3f" % (time.time(), uptime)]
     for path in _FILES:
@@ -50,7 +52,7 @@ def _take(marks: list[bytes], counters: dict[str, str]) -> None:
 
 
 def main(interval_s: float, life_s: float, names: list[str]) -> None:
-    """Sample until SIGTERM, the end of the parent or of the given life."""
+    """Sample until SIGTERM, the end of the parent, or `life_s`."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     parent = os.getppid()
     marks = [*_MARKS, *(b" %s " % name.replace("!", "/").encode() for name in names)]
@@ -59,15 +61,15 @@ def main(interval_s: float, life_s: float, names: list[str]) -> None:
     os.write(1, b"volbench-samples 1 page %d\n" % os.sysconf("SC_PAGESIZE"))
     due = time.monotonic()
     end = due + life_s
-    asked = None
-    while asked is None and os.getppid() == parent and time.monotonic() < end:
+    terminated = None
+    while terminated is None and os.getppid() == parent and time.monotonic() < end:
         _take(marks, counters)
         due += interval_s
         now = time.monotonic()
         if due <= now:
             due = now + interval_s
-        asked = signal.sigtimedwait([signal.SIGTERM], due - now)
-    if asked is not None:
+        terminated = signal.sigtimedwait([signal.SIGTERM], due - now)
+    if terminated is not None:
         _take(marks, counters)
 
 

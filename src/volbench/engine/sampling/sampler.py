@@ -1,7 +1,8 @@
-"""A Run's surroundings in, ``device.log`` out: the host's own counters, looked at beside the Run.
+"""Sampler of the host's kernel counters during a run, and its log ``device.log``.
 
-One process on the target copies lines of /proc: Python where it is, else a POSIX shell. What it
-prints is kept as it is, with marks of when the measured process started and ended.
+One process on the target copies lines of /proc: a Python script, or a POSIX shell script where
+there is no Python. Its output is kept verbatim, with marks at the start and the end of the measured
+process.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,34 +20,35 @@ from volbench.analyse.device.kernel_counters import Sample, SampleReader
 from volbench.engine.run.process_watch import goes_on
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.errors import ArchiveError, TransportError
+from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor, Process
 
 FIRST_SAMPLE_S = 5.0
-"""How long each of the two programs is given to deliver its first sample."""
+"""Time within which each of the two programs must deliver its first sample."""
 
 _LAST_SAMPLE_S = 2.0
-_POLL_S = 0.02
+_POLL_S = 0.005
 _LIFE_SLACK_S = 600.0
-"""How much longer than the Run's deadline the sampler lives when nobody ends it."""
-_MOST_LIFE_S = 30 * 86400.0
-"""It ends after a month beside a Run without a deadline, such as the replay of a log."""
+"""How long after the run's deadline the sampler ends by itself."""
+_MAX_LIFE_S = 30 * 86400.0
+"""Longest life, for runs without a deadline, such as the replay of an I/O log: a month."""
 
 
 def sampler_commands(
     executor: Executor, devices: Sequence[str], *, interval_s: float, life_s: float
 ) -> list[list[str]]:
-    """Return what can be started to sample, the cheaper first.
+    """Return the commands that can sample on a machine, the cheaper first.
 
     Args:
         executor: the machine.
-        devices: kernel names of the block devices to look at.
+        devices: kernel names of the block devices to sample.
         interval_s: seconds between samples.
-        life_s: seconds after which the process ends whatever happens.
+        life_s: seconds after which the process ends in any case.
     """
     source = files("volbench.engine.sampling")
-    arguments = [f"{interval_s:.2f}", f"{math.ceil(min(life_s, _MOST_LIFE_S))}", *devices]
+    arguments = [f"{interval_s:.2f}", f"{math.ceil(min(life_s, _MAX_LIFE_S))}", *devices]
     commands = []
-    if (python := executor.which("python3")) is not None:
+    if (python := _python(executor)) is not None:
         script = source.joinpath("proc_sampler.py").read_text(encoding="utf-8")
         commands.append([python, "-I", "-S", "-c", script, *arguments])
     if (shell := executor.which("sh")) is not None:
@@ -54,23 +57,29 @@ def sampler_commands(
     return commands
 
 
+def _python(executor: Executor) -> str | None:
+    """Return the interpreter to sample with.
+
+    Here it is the controller's own: ``python3`` on PATH may be a version manager's shell script,
+    which takes 100 ms to start the real one.
+    """
+    own = executor.which(sys.executable) if isinstance(executor, LocalExecutor) else None
+    return own or executor.which("python3")
+
+
 _MARK = re.compile(r"\n! [^\n]*\n")
-"""A mark as it stands in the log, between what the process printed."""
-
-
-def _mark(text: str) -> str:
-    return f"\n! {text}\n"
+"""A mark in the log, between what the process printed."""
 
 
 class Sampler:
-    """One sampling process and the log of what it printed.
+    """One sampling process and the log of its output.
 
     Args:
-        place: of the Run beside which it samples.
+        place: directory of the run that is sampled.
 
     Attributes:
-        samples: every whole sample so far.
-        problem: why nothing more comes; empty while all is well.
+        samples: every complete sample so far.
+        problem: why sampling stopped; empty while it works.
     """
 
     def __init__(self, place: RunDirectory) -> None:
@@ -83,13 +92,13 @@ class Sampler:
         self._process: Process | None = None
 
     def start(self, commands: Sequence[Sequence[str]], *, longest_s: float = 3600.0) -> None:
-        """Start the first command that delivers a sample; `problem` tells when none does.
+        """Start the first command that delivers a sample; set `problem` when none does.
 
         Args:
-            commands: the one to prefer first.
-            longest_s: it ends after this time whatever becomes of the controller.
+            commands: in order of preference.
+            longest_s: time after which the process is ended even without a controller.
         """
-        problem = "neither python3 nor sh is there"
+        problem = "neither python3 nor sh was found"
         for argv in commands:
             self.problem = ""
             try:
@@ -100,25 +109,25 @@ class Sampler:
             if self._delivers():
                 return
             self.stop()
-            problem = self._said().rpartition("\n")[2] or f"{argv[0]} printed no sample"
+            problem = self._stderr().rpartition("\n")[2] or f"{argv[0]} printed no sample"
         self.problem = problem
 
     @property
     def expected_handle(self) -> str:
-        """What will find the first process that is started; empty when it ends with us."""
+        """Handle of the first process to be started; empty when it ends with the controller."""
         return self._place.executor.handle_of(self._place.place_of(self._errors))
 
     @property
     def handle(self) -> str:
-        """What finds the process again; empty without one."""
+        """Handle by which the process is found again; empty without a process."""
         return "" if self._process is None else self._process.handle
 
     def take_over(self, process: Process | None) -> None:
-        """Go on with a log that an earlier controller began, and with its process.
+        """Continue the log that an earlier controller began, and its process.
 
         Args:
-            process: which goes on, or has ended; it tells only what is not in the log yet. None
-                when there was none.
+            process: still running or ended; output that is already in the log is skipped. None
+                when there was no sampler.
         """
         text = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
         self.samples += self._reader.feed(text)
@@ -127,14 +136,14 @@ class Sampler:
             process.skip_output(len(_MARK.sub("", text).encode()))
 
     def _delivers(self) -> bool:
-        """Tell whether a sample comes, soon."""
+        """Return whether a first sample arrives in time."""
         until = time.monotonic() + FIRST_SAMPLE_S
         while not self.samples and not self.problem and time.monotonic() < until:
             self.collect(wait_s=_POLL_S)
         return bool(self.samples)
 
     def collect(self, *, wait_s: float = 0.0) -> None:
-        """Keep what was printed since the last call, or is within a time."""
+        """Store the output since the last call, after waiting at most `wait_s` for the end."""
         if self._process is None:
             return
         ended = self._process.wait(wait_s) is not None
@@ -144,11 +153,11 @@ class Sampler:
             self.problem = "the sampler ended early"
 
     def mark(self, text: str) -> None:
-        """Note an event between two samples."""
+        """Write an event between two samples."""
         self.collect()
         if self.samples:
-            # What a killed sampler left unfinished must not swallow the mark.
-            self._keep(_mark(text))
+            # It begins on a line of its own: a killed sampler may have left an unfinished one.
+            self._keep(f"\n! {text}\n")
 
     def beside(self, tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
         """Return a listener of the measured process that also collects samples."""
@@ -160,7 +169,7 @@ class Sampler:
         return tell_and_collect
 
     def stop(self) -> None:
-        """End the process after one last sample; one that does not obey is killed."""
+        """End the process after one last sample; kill it when it does not end."""
         if self._process is None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -171,12 +180,11 @@ class Sampler:
         self._process = None
 
     def tidy(self) -> None:
-        """Remove the file for the sampler's complaints when there are none."""
-        if self._said() == "":
+        """Remove the sampler's standard error file when it is empty."""
+        if not self._stderr():
             self._place.executor.remove(self._place.place_of(self._errors))
 
-    def _said(self) -> str:
-        """Return its complaints."""
+    def _stderr(self) -> str:
         path = self._place.place_of(self._errors)
         return (self._place.executor.read_text(path) or "").strip()
 
@@ -189,7 +197,7 @@ class Sampler:
                 file.write(text)
         except OSError as error:
             raise ArchiveError(
-                f"{self._log} can't be written: {error.strerror}",
+                f"{self._log} cannot be written: {error.strerror}",
                 hint="check free space",
                 context={"path": str(self._log)},
             ) from error
@@ -203,13 +211,13 @@ def sampling(
     interval_s: float,
     life_s: float,
 ) -> Iterator[Sampler]:
-    """Sample for the length of the block; nothing is left behind whatever happens in it.
+    """Sample while the block runs, and end the sampler with it.
 
     Args:
-        place: of the Run.
-        devices: kernel names of the block devices to look at.
-        interval_s: seconds between samples; 0 to leave it.
-        life_s: seconds the block may take at most.
+        place: directory of the run.
+        devices: kernel names of the block devices to sample.
+        interval_s: seconds between samples; 0 for no sampling.
+        life_s: longest time the block may take.
     """
     sampler = Sampler(place)
     if interval_s <= 0:
@@ -226,7 +234,7 @@ def sampling(
 
 @contextmanager
 def ended_after(sampler: Sampler) -> Iterator[None]:
-    """End a sampler with the block, unless the measured process goes on without us."""
+    """End a sampler with the block, unless the measured process outlives the controller."""
     try:
         yield
     except BaseException as error:

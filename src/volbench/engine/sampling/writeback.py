@@ -1,8 +1,8 @@
-"""After a Run: its sampler goes on until what is left in memory has reached the device.
+"""Write-back after a run: sampling continues until its dirty pages have reached the device.
 
-A buffered write is done for the program when it is in memory. The kernel writes it within about
-35 s (vm.dirty_expire_centisecs and vm.dirty_writeback_centisecs, 30 s and 5 s unless the host is
-told otherwise; Documentation/admin-guide/sysctl/vm.rst of Linux), or sooner when much is waiting.
+A buffered write completes for the program once it is in memory. The kernel writes it back within
+about 35 s (vm.dirty_expire_centisecs and vm.dirty_writeback_centisecs, by default 30 s and 5 s;
+Documentation/admin-guide/sysctl/vm.rst of Linux), or sooner when many pages are dirty.
 """
 
 from __future__ import annotations
@@ -20,56 +20,56 @@ from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 
-CAP_S = 120.0
-"""Longest a Run is followed."""
+MAX_WAIT_S = 120.0
+"""Longest wait for the write-back of a run."""
 
 QUIET_S = 40.0
-"""So long without a byte less the kernel does not hold back what it means to write."""
+"""No write-back for this long means that the kernel is not going to write these pages soon."""
 
-LEAST_QUIET_S = 5.0
-"""A Run shorter than `LONG_RUN_S` is waited for as long as it took, yet so long at least."""
+MIN_QUIET_S = 5.0
+"""The same for a run shorter than `LONG_RUN_S`, or the run's own length if that is longer."""
 
 LONG_RUN_S = 10.0
-"""A Run from this length on is followed to the end of its tail, as long as that takes."""
+"""A run of at least this length is followed to the end of its write-back."""
 
 SLACK_BYTES = 8 * 1024**2
-"""Bytes in memory that any host has more at one time than at another."""
+"""Normal variation of a host's dirty pages."""
 
 SLACK_SHARE = 0.05
-"""Share of what a Run left in memory that may stay: "about what it was before"."""
+"""Share of a run's dirty pages that may remain when it counts as written back."""
 
 _NOTICEABLE_BYTES = 1024**2
-"""Less than this is no write-back, but the host's own comings and goings."""
+"""A smaller decrease is background variation, not write-back."""
 
 _STOPPED = "cut off: stopped by the user"
 _POLL_S = 0.1
 _SILENCE_S = 30.0
-"""How much longer a sampler is waited for that lives and says nothing."""
+"""Further patience with a sampler that runs without printing samples."""
 
 
 def follow_tail(
     executor: Executor, run: Run, sampler: Sampler, *, stop: Stop, listener: Listener
 ) -> None:
-    """Sample on until what a Run left in memory has settled, and note why the tail ended.
+    """Continue sampling until a run's dirty pages are written back, and record why it ended.
 
-    A Run that leaves nothing in memory, as one with ``direct=1``, is not held up: its last sample
+    A run that leaves no dirty pages, such as one with ``direct=1``, is not delayed: its last sample
     is taken at once.
 
     Args:
         executor: the machine.
-        run: what ran.
-        sampler: still sampling, or not.
-        stop: ends the tail at once.
-        listener: told of a tail to wait for, and of samples that are missing.
+        run: the run that ended.
+        sampler: may have ended already.
+        stop: ends the wait at once.
+        listener: receives a notice when there is write-back to wait for, or samples are missing.
     """
     sampler.mark(ENDED)
     why = "none: nothing is left in memory"
-    dirty_remaining_bytes = _left_bytes(executor, sampler) if may_leave_dirt(run) else 0.0
+    dirty_remaining_bytes = _dirty_bytes(executor, sampler) if may_leave_dirt(run) else 0.0
     if dirty_remaining_bytes > SLACK_BYTES and stop.requested:
         why = _STOPPED
     elif dirty_remaining_bytes > SLACK_BYTES and not sampler.problem:
-        left = f"{dirty_remaining_bytes / 1e6:.0f} MB"
-        listener(Notice(f"{run.id}: {left} are in memory only; watching the device write them"))
+        dirty = f"{dirty_remaining_bytes / 1e6:.0f} MB"
+        listener(Notice(f"{run.id}: {dirty} of dirty pages left; following their write-back"))
         why = _wait(sampler, stop)
     if sampler.problem:
         listener(Notice(f"{run.id}: the device was not sampled to the end: {sampler.problem}"))
@@ -78,7 +78,7 @@ def follow_tail(
 
 
 def may_leave_dirt(run: Run) -> bool:
-    """Tell whether a Run writes through the host's page cache."""
+    """Return whether a run writes through the host's page cache."""
     if run.volume.kind is VolumeKind.NBD and run.tool is Tool.FIO:
         return False
     return lays_out(run) or any(
@@ -87,7 +87,7 @@ def may_leave_dirt(run: Run) -> bool:
 
 
 def is_direct(options: Mapping[str, str]) -> bool:
-    """Tell whether a section goes around the page cache."""
+    """Return whether a section bypasses the page cache."""
     flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
     return options.get("direct", "0") == "1" or "direct" in flags
 
@@ -99,8 +99,8 @@ def _writes_buffered(run: Run, options: Mapping[str, str]) -> bool:
 
 
 def _wait(sampler: Sampler, stop: Stop) -> str:
-    """Collect samples until nothing more is to come; return why it ended."""
-    until = time.monotonic() + CAP_S + _SILENCE_S
+    """Collect samples until the write-back has ended, and return why it counts as ended."""
+    until = time.monotonic() + MAX_WAIT_S + _SILENCE_S
     while not stop.requested:
         sampler.collect(wait_s=_POLL_S)
         if _is_settled(sampler.samples):
@@ -109,8 +109,8 @@ def _wait(sampler: Sampler, stop: Stop) -> str:
             return f"unchanged for {_patience_s(sampler.samples):.0f} s"
         if sampler.problem:
             return f"cut off: {sampler.problem}"
-        if _length_s(sampler.samples) >= CAP_S or time.monotonic() > until:
-            return f"cut off after {CAP_S:.0f} s"
+        if _length_s(sampler.samples) >= MAX_WAIT_S or time.monotonic() > until:
+            return f"cut off after {MAX_WAIT_S:.0f} s"
     return _STOPPED
 
 
@@ -119,10 +119,10 @@ def _length_s(samples: list[Sample]) -> float:
     return tail[-1].uptime_s - tail[0].uptime_s if tail else 0.0
 
 
-def _left_bytes(executor: Executor, sampler: Sampler) -> float:
-    """Return how much more is in memory only than before the Run; NaN when nobody knows.
+def _dirty_bytes(executor: Executor, sampler: Sampler) -> float:
+    """Return how much the dirty pages have grown since before the run; NaN when unknown.
 
-    It is looked up now: the last sample may be older than all that a short Run wrote.
+    They are read now: the last sample may be older than everything a short run wrote.
     """
     meminfo = executor.read_text("/proc/meminfo") or ""
     now = SampleReader().feed(f"T 0 0\n{meminfo}\n.\n")
@@ -130,20 +130,20 @@ def _left_bytes(executor: Executor, sampler: Sampler) -> float:
 
 
 def _is_settled(samples: list[Sample]) -> bool:
-    """Tell whether about as much is in memory only as before, after the Run ended."""
+    """Return whether dirty pages are back to about what they were before the run."""
     before, now = samples[0].unwritten_bytes, samples[-1].unwritten_bytes
     peak = max(sample.unwritten_bytes for sample in samples) - before
     return samples[-1].after_end and now - before <= max(SLACK_BYTES, SLACK_SHARE * peak)
 
 
 def _patience_s(samples: list[Sample]) -> float:
-    """Return how long nothing may be written before the tail is given up."""
+    """Return how long write-back may pause before it counts as ended."""
     ran_s = next(sample.uptime_s for sample in samples if sample.after_end) - samples[0].uptime_s
-    return QUIET_S if ran_s >= LONG_RUN_S else max(LEAST_QUIET_S, ran_s)
+    return QUIET_S if ran_s >= LONG_RUN_S else max(MIN_QUIET_S, ran_s)
 
 
 def _is_quiet(samples: list[Sample]) -> bool:
-    """Tell whether nothing was written for as long as there is patience."""
+    """Return whether nothing was written back for as long as `_patience_s`."""
     tail = [sample for sample in samples if sample.after_end]
     since = tail[-1].uptime_s - _patience_s(samples) if tail else 0.0
     if not tail or tail[0].uptime_s > since:

@@ -1,7 +1,8 @@
-"""A connection to a host: a route enters, an open line leaves, on which commands are run.
+"""SSH connection to a host, through its jump hosts.
 
-One SSH transport a hop. Each goes through the one before it, and each host on the way is verified
-and logged in to from here. The wire is watched by the kernel (TCP_USER_TIMEOUT) and by keep-alives.
+There is one SSH transport for each hop, tunnelled through the one before it; each host on the route
+is verified and authenticated to from here. Dead links are detected by the kernel (TCP_USER_TIMEOUT)
+and by keep-alives.
 """
 
 from __future__ import annotations
@@ -16,53 +17,54 @@ from contextlib import contextmanager
 import paramiko
 
 from volbench.errors import ConnectError, TransportError, VolbenchError
-from volbench.execute.ssh.address import Hop, Route
-from volbench.execute.ssh.hostkeys import KnownHosts
-from volbench.execute.ssh.login import log_in
+from volbench.execute.shell.channel import connection_lost
+from volbench.execute.ssh.authentication import authenticate
+from volbench.execute.ssh.host_keys import KnownHosts
+from volbench.execute.ssh.ssh_route import Hop, Route
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
 
 CONNECT_S = 15.0
 OPEN_S = 10.0
-"""A session on an open line costs a host next to nothing: when it is late, something is wrong."""
+"""A session on an open connection costs a host next to nothing: a late one means trouble."""
 
 USER_TIMEOUT_S = 15
 KEEPALIVE_S = 5
 WINDOW_BYTES = 8 * 1024**2
 LOGINS_AT_ONCE = 6
 """At one sshd. Its default MaxStartups, 10:30:100, refuses some of eleven (sshd_config(5)), and it
-counts a login until it has heard of its end."""
+counts a login until it has been told of its end."""
 
 CHANNELS_AT_ONCE = 6
 """On one connection. The default MaxSessions is 10 (sshd_config(5)); a session counts until sshd
-has heard of its end."""
+has been told of its end."""
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256")
 _PROHIBITED = 1
 """SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254, 5.1)."""
 
 
-class Gates:
-    """Lets a few logins at a time through to each sshd."""
+class LoginLimits:
+    """Semaphores that limit concurrent logins to each sshd."""
 
     def __init__(self) -> None:
-        self._gates: dict[tuple[str, int], threading.Semaphore] = {}
+        self._limits: dict[tuple[str, int], threading.Semaphore] = {}
         self._lock = threading.Lock()
 
     def of(self, hop: Hop) -> threading.Semaphore:
-        """Return the gate of the sshd at a hop."""
+        """Return the semaphore of the sshd at a hop."""
         with self._lock:
-            return self._gates.setdefault(
+            return self._limits.setdefault(
                 (hop.address, hop.port), threading.Semaphore(LOGINS_AT_ONCE)
             )
 
 
 class Connection:
-    """An open line to a host.
+    """An open connection to a host.
 
     Attributes:
         host: its name.
-        in_doubt: whether a command did not end in time: then the line itself may be dead.
+        in_doubt: whether a command did not end in time: the connection itself may be dead.
     """
 
     def __init__(self, host: str, transports: list[paramiko.Transport]) -> None:
@@ -84,31 +86,31 @@ class Connection:
             within_s: the command's own deadline.
 
         Raises:
-            ConnectError: none could be opened. Where the line is dead, it is closed.
+            ConnectError: none could be opened. A dead connection is closed.
         """
         if not self._channels.acquire(timeout=within_s):
-            raise _busy(self.host, f"others did not end in {within_s:g} s")
+            raise _busy(self.host, f"the commands before it did not end in {within_s:g} s")
         try:
             timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
             try:
                 channel = self._transports[-1].open_session(
                     window_size=WINDOW_BYTES, timeout=timeout_s
                 )
-            except paramiko.ChannelException as error:  # the line is fine
+            except paramiko.ChannelException as error:  # the connection is fine
                 raise _busy(self.host, error.text) from error
             except (paramiko.SSHException, EOFError, OSError) as error:
                 self.close()
-                raise lost(self.host, str(error), sent=False) from error
+                raise connection_lost(self.host, str(error), sent=False) from error
             self.in_doubt = False
             try:
                 yield channel
             finally:
-                self.let_go(channel)
+                self.close_channel(channel)
         finally:
             self._channels.release()
 
-    def let_go(self, channel: paramiko.Channel) -> None:
-        """Close a channel; where even that hangs, the whole line."""
+    def close_channel(self, channel: paramiko.Channel) -> None:
+        """Close a channel; if even that hangs, the whole connection."""
         if channel.closed:
             channel.close()  # of its pipe
             return
@@ -125,46 +127,34 @@ class Connection:
 
 
 def connect(
-    route: Route, *, known: KnownHosts, gates: Gates, within_s: float = CONNECT_S
+    route: Route, *, known: KnownHosts, logins: LoginLimits, within_s: float = CONNECT_S
 ) -> Connection:
     """Connect to a host, hop by hop.
 
     Args:
-        route: the way.
+        route: to the host.
         known: host keys on record.
-        gates: shared by all who may log in to the same sshd.
-        within_s: for each hop's answer.
+        logins: shared by all connections to the same sshd.
+        within_s: time limit for each hop.
 
     Raises:
-        ConnectError: a host can't be reached, or hung up.
-        HostKeyError: a host is not known, or not the one it was.
-        AuthError: a host does not let us in.
+        ConnectError: a host can't be reached, or closed the connection.
+        HostKeyError: a host is unknown, or its key has changed.
+        AuthError: authentication failed.
     """
     transports: list[paramiko.Transport] = []
     try:
         for hop in route.hops:
-            with gates.of(hop):
+            with logins.of(hop):
                 before = transports[-1] if transports else None
-                transport = _greet(hop, before, known=known, within_s=within_s)
+                transport = _verified(hop, before, known=known, within_s=within_s)
                 transports.append(transport)
-                log_in(transport, hop)
+                authenticate(transport, hop)
             transport.set_keepalive(KEEPALIVE_S)
     except BaseException:
         Connection(route.target.name, transports).close()
         raise
     return Connection(route.target.name, transports)
-
-
-def lost(host: str, reason: str, *, sent: bool) -> ConnectError:
-    """Return the error of a line that broke; `sent` tells whether a command may have begun."""
-    told = f": {reason}" if reason else ""
-    return ConnectError(
-        f"the connection to {host} was lost{told}",
-        hint="check that the host is up; what was going on there may have happened"
-        if sent
-        else "check that the host is up, and the network between",
-        context={"host": host, "sent": sent},
-    )
 
 
 def _busy(host: str, reason: str) -> ConnectError:
@@ -175,10 +165,10 @@ def _busy(host: str, reason: str) -> ConnectError:
     )
 
 
-def _greet(
+def _verified(
     hop: Hop, before: paramiko.Transport | None, *, known: KnownHosts, within_s: float
 ) -> paramiko.Transport:
-    """Return a transport whose host has shown a key that is on record."""
+    """Return a transport to a host that has shown a key on record."""
     begun = time.monotonic()
     wire = _wire(hop, within_s) if before is None else _tunnel(hop, before, within_s)
     left_s = max(1.0, within_s - (time.monotonic() - begun))
@@ -188,7 +178,7 @@ def _greet(
         transport.auth_timeout = CONNECT_S
     except (paramiko.SSHException, EOFError, OSError) as error:
         wire.close()
-        raise _hung_up(hop, error) from error
+        raise _closed_early(hop, error) from error
     try:
         _prefer(transport, known.kinds(hop))
         transport.start_client(timeout=left_s)
@@ -197,13 +187,13 @@ def _greet(
     except paramiko.ssh_exception.IncompatiblePeer as error:
         _drop(transport, wire)
         raise TransportError(
-            f"{hop.name} and volbench have no algorithm of SSH in common: {error}",
+            f"{hop.name} and volbench have no SSH algorithm in common: {error}",
             hint="its sshd is very old, or very strict: see `sshd -T` there",
             context={"host": hop.name},
         ) from error
     except (paramiko.SSHException, EOFError, OSError) as error:
         _drop(transport, wire)
-        raise _hung_up(hop, error) from error
+        raise _closed_early(hop, error) from error
     except VolbenchError:
         _drop(transport, wire)
         raise
@@ -216,7 +206,7 @@ def _drop(transport: paramiko.Transport, wire: socket.socket | paramiko.Channel)
 
 
 def _prefer(transport: paramiko.Transport, kinds: tuple[str, ...]) -> None:
-    """Ask for a kind of host key that is on record first, as ssh does."""
+    """Prefer the kinds of host key that are on record, as ssh does."""
     wanted = [name for kind in kinds for name in (_RSA if kind == "ssh-rsa" else (kind,))]
     options = transport.get_security_options()
     usual = list(options.key_types)
@@ -225,14 +215,14 @@ def _prefer(transport: paramiko.Transport, kinds: tuple[str, ...]) -> None:
 
 
 def _wire(hop: Hop, within_s: float) -> socket.socket:
-    """Open a TCP connection that is given up when nothing is acknowledged for a while."""
+    """Open a TCP connection that ends when nothing is acknowledged for a while."""
     try:
         wire = socket.create_connection((hop.address, hop.port), timeout=within_s)
     except socket.gaierror as error:
         if error.errno == socket.EAI_AGAIN:
-            raise _unreachable(hop, "its name can't be looked up just now") from error
+            raise _unreachable(hop, "its name can't be resolved at the moment") from error
         raise TransportError(
-            f"{hop.name} has no address: {hop.address} can't be looked up ({error.strerror})",
+            f"{hop.name} has no address: {hop.address} can't be resolved ({error.strerror})",
             hint="correct `address` in the inventory, or HostName in ~/.ssh/config",
             context={"host": hop.name, "address": hop.address},
         ) from error
@@ -246,7 +236,7 @@ def _wire(hop: Hop, within_s: float) -> socket.socket:
 
 
 def _tunnel(hop: Hop, before: paramiko.Transport, within_s: float) -> paramiko.Channel:
-    """Open a way to a host from the one before it."""
+    """Open a tunnel to a host from the one before it."""
     try:
         return before.open_channel(
             "direct-tcpip",
@@ -258,13 +248,13 @@ def _tunnel(hop: Hop, before: paramiko.Transport, within_s: float) -> paramiko.C
     except paramiko.ChannelException as error:
         if error.code == _PROHIBITED:
             raise TransportError(
-                f"the host before {hop.name} on the way does not forward connections",
-                hint="set AllowTcpForwarding in its sshd_config, or choose another jump",
+                f"the jump host before {hop.name} does not forward connections",
+                hint="set AllowTcpForwarding in its sshd_config, or choose another jump host",
                 context={"host": hop.name},
             ) from error
-        raise _unreachable(hop, f"from the jump before it: {error.text}") from error
+        raise _unreachable(hop, f"from the jump host before it: {error.text}") from error
     except (paramiko.SSHException, EOFError, OSError) as error:
-        raise _unreachable(hop, f"from the jump before it: {error}") from error
+        raise _unreachable(hop, f"from the jump host before it: {error}") from error
 
 
 def _unreachable(hop: Hop, reason: str) -> ConnectError:
@@ -275,9 +265,9 @@ def _unreachable(hop: Hop, reason: str) -> ConnectError:
     )
 
 
-def _hung_up(hop: Hop, error: Exception) -> ConnectError:
+def _closed_early(hop: Hop, error: Exception) -> ConnectError:
     return ConnectError(
-        f"{hop.name} hung up before it let us in: {error or type(error).__name__}",
-        hint="its sshd may be starting, or busy (MaxStartups); its log tells why",
+        f"{hop.name} closed the connection before the login: {error or type(error).__name__}",
+        hint="its sshd may be starting, or busy (MaxStartups); see its log",
         context={"host": hop.name, "sent": False},
     )

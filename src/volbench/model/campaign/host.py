@@ -22,6 +22,13 @@ class Policy(StrEnum):
     BEST_EFFORT = "best-effort"
 
 
+class HostKind(StrEnum):
+    """How a host is reached."""
+
+    LOCAL = "local"
+    SSH = "ssh"
+
+
 class Host(Frozen):
     """A machine that fio runs on.
 
@@ -61,9 +68,9 @@ class Host(Frozen):
     workdir: str = ""
 
     @property
-    def is_local(self) -> bool:
-        """Tell whether it is the controller's own machine."""
-        return not self.address
+    def kind(self) -> HostKind:
+        """How it is reached: the controller's own machine has no address."""
+        return HostKind.SSH if self.address else HostKind.LOCAL
 
 
 def by_name(hosts: Iterable[Host]) -> dict[str, Host]:

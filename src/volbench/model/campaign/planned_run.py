@@ -186,6 +186,11 @@ class RunState(StrEnum):
         """Whether nothing is left to do: it is done, or was never needed."""
         return self in {RunState.FINISHED, RunState.NOT_NEEDED}
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was started and has come to an end, so that it left files."""
+        return self in {RunState.FINISHED, RunState.FAILED, RunState.INTERRUPTED}
+
 
 class OnError(StrEnum):
     """What a campaign does after a failed Run."""

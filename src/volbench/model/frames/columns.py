@@ -7,6 +7,10 @@ together. NaN (or a missing value) always means "not told", never zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from volbench.model.campaign.planned_run import Campaign, Run
 
 DAMAGED = "damaged"
 """Status of a Run that finished and whose result can no longer be read."""
@@ -51,7 +55,7 @@ PERCENTILES: dict[str, float] = {
 }
 """Percentile columns of the summary, by the name that stands in the column."""
 
-_IDENTITY = (
+IDENTITY: tuple[Column, ...] = (
     _text("campaign", "Name of the campaign."),
     _text("run", "Id of the Run, also the name of its folder."),
     _text("host", "Host it ran on; `local` is the controller itself."),
@@ -63,6 +67,30 @@ _IDENTITY = (
     _whole("repeat", "", "Repeat, counted from 1."),
     _text("phase", "`precondition`, `warmup` or `measured`."),
 )
+"""Columns that say which section of which run a row is of; every frame of runs begins with them."""
+
+
+def run_identity(campaign: Campaign, run: Run, group: str | None) -> dict[str, object]:
+    """Return the values of `IDENTITY` for one section of a run.
+
+    Args:
+        campaign: that the run belongs to.
+        run: the run.
+        group: name of the section; None for the whole run.
+    """
+    return {
+        "campaign": campaign.name,
+        "run": run.id,
+        "host": run.host,
+        "profile": run.profile,
+        "job": run.job,
+        "group": group,
+        "role": run.volume.role,
+        "volume": run.volume.target,
+        "repeat": run.repeat,
+        "phase": run.phase.value,
+    }
+
 
 _LATENCIES = (
     ("lat", "Total latency, submission to completion"),
@@ -93,7 +121,7 @@ def _latency_columns() -> tuple[Column, ...]:
 
 
 SUMMARY: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("tool", "`fio` or `dd`."),
     _text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and its kin)."),
     _text("rw", "Access pattern as fio names it, such as `randwrite`."),
@@ -153,7 +181,7 @@ def label_column(name: str) -> Column:
 
 
 SERIES: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
     _real("t_s", "s", "End of the interval, since the Run's I/O began."),
     _text(
@@ -175,7 +203,7 @@ SERIES: tuple[Column, ...] = (
 )
 
 PERCENTILE_ROWS: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("direction", "`read`, `write`, `trim` or `sync`."),
     _text("latency", "`lat`, `clat` or `slat`."),
     _real("percentile", "%", "From 0 to 100."),
@@ -183,7 +211,7 @@ PERCENTILE_ROWS: tuple[Column, ...] = (
 )
 
 HISTOGRAM: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("direction", "`read`, `write`, `trim` or `sync`."),
     _text("latency", "`lat`, `clat` or `slat`."),
     _real("bin_s", "s", "Midpoint of fio's bin."),
@@ -193,7 +221,7 @@ HISTOGRAM: tuple[Column, ...] = (
 )
 
 DEVICE: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("device", "Kernel name of the block device, such as `sdb`; missing without one (nbd)."),
     _text("level", "`volume`, or `backing` for the disk under a partition, loop, dm or md."),
     _real("t_s", "s", "End of the interval, since the Run's I/O began; may be below 0."),
@@ -222,7 +250,7 @@ DEVICE: tuple[Column, ...] = (
 )
 
 VERDICTS: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
     _text("verdict", "`steady`, `drifting`, `stepped`, `noisy` or `too-short`, of the IOPS."),
     _real("from_s", "s", "Start of the window that was judged."),
@@ -248,7 +276,7 @@ VERDICTS: tuple[Column, ...] = (
 )
 
 FINDINGS: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("rule", "Id of the rule, such as `cold-blocks`."),
     _text("severity", "`note`, `warning` or `invalid`."),
     _text("direction", "`read`, `write` or `trim`; missing when it is about the whole Run."),
@@ -285,7 +313,7 @@ AGGREGATE: tuple[Column, ...] = (
 )
 
 LATENCY_MAP: tuple[Column, ...] = (
-    *_IDENTITY,
+    *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
     _real("from_s", "s", "Start of the stretch of time, since the Run's I/O began."),
     _real("t_s", "s", "Its end."),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError
-from volbench.model.campaign.host import LOCAL, Host, Policy
+from volbench.model.campaign.host import LOCAL, Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase, Profile, Start
@@ -145,7 +145,7 @@ class _Fleet:
         """Return how a client is called: ``vm01``, ``c03`` or ``vm01-c03``."""
         client = self._clients[number]
         own = f"c{client.number:0{self._width}d}" if client.number else ""
-        if own and self._hosts == 1 and client.host.is_local:
+        if own and self._hosts == 1 and client.host.kind is HostKind.LOCAL:
             return own
         return f"{client.host.name}-{own}" if own else client.host.name
 

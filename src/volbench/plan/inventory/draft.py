@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.plan.inventory.host_ranges import MOST_HOSTS, NAME, Expansion, Style, expand
+from volbench.plan.inventory.host_ranges import MOST_HOSTS, NAME, Expansion, expand
 from volbench.plan.profile.document_fields import FieldReader
 
 ALL = "all"
@@ -104,14 +104,34 @@ class HostReader(FieldReader):
         )
         return False
 
-    def expanded(self, node: Node, text: str, style: Style = Style.OWN) -> Expansion:
+    def expanded(self, node: Node, text: str) -> Expansion:
         """Return what a name with ranges stands for; nothing, with a problem noted."""
         try:
-            return expand(text, style)
+            return expand(text)
         except InputError as error:
             self.has_lost_names = True
             self.complain(node, error.message, hint=error.hint)
             return Expansion(())
+
+
+def node_of(value: object, place: Node) -> Node:
+    """Return plain data as a node, every value in it at one place; numbers become texts."""
+    line, column, key = place.line, place.column, place.key
+    if isinstance(value, dict):
+        entries = tuple(
+            Entry(str(name), line, column, node_of(below, _below(place, str(name))))
+            for name, below in value.items()
+        )
+        return Node(line, column, key, entries=entries)
+    if isinstance(value, list | tuple):
+        items = tuple(node_of(item, _below(place, str(n))) for n, item in enumerate(value))
+        return Node(line, column, key, items=items)
+    raw = value if value is None or isinstance(value, bool) else str(value)
+    return Node(line, column, key, raw=raw)
+
+
+def _below(place: Node, name: str) -> Node:
+    return Node(place.line, place.column, f"{place.key}.{name}" if place.key else name)
 
 
 def at(entry: Entry) -> Node:

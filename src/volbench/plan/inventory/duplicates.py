@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import ip_address
 
-from volbench.model.campaign.host import Host
+from volbench.model.campaign.host import Host, HostKind
 from volbench.plan.inventory.draft import Draft, HostReader
 from volbench.plan.inventory.sshconfig import Aliases
 
@@ -44,7 +44,7 @@ def _place(host: Host, aliases: Aliases) -> Place:
     return (
         _plain(address),
         host.port or port or _SSHD_PORT,
-        () if host.is_local else host.jump or (),
+        () if host.kind is HostKind.LOCAL else host.jump or (),
     )
 
 

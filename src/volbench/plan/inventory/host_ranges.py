@@ -1,11 +1,10 @@
-"""Names with ranges such as ``vm[02-30]`` in, every name they stand for out."""
+"""Ranges in names of hosts: ``vm[02-30]`` stands for vm02 to vm30."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import product
 from math import prod
 from string import ascii_letters
@@ -13,7 +12,7 @@ from string import ascii_letters
 from volbench.errors import InputError
 
 MOST_HOSTS = 10_000
-"""Hosts a range, and a whole inventory, may have; more is a mistake of a digit."""
+"""Hosts a range, and a whole inventory, may have; more is a typing mistake."""
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 """Names of hosts and groups: they become names of folders, and words of a command."""
@@ -21,16 +20,9 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _PARTS = re.compile(r"\[([^\[\]]*)\]")
 
 
-class Style(Enum):
-    """How a range is written: its sign between first and last, and whether a step may follow."""
-
-    OWN = "-"
-    ANSIBLE = ":"
-
-
 @dataclass(frozen=True)
 class Expansion:
-    """What a name with ranges stands for.
+    """The names that a name with ranges stands for.
 
     Attributes:
         texts: every name; of several ranges the last one counts fastest.
@@ -41,18 +33,16 @@ class Expansion:
     shape: tuple[int, ...] = ()
 
 
-def expand(text: str, style: Style = Style.OWN) -> Expansion:
+def expand(text: str) -> Expansion:
     """Return every name that a name with ranges stands for; digits keep their zeros.
 
     Raises:
-        InputError: a range that can't be, or one of too many names.
+        InputError: an invalid range, or one of too many names.
     """
     pieces = _PARTS.split(text)
     if any(sign in literal for literal in pieces[::2] for sign in "[]"):
-        raise InputError(
-            f"{text!r} has a bracket without its other half", hint=f"write it like {_like(style)}"
-        )
-    ranges = [_values(inside, text, style) for inside in pieces[1::2]]
+        raise InputError(f"a bracket is not closed in {text!r}", hint="write it like vm[02-30]")
+    ranges = [_values(inside, text) for inside in pieces[1::2]]
     shape = tuple(len(values) for values in ranges)
     if prod(shape) > MOST_HOSTS:
         raise _too_many(text)
@@ -64,34 +54,28 @@ def _joined(literals: Sequence[str], values: Sequence[str]) -> str:
     return literals[0] + "".join(a + b for a, b in zip(values, literals[1:], strict=True))
 
 
-def _values(inside: str, text: str, style: Style) -> list[str]:
-    """Return the values of one pair of brackets; our own may hold several, with commas."""
-    items = inside.split(",") if style is Style.OWN else [inside]
-    values = [value for item in items for value in _item(item.strip(), text, style)]
+def _values(inside: str, text: str) -> list[str]:
+    """Return the values of one pair of brackets, which may hold several ranges with commas."""
+    values = [value for item in inside.split(",") for value in _item(item.strip(), text)]
     if len(set(values)) < len(values):
-        raise InputError(f"{text!r} counts a value twice", hint="keep one of them")
+        raise InputError(f"{text!r} lists a value twice", hint="keep one of them")
     return values
 
 
-def _item(item: str, text: str, style: Style) -> list[str]:
-    first, *rest = item.split(style.value)
-    if not rest and style is Style.OWN and _is_end(first):
+def _item(item: str, text: str) -> list[str]:
+    first, dash, last = item.partition("-")
+    if not dash and _is_end(first):
         return [first]
-    last = rest[0] if rest else ""
-    step = rest[1] if style is Style.ANSIBLE and len(rest) == 2 else "1"
-    if len(rest) > 1 + (style is Style.ANSIBLE) or not (step.isdecimal() and int(step)):
-        raise _no_range(text, item, style)
-    if not first and style is Style.ANSIBLE and last.isdecimal():
-        first = "0"
     if not (_is_end(first) and _is_end(last)) or first.isdecimal() != last.isdecimal():
-        raise _no_range(text, item, style)
+        raise InputError(
+            f"[{item}] in {text!r} is not a valid range", hint="write it like vm[02-30]"
+        )
     found = _numbers(first, last, text) if first.isdecimal() else _letters(first, last)
     if not found:
         raise InputError(
-            f"{text!r} counts from {first} to {last}, which is backwards",
-            hint=f"write [{last}{style.value}{first}]",
+            f"{text!r} counts backwards, from {first} to {last}", hint=f"write [{last}-{first}]"
         )
-    return found[:: int(step)]
+    return found
 
 
 def _is_end(text: str) -> bool:
@@ -103,7 +87,7 @@ def _numbers(first: str, last: str, text: str) -> list[str]:
     padded = any(len(end) > 1 and end.startswith("0") for end in (first, last))
     if padded and len(first) != len(last):
         raise InputError(
-            f"{text!r} begins with {first} and ends with {last}, which have not as many digits",
+            f"{text!r} begins with {first} and ends with {last}, which differ in digits",
             hint=f"write {first.zfill(len(last))} and {last.zfill(len(first))}, or no zeros",
         )
     if max(len(first), len(last)) > 18 or int(last) - int(first) >= MOST_HOSTS:
@@ -116,15 +100,7 @@ def _letters(first: str, last: str) -> list[str]:
     return list(ascii_letters[ascii_letters.index(first) : ascii_letters.index(last) + 1])
 
 
-def _like(style: Style) -> str:
-    return f"vm[02{style.value}30]"
-
-
-def _no_range(text: str, item: str, style: Style) -> InputError:
-    return InputError(f"[{item}] in {text!r} is no range", hint=f"write it like {_like(style)}")
-
-
 def _too_many(text: str) -> InputError:
     return InputError(
-        f"{text!r} stands for more than {MOST_HOSTS} names", hint="is a digit too many in it?"
+        f"{text!r} stands for more than {MOST_HOSTS} names", hint="is there a digit too many?"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from volbench.model.campaign.host import Host
+from volbench.model.campaign.host import Host, HostKind
 from volbench.plan.inventory import checks
 from volbench.plan.inventory.draft import Draft, HostReader
 
@@ -54,7 +54,7 @@ class _Ways:
             hop = self.hosts.get(checks.hop(text)[1])
             if hop is None:
                 continue
-            if hop.is_local:
+            if hop.kind is HostKind.LOCAL:
                 self._complain(way[0], f"the hop {hop.name} is the controller's own machine")
             yield hop
             if number == 0 or hop.name in way:  # the way to later ones was said: by those before

@@ -1,23 +1,26 @@
-"""A file of any kind in, an Inventory out, or every problem in it with file, line and column."""
+"""Loader of inventories of every kind, with every problem named by file, line and column."""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.yaml_nodes import Node, parse_document
-from volbench.plan.inventory.ansible_ini import read_ini
-from volbench.plan.inventory.ansible_tree import sheet_of
-from volbench.plan.inventory.ansible_yaml import is_ansible, read_groups
-from volbench.plan.inventory.assemble import assemble
+from volbench.plan.inventory.ansible_listing import is_ansible, read_ansible
 from volbench.plan.inventory.draft import HostReader, Sheet
+from volbench.plan.inventory.duplicates import check_doubles
+from volbench.plan.inventory.groups import resolve_groups
+from volbench.plan.inventory.host_entries import read_host
+from volbench.plan.inventory.jump_hosts import resolve_hops
 from volbench.plan.inventory.own import OWN_KEYS, read_own
 from volbench.plan.inventory.sshconfig import Aliases, read_aliases
-from volbench.plan.inventory.terraform import is_terraform, read_terraform
+from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,45 +38,47 @@ def load_inventory(
     ssh_config: Path | str | None = None,
     tell: Callable[[str], None] = _LOG.warning,
 ) -> Inventory:
-    """Read a list of hosts: our own YAML, Ansible's INI, YAML or JSON, or Terraform's outputs.
+    """Read a list of hosts: volbench's own YAML, an Ansible inventory, or Terraform's outputs.
 
-    Nothing is run and nobody is connected to.
+    ``ansible-inventory`` is run for Ansible's INI, YAML and folders, without any inventory script
+    or plugin. No host is connected to.
 
     Args:
-        path: the file.
-        mapping: file that says which of Terraform's outputs tells what.
+        path: the file, or a folder of Ansible's.
+        mapping: file that says where in Terraform's outputs the hosts are.
         ssh_config: OpenSSH's client configuration, by which two aliases are known to be one
             machine; None to take names as they are.
-        tell: is called with each remark on what was left aside, such as variables of Ansible's.
+        tell: is called with each note, such as variables of Ansible's that have no meaning here.
 
     Raises:
         InventoryError: everything that is wrong in it, in file order.
     """
     path = Path(path)
-    text = _text(path)
-    reader = HostReader(Problems(str(path)))
     aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
-    sheet = _sheet(reader, text, path, mapping=None if mapping is None else Path(mapping))
-    inventory = assemble(reader, sheet, aliases)
+    reader, sheet = _sheet(path, mapping=None if mapping is None else Path(mapping))
+    inventory = _assemble(reader, sheet, aliases)
     _raise_if_any(reader.problems)
     for note in dict.fromkeys(reader.notes):
         tell(f"{path}: {note}")
     return inventory
 
 
-def _raise_if_any(*collections: Problems) -> None:
-    found = [problem for problems in collections for problem in problems.in_order()]
+def _assemble(reader: HostReader, sheet: Sheet, aliases: Aliases) -> Inventory:
+    """Return the inventory, with problems noted; it is of no use when there are any."""
+    hosts = {name: read_host(reader, draft) for name, draft in sheet.drafts.items()}
+    hosts = resolve_hops(reader, sheet.drafts, hosts)
+    check_doubles(reader, sheet.drafts, hosts, aliases)
+    groups = resolve_groups(reader, sheet)
+    return Inventory(hosts=tuple(hosts.values()), groups=groups)
+
+
+def _raise_if_any(problems: Problems) -> None:
+    found = problems.in_order()
     if found:
         raise InventoryError("\n".join(map(str, found)), problems=found)
 
 
 def _text(path: Path) -> str:
-    if path.is_dir():
-        raise InventoryError(
-            f"{path} is a folder, not a list of hosts",
-            hint=_ASK_ANSIBLE.format(path=path),
-            context={"path": str(path)},
-        )
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,45 +89,45 @@ def _text(path: Path) -> str:
         ) from error
     except OSError as error:
         raise InventoryError(
-            f"{path} can't be read: {error.strerror or error}",
+            f"{path} cannot be read: {error.strerror or error}",
             hint="name a file with a list of hosts",
             context={"path": str(path)},
         ) from error
     if text.startswith("#!"):
         raise InventoryError(
-            f"{path} is a program; volbench runs none",
+            f"{path} is a program, which volbench does not run",
             hint=_ASK_ANSIBLE.format(path=path),
             context={"path": str(path)},
         )
     return text
 
 
-def _sheet(reader: HostReader, text: str, path: Path, *, mapping: Path | None) -> Sheet:
-    """Find out what kind of file it is, and read it."""
+def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
+    """Find out what kind of inventory it is, and read it; return also who notes its problems."""
+    reader = HostReader(Problems(str(path)))
+    text = "" if path.is_dir() else _text(path)
     top = None
-    if _is_yaml(text, path):
+    if not path.is_dir() and _is_yaml(text, path):
         top = parse_document(
             text, reader.problems, what="an inventory", needs=_NEEDS, most_values=_MOST_VALUES
         )
         _raise_if_any(reader.problems)
     if top is not None and is_terraform(top):
-        return _from_terraform(reader, top, mapping)
+        return _from_terraform(text, path, mapping)
     if mapping is not None:
         raise InventoryError(
             f"{path} does not need a mapping",
             hint="a mapping is for the output of `terraform output -json`; leave --mapping out",
             context={"path": str(path)},
         )
-    if top is None:
-        return sheet_of(reader, read_ini(reader, text), path)
-    if is_ansible(top):
-        return sheet_of(reader, read_groups(reader, top), path)
+    if top is None or is_ansible(top):
+        return reader, read_ansible(reader, path, top)
     _refuse_foreign(top, path)
-    return read_own(reader, top)
+    return reader, read_own(reader, top)
 
 
 def _is_yaml(text: str, path: Path) -> bool:
-    """Tell YAML and JSON from INI: by the ending, or else by the first line that says something."""
+    """Tell YAML and JSON from INI: by the suffix, or else by the first line with content."""
     if path.suffix.lower() in {".yaml", ".yml", ".json"}:
         return True
     lines = (line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#;")
@@ -130,36 +135,42 @@ def _is_yaml(text: str, path: Path) -> bool:
     return path.suffix.lower() != ".ini" and bool(_YAML_LINE.match(first))
 
 
-def _from_terraform(reader: HostReader, top: Node, mapping: Path | None) -> Sheet:
-    outputs = {entry.name: entry.value for entry in top.entries or ()}
+def _from_terraform(text: str, path: Path, mapping: Path | None) -> tuple[HostReader, Sheet]:
+    try:
+        document: dict[str, dict[str, Any]] = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InventoryError(
+            f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}",
+            hint="write it with: terraform output -json > outputs.json",
+            context={"path": str(path)},
+        ) from error
+    outputs = {name: output["value"] for name, output in document.items()}
     if mapping is None:
         raise InventoryError(
-            f"{reader.problems.path} is Terraform's output, and nothing says what is a host in it",
+            f"{path} is Terraform's output, and nothing says what is a host in it",
             hint=f"write a mapping and name it with --mapping; outputs are {', '.join(outputs)}",
-            context={"path": reader.problems.path},
+            context={"path": str(path)},
         )
-    asked = HostReader(Problems(str(mapping)))
-    document = parse_document(_text(mapping), asked.problems, what="a mapping", needs=_NEEDS)
-    _raise_if_any(asked.problems)
-    if document is None:
+    reader = HostReader(Problems(str(mapping)))
+    top = parse_document(_text(mapping), reader.problems, what="a mapping", needs=_NEEDS)
+    _raise_if_any(reader.problems)
+    if top is None:
         raise AssertionError("a document without a mapping has a problem")
-    sheet = read_terraform(reader, asked, top, document)
-    _raise_if_any(asked.problems, reader.problems)
-    return sheet
+    return reader, read_terraform(reader, outputs, top)
 
 
 def _refuse_foreign(top: Node, path: Path) -> None:
-    """Refuse files that are near to an inventory, with the way to one."""
+    """Refuse files that are not inventories themselves, but from which one can be made."""
     names = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
     if "terraform_version" in names:
         raise InventoryError(
-            f"{path} is a state of Terraform's; its outputs alone are needed",
+            f"{path} is a state of Terraform's; only its outputs are needed",
             hint="write them: terraform output -json > outputs.json",
             context={"path": str(path)},
         )
     if "plugin" in names:
         raise InventoryError(
-            f"{path} configures a plugin of Ansible's; volbench runs none",
+            f"{path} configures a plugin of Ansible's, which volbench does not run",
             hint=_ASK_ANSIBLE.format(path=path),
             context={"path": str(path)},
         )

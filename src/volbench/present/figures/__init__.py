@@ -1,4 +1,4 @@
-"""Charts: the frames of a campaign enter, a matplotlib Figure leaves; nothing is saved here."""
+"""Charts as figures: kinds that have a description are drawn from it, the others as before."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ from volbench.present.figures.mixes import mixes_charts
 from volbench.present.figures.rounds import rounds_charts
 from volbench.present.figures.traced import traced
 from volbench.present.figures.warmup import warmup_chart
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import numbers
+from volbench.present.plots.kind import Kind, Options
+from volbench.present.renderers.matplotlib import draw
 from volbench.present.style import styled
 from volbench.present.themes import apply_theme
 
@@ -29,37 +33,40 @@ __all__ = [
     "chart_numbers",
     "describe",
     "draw_chart",
-    "mixes_charts",
-    "rounds_charts",
-    "warmup_chart",
 ]
+
+_DEFAULTS = Options()
 
 
 def draw_chart(
-    kind: str | Chart,
+    kind: str | Kind,
     frames: Mapping[str, pd.DataFrame],
     *,
     title: str | None = None,
     by: Sequence[str] = (),
     theme: str = "light",
+    options: Options = _DEFAULTS,
 ) -> Figure:
     """Draw one chart of a campaign, or of several.
 
     Args:
-        kind: a name in `KINDS`, or a Chart made with terms, such as by `warmup_chart`.
+        kind: a name in `KINDS`, or a kind of one's own.
         frames: the campaign's frames by name, with the columns of the contract.
         title: instead of the chart's own.
         by: one or two columns or labels: the first is told apart in colour, and what is equal in
             it is pooled; the second makes a panel for each of its values.
         theme: ``light``, ``dark`` or ``print``.
+        options: for the kinds that take some.
 
     Returns:
-        A new Figure, labelled with its kind; write it with `volbench.present.figures.save.save`.
+        A new Figure, labelled with its kind.
 
     Raises:
         InputError: there is no such kind, column or theme, or the campaign has nothing for it.
     """
-    chart, panels = _ready(kind, frames, by=by)
+    chart, panels = _ready(kind, frames, by=by, options=options)
+    if isinstance(chart, Kind):
+        return draw(build_plot(chart, frames, title=title, by=by, options=options), theme=theme)
     shown = chart.title if title is None else title
     with styled():
         if len(panels) == 1:
@@ -74,25 +81,22 @@ def draw_chart(
 
 
 def chart_numbers(
-    kind: str | Chart, frames: Mapping[str, pd.DataFrame], *, by: Sequence[str] = ()
+    kind: str | Kind,
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    by: Sequence[str] = (),
+    options: Options = _DEFAULTS,
 ) -> pd.DataFrame:
-    """Return the numbers that a chart draws, in base units.
-
-    Args:
-        kind: as for `draw_chart`.
-        frames: as for `draw_chart`.
-        by: as for `draw_chart`.
-
-    Returns:
-        A row for each mark: the columns are the chart's own. Charts that keep no table of their
-        own give the points of their lines and bars, as ``traced`` reads them.
+    """Return the numbers that a chart draws, in base units: a row for each mark.
 
     Raises:
         InputError: as `draw_chart`.
     """
-    chart, panels = _ready(kind, frames, by=by)
+    chart, panels = _ready(kind, frames, by=by, options=options)
+    if isinstance(chart, Kind):
+        return numbers(build_plot(chart, frames, by=by, options=options))
     if chart.numbers is None:
-        return traced(draw_chart(chart, frames, by=by))
+        return traced(draw_chart(kind, frames, by=by, options=options))
     parts = [(name, chart.numbers(part)) for name, part in panels if not chart.lack(part)]
     return join_numbers(parts)
 
@@ -106,8 +110,8 @@ def applicable(
         frames: the campaign's frames by name.
         among: names of kinds; those of a report unless told otherwise.
     """
-    [(_, told)] = arrange(_complete(frames), ())
-    return tuple(name for name in among if not KINDS[name].lack(told))
+    [(_, complete)] = arrange(_complete(frames), ())
+    return tuple(name for name in among if not _missing(KINDS[name], complete))
 
 
 def describe(kind: str, frames: Mapping[str, pd.DataFrame]) -> str:
@@ -116,13 +120,34 @@ def describe(kind: str, frames: Mapping[str, pd.DataFrame]) -> str:
     Raises:
         InputError: there is no such kind, or the campaign has nothing for it.
     """
-    chart, [(_, told)] = _ready(kind, frames)
-    return chart.describe(told)
+    chart, [(_, complete)] = _ready(kind, frames)
+    return chart.describe(complete)
+
+
+def _missing(chart: Kind | Chart, frames: Mapping[str, pd.DataFrame]) -> str:
+    return chart.missing(frames) if isinstance(chart, Kind) else chart.lack(frames)
+
+
+def _with_options(chart: Kind | Chart, options: Options) -> Kind | Chart:
+    """Return the chart with options, for the kinds that are made with them."""
+    if isinstance(chart, Kind) or options is _DEFAULTS:
+        return chart
+    warmup = warmup_chart(
+        size_bytes=options.volume_bytes,
+        price_per_hour=options.price_per_hour,
+        currency=options.currency,
+    )
+    made = (warmup, *rounds_charts(options.rounds), *mixes_charts(options.rounds))
+    return next((own for own in made if own.name == chart.name), chart)
 
 
 def _ready(
-    kind: str | Chart, frames: Mapping[str, pd.DataFrame], *, by: Sequence[str] = ()
-) -> tuple[Chart, list[tuple[str, dict[str, pd.DataFrame]]]]:
+    kind: str | Kind,
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    by: Sequence[str] = (),
+    options: Options = _DEFAULTS,
+) -> tuple[Kind | Chart, list[tuple[str, dict[str, pd.DataFrame]]]]:
     """Return the chart and the frames of each panel, once it is known that they go together."""
     if isinstance(kind, str) and kind not in KINDS:
         close = difflib.get_close_matches(kind, KINDS, n=1)
@@ -130,12 +155,12 @@ def _ready(
             f"there is no chart {kind!r}",
             hint=f"did you mean {close[0]}?" if close else f"choose one of {', '.join(KINDS)}",
         )
-    told = _complete(frames)
-    wanted = KINDS[kind] if isinstance(kind, str) else kind
-    panels = arrange(told, by_columns(told["summary"], by))
-    if not panels or all(wanted.lack(part) for _, part in panels):
-        reason = wanted.lack(panels[0][1] if panels else told)
-        others = ", ".join(name for name, chart in KINDS.items() if not chart.lack(told))
+    complete = _complete(frames)
+    wanted = _with_options(KINDS[kind], options) if isinstance(kind, str) else kind
+    panels = arrange(complete, by_columns(complete["summary"], by))
+    if not panels or all(_missing(wanted, part) for _, part in panels):
+        reason = _missing(wanted, panels[0][1] if panels else complete)
+        others = ", ".join(name for name, own in KINDS.items() if not _missing(own, complete))
         raise InputError(
             f"the chart {wanted.name} can't be drawn: {reason}",
             hint=f"charts that can be drawn: {others}" if others else "run the campaign first",

@@ -30,6 +30,8 @@ from volbench.present.figures.storm import STORM
 from volbench.present.figures.sweep import SWEEP
 from volbench.present.figures.violin import VIOLIN
 from volbench.present.figures.warmup import WARMUP
+from volbench.present.plots.kind import Kind
+from volbench.present.plots.kinds import KINDS as PLOT_KINDS
 
 _EVERYDAY: tuple[Chart, ...] = (
     IOPS,
@@ -65,8 +67,8 @@ _ASKED_FOR: tuple[Chart, ...] = (
     MIXES3D,
 )
 
-KINDS: Mapping[str, Chart] = MappingProxyType(
-    {chart.name: chart for chart in (*_EVERYDAY, *_ASKED_FOR)}
+KINDS: Mapping[str, Chart | Kind] = MappingProxyType(
+    {**{chart.name: chart for chart in (*_EVERYDAY, *_ASKED_FOR)}, **PLOT_KINDS}
 )
 """Every kind of chart by name."""
 

@@ -11,7 +11,8 @@ import pandas as pd
 from volbench.analyse.device.use_method import use_rows
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.report.results import Cell, DataTable, Heading
-from volbench.present.tables.use_table import UseColumn, run_name, use_columns
+from volbench.present.tables.table import Column
+from volbench.present.tables.use_table import run_names, use_columns
 
 KIND = "device"
 """The chart that stands beside the table."""
@@ -53,30 +54,30 @@ def use_section(frames: Mapping[str, pd.DataFrame]) -> UseSection:
     if told is None:
         told = use_rows(frames["summary"], frames[KIND], frames.get("verdicts"))
     rows = records(told)
-    columns = use_columns(rows)
+    columns, names = use_columns(rows), run_names(rows)
     table = DataTable(
         name="use",
         caption="A row for each Run that was watched. Shares in brackets are of the declared"
         " limit. Point at a heading for its meaning.",
         headings=(
             Heading("Job"),
-            *(Heading(one.heading, one.title, numeric=one.heading in _ORDER) for one in columns),
+            *(Heading(one.heading, one.meaning, numeric=one.heading in _ORDER) for one in columns),
         ),
         rows=tuple(
             (
-                Cell(run_name(row, rows), title=text(row, "run"), value=run_name(row, rows)),
+                Cell(name, title=text(row, "run"), value=name),
                 *(_cell(row, column) for column in columns),
             )
-            for row in rows
+            for name, row in zip(names, rows, strict=True)
         ),
     )
-    explained = [(run_name(row, rows), text(row, "explanation")) for row in rows]
+    explained = [(name, text(row, "explanation")) for name, row in zip(names, rows, strict=True)]
     return UseSection(table, [pair for pair in explained if pair[1]])
 
 
-def _cell(row: Row, column: UseColumn) -> Cell:
+def _cell(row: Row, column: Column[Row]) -> Cell:
     """Return a cell in words that is sorted by the numbers behind them."""
-    shown = column.show(row)
+    shown = column.cell(row)
     if column.heading not in _ORDER:
         return Cell(shown, value=shown)
     told = [number(row, name) for name in _ORDER[column.heading]]

@@ -1,4 +1,4 @@
-"""One line a campaign: opened campaigns enter, records for scripts and a table leave."""
+"""Table of campaigns: what each is and how far it came."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from rich.table import Table
-
 from volbench.model.campaign.planned_run import Campaign
-from volbench.present.formatting import MISSING
-from volbench.present.tables.result_tables import text_table
+from volbench.present.formatting import MISSING, Row
+from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.present.terminal.outcome import StateNote
 
 _VOLUME_TYPE = "volume_type"
-_MOST = 3
+_NAMES_SHOWN = 3
 """Names that a cell lists before it counts the others."""
 
 
@@ -32,10 +30,10 @@ class Opened(Protocol):
 
     @property
     def runs(self) -> Mapping[str, StateNote]:
-        """Every Run with its state."""
+        """State of each run."""
 
 
-def campaign_records(campaigns: Mapping[str, Opened]) -> list[dict[str, object]]:
+def campaign_records(campaigns: Mapping[str, Opened]) -> list[Row]:
     """Return what each campaign is and how far it came, without reading a result.
 
     Args:
@@ -64,22 +62,30 @@ def _record(name: str, opened: Opened) -> dict[str, object]:
     }
 
 
-def campaigns_table(found: Sequence[Mapping[str, object]]) -> Table:
+_COLUMNS: tuple[Column[Row], ...] = (
+    Column("campaign", priority=IDENTITY),
+    Column("profiles", lambda record: _named(record["profiles"]), header="profile", priority=3),
+    Column(
+        "created_utc",
+        lambda record: str(record["created_utc"])[:16].replace("T", " "),
+        header="created (UTC)",
+        priority=4,
+    ),
+    Column("hosts", lambda record: _named(record["hosts"]), priority=5),
+    Column("runs", lambda record: _states(record["runs"]), priority=1),
+    Column(
+        "volumes",
+        lambda record: _named(record["volume_types"] or record["volumes"]),
+        priority=6,
+        is_folded=True,
+    ),
+    Column("path", header="folder", priority=2, is_folded=True),
+)
+
+
+def campaigns_table(found: Sequence[Row]) -> Table[Row]:
     """Return records of `campaign_records` as a table."""
-    headings = ("campaign", "profile", "when (UTC)", "hosts", "Runs", "volumes", "folder")
-    rows = [
-        (
-            str(record["campaign"]),
-            _named(record["profiles"]),
-            str(record["created_utc"])[:16].replace("T", " "),
-            _named(record["hosts"]),
-            _states(record["runs"]),
-            _named(record["volume_types"] or record["volumes"]),
-            str(record["path"]),
-        )
-        for record in found
-    ]
-    return text_table(headings, rows, words=headings)
+    return Table("campaigns", _COLUMNS, found)
 
 
 def _each(names: Iterable[str]) -> list[str]:
@@ -89,11 +95,11 @@ def _each(names: Iterable[str]) -> list[str]:
 
 def _named(names: object) -> str:
     """Return the first names, and how many more there are."""
-    told = [str(name) for name in names] if isinstance(names, list) else []
-    more = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
-    return ", ".join(told[:_MOST]) + more if told else MISSING
+    listed = [str(name) for name in names] if isinstance(names, list) else []
+    more = f" and {len(listed) - _NAMES_SHOWN} more" if len(listed) > _NAMES_SHOWN else ""
+    return ", ".join(listed[:_NAMES_SHOWN]) + more if listed else MISSING
 
 
 def _states(states: object) -> str:
-    told = states if isinstance(states, dict) else {}
-    return ", ".join(f"{count} {state}" for state, count in told.items()) or "none"
+    counts = states if isinstance(states, dict) else {}
+    return ", ".join(f"{count} {state}" for state, count in counts.items()) or "none"

@@ -1,73 +1,34 @@
-"""Offers and prices for people and programs: a Market or Prices enter, a table or records leave."""
+"""Tables of price-performance and of price lists."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, fields
-
-from rich.table import Table
+from dataclasses import asdict, dataclass, fields
 
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.price.price_performance import Market, Offer
 from volbench.model.catalogue.price_list import Price, Prices
-from volbench.present.export.csv_text import csv_text
 from volbench.present.formatting import MISSING
-from volbench.present.tables.result_tables import text_table
+from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_rate
 
-_WORDS = {"offer", "job", "family", "CPU", "can't be told from"}
-_OPTIONAL = {
-    *("family", "per GiB", "burst IOPS", "burst fee", "once", "steal", "CPU"),
-    "can't be told from",
-}
-"""Columns that are left out where no offer has anything in them."""
 
-
-def market_table(market: Market) -> Table:
-    """Return a row for each offer and job: what it costs, and what one gets for it."""
+def market_table(market: Market) -> Table[Offer]:
+    """Return a row for each configuration and job: what it costs, and what one gets for it."""
     several = len({offer.job for offer in market.offers}) > 1
-    headings = ["rank", "offer", *(["job"] if several else []), "family", "month", "steady IOPS"]
-    headings += ["per 1,000 IOPS", "bandwidth", "per 100 MB/s", "per GiB", "burst IOPS"]
-    headings += ["burst fee", "once", "Runs", "steal", "CPU", "can't be told from"]
-    rows = [_offer_cells(offer, several=several) for offer in market.offers]
-    used = [
-        place
-        for place, heading in enumerate(headings)
-        if heading not in _OPTIONAL or any(row[place] not in {MISSING, ""} for row in rows)
-    ]
-    return text_table(
-        [headings[place] for place in used],
-        [[row[place] for place in used] for row in rows],
-        words=_WORDS,
-        caption="\n".join(_caption(market)),
+    return Table(
+        "price",
+        [column for column in OFFER_COLUMNS if several or column.name != "job"],
+        market.offers,
+        record=lambda offer: _flat(offer, market.currency),
+        notes=_notes(market),
+        document=market_records(market),
     )
 
 
-def _offer_cells(offer: Offer, *, several: bool) -> list[str]:
-    return [
-        MISSING if offer.rank is None else str(offer.rank),
-        offer.name + _mark(offer),
-        *([offer.job] if several else []),
-        offer.family,
-        _range_text(offer.monthly),
-        interval_text(offer.iops, format_count),
-        interval_text(offer.cost_per_1000_iops, money_text),
-        format_rate(offer.bw_bytes_per_s.estimate),
-        interval_text(offer.cost_per_100_mb_per_s, money_text),
-        interval_text(offer.cost_per_gib, money_text, ends=False),
-        format_count(offer.burst_iops),
-        _burst_fee(offer),
-        _range_text(offer.once) if any(offer.once) else "",
-        f"{offer.runs}" + (f" ({offer.unsteady} unsteady)" if offer.unsteady else ""),
-        MISSING if math.isnan(offer.steal_percent) else f"{offer.steal_percent:.1f} %",
-        "; ".join(offer.cpu_models),
-        ", ".join(offer.alike),
-    ]
-
-
 def _mark(offer: Offer) -> str:
-    """Return what tells an offer on the front from others."""
+    """Return the mark of a configuration on the Pareto frontier."""
     if not offer.is_on_front:
         return ""
     return " (*)" if offer.no_faster_than else " *"
@@ -83,18 +44,20 @@ def _burst_fee(offer: Offer) -> str:
     month, ios = offer.burst_monthly, offer.burst_per_million_ios
     if any(math.isnan(cost) for cost in (*month, *ios)):
         return MISSING
-    told = [f"{_range_text(month)} a month"] if any(month) else []
-    told += [f"{_range_text(ios)} per million I/Os"] if any(ios) else []
-    return " + ".join(told)
+    fees = [f"{_range_text(month)} a month"] if any(month) else []
+    fees += [f"{_range_text(ios)} per million I/Os"] if any(ios) else []
+    return " + ".join(fees)
 
 
-def _caption(market: Market) -> list[str]:
+def _notes(market: Market) -> list[str]:
     lines = [
         f"Costs in {market.currency} a month. [95 % intervals] are of the measurement.",
-        "Equal ranks can't be told apart by the cost of an I/O.",
+        "Equal ranks: no significant difference in the cost of an I/O.",
     ]
     if any(offer.is_on_front for offer in market.offers):
-        lines.append("* nothing else gives as many steady IOPS for as little")
+        lines.append(
+            "* on the Pareto frontier: nothing else gives as many steady IOPS for as little"
+        )
     lines += [
         f"(*) {offer.name} in {offer.job}: not shown to be faster than"
         f" {', '.join(offer.no_faster_than)}, for more money"
@@ -104,9 +67,9 @@ def _caption(market: Market) -> list[str]:
     if any(_burst_fee(offer) not in {MISSING, ""} for offer in market.offers):
         lines.append("burst fee: paid beside the month, for what is above the provisioned IOPS")
     if any(max(offer.once) > 0 for offer in market.offers):
-        lines.append("once: paid for each new volume; no part of the month")
+        lines.append("once: paid for each new volume; not part of the month")
     if any(math.isnan(offer.iops.low) for offer in market.offers):
-        lines.append("no interval: fewer than 3 Runs; run more repeats: volbench run --repeat 5")
+        lines.append("no interval: fewer than 3 runs; run more repeats: volbench run --repeat 5")
     return [*lines, *market.notes]
 
 
@@ -119,11 +82,103 @@ def money_text(amount: float) -> str:
 
 def interval_text(interval: Interval, words: Callable[[float], str], *, ends: bool = True) -> str:
     """Return an estimate with the ends of its interval where they are known."""
-    told = words(interval.estimate)
+    estimate = words(interval.estimate)
     low, high = words(interval.low), words(interval.high)
-    if not ends or math.isnan(interval.low) or told == low == high:
-        return told
-    return f"{told} [{low}, {high}]"
+    if not ends or math.isnan(interval.low) or estimate == low == high:
+        return estimate
+    return f"{estimate} [{low}, {high}]"
+
+
+def _amount(
+    name: str,
+    header: str,
+    show: Callable[[Offer], str],
+    *,
+    priority: int,
+    is_optional: bool = False,
+) -> Column[Offer]:
+    return Column(
+        name, show, header=header, priority=priority, is_right=True, is_optional=is_optional
+    )
+
+
+OFFER_COLUMNS: tuple[Column[Offer], ...] = (
+    _amount("rank", "", lambda o: MISSING if o.rank is None else str(o.rank), priority=1),
+    Column("name", lambda o: o.name + _mark(o), header="configuration", priority=IDENTITY),
+    Column("job", lambda o: o.job, priority=IDENTITY),
+    Column("family", lambda o: o.family, priority=6, is_optional=True),
+    _amount("monthly", "month", lambda o: _range_text(o.monthly), priority=2),
+    _amount("iops", "steady IOPS", lambda o: interval_text(o.iops, format_count), priority=2),
+    _amount(
+        "cost_per_1000_iops",
+        "per 1,000 IOPS",
+        lambda o: interval_text(o.cost_per_1000_iops, money_text),
+        priority=1,
+    ),
+    _amount(
+        "bw_bytes_per_s",
+        "bandwidth",
+        lambda o: format_rate(o.bw_bytes_per_s.estimate),
+        priority=5,
+    ),
+    _amount(
+        "cost_per_100_mb_per_s",
+        "per 100 MB/s",
+        lambda o: interval_text(o.cost_per_100_mb_per_s, money_text),
+        priority=4,
+    ),
+    _amount(
+        "cost_per_gib",
+        "per GiB",
+        lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
+        priority=5,
+        is_optional=True,
+    ),
+    _amount(
+        "burst_iops",
+        "burst IOPS",
+        lambda o: format_count(o.burst_iops),
+        priority=7,
+        is_optional=True,
+    ),
+    _amount("burst_fee", "", _burst_fee, priority=7, is_optional=True),
+    _amount(
+        "once",
+        "",
+        lambda o: _range_text(o.once) if any(o.once) else "",
+        priority=7,
+        is_optional=True,
+    ),
+    _amount(
+        "runs",
+        "",
+        lambda o: f"{o.runs}" + (f" ({o.unsteady} unsteady)" if o.unsteady else ""),
+        priority=3,
+    ),
+    _amount(
+        "steal_percent",
+        "steal",
+        lambda o: MISSING if math.isnan(o.steal_percent) else f"{o.steal_percent:.1f} %",
+        priority=8,
+        is_optional=True,
+    ),
+    Column(
+        "cpu_models",
+        lambda o: "; ".join(o.cpu_models),
+        header="CPU",
+        priority=9,
+        is_folded=True,
+        is_optional=True,
+    ),
+    Column(
+        "alike",
+        lambda o: ", ".join(o.alike),
+        header="not significantly different from",
+        priority=3,
+        is_folded=True,
+        is_optional=True,
+    ),
+)
 
 
 def market_records(market: Market) -> dict[str, object]:
@@ -135,16 +190,11 @@ def market_records(market: Market) -> dict[str, object]:
     }
 
 
-def market_csv(market: Market) -> str:
-    """Return a line for each offer in full precision; unknown is empty, names are joined by ``;``.
-
-    An estimate has the ends of its interval behind it, as ``_low`` and ``_high``; a range has its
-    ends alone.
-    """
-    return csv_text([_flat(offer, market.currency) for offer in market.offers])
-
-
 def _flat(offer: Offer, currency: str) -> dict[str, object]:
+    """Return the values of a configuration in full precision; unknown ones are None.
+
+    The ends of an interval are named ``_low`` and ``_high``; a range has its ends alone.
+    """
     row: dict[str, object] = {"currency": currency}
     for field in fields(offer):
         name, value = field.name, getattr(offer, field.name)
@@ -164,48 +214,84 @@ _RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
 
 def _plain(value: object) -> object:
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def prices_table(prices: Prices) -> Table:
+@dataclass(frozen=True)
+class _PriceRow:
+    kind: str
+    price: Price
+    hours_per_month: float
+
+
+def _hour_text(row: _PriceRow) -> str:
+    hourly, monthly = row.price.hourly, row.price.monthly
+    if hourly is not None:
+        return f"{hourly:g}"
+    return MISSING if monthly is None else f"~{monthly / row.hours_per_month:.3g}"
+
+
+def _month_text(row: _PriceRow) -> str:
+    hourly, monthly = row.price.hourly, row.price.monthly
+    if monthly is not None:
+        return f"{monthly:.2f}"
+    return MISSING if hourly is None else f"~{hourly * row.hours_per_month:.2f}"
+
+
+def _per_mb_per_s(price: Price) -> float:
+    return price.bandwidth.monthly / price.bandwidth.unit * 1e6 if price.bandwidth else 0.0
+
+
+PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
+    Column("name", lambda row: row.price.name, priority=IDENTITY),
+    Column("kind", lambda row: row.kind),
+    Column("family", lambda row: row.price.family, priority=4, is_optional=True),
+    Column("hourly", _hour_text, header="hour", is_right=True),
+    Column("monthly", _month_text, header="month", is_right=True),
+    Column(
+        "per_gib_month",
+        lambda row: f"{row.price.per_gib_month:g}" if row.price.per_gib_month else "",
+        header="per GiB",
+        priority=2,
+        is_right=True,
+    ),
+    Column(
+        "per_iops",
+        lambda row: f"{row.price.iops.monthly:g}" if row.price.iops else "",
+        header="per IOPS",
+        priority=3,
+        is_right=True,
+    ),
+    Column(
+        "per_mb_per_s",
+        lambda row: f"{per_mb:.4g}" if (per_mb := _per_mb_per_s(row.price)) else "",
+        header="per MB/s",
+        priority=3,
+        is_right=True,
+    ),
+    Column("region", lambda row: row.price.region, priority=5, is_optional=True),
+    Column("checked", lambda row: row.price.checked, priority=5),
+    Column("source", lambda row: row.price.source.title, priority=6, is_folded=True),
+)
+
+
+def prices_table(prices: Prices) -> Table[_PriceRow]:
     """Return a row for each price of a file; hours and months are worked out where missing."""
-    headings = ["name", "kind", "family", "hour", "month", "per GiB", "per IOPS", "per MB/s"]
-    headings += ["region", "checked", "source"]
-    rows = [
-        _price_cells(price, kind, prices.hours_per_month)
-        for kind, named in (("flavor", prices.flavors), ("volume type", prices.volume_types))
-        for price in named.values()
-    ]
-    caption = (
-        f"{prices.currency}; {prices.hours_per_month:g} hours a month. "
-        "~ worked out from the other one"
+    return Table(
+        "prices",
+        PRICE_COLUMNS,
+        [
+            _PriceRow(kind, price, prices.hours_per_month)
+            for kind, named in (("flavor", prices.flavors), ("volume type", prices.volume_types))
+            for price in named.values()
+        ],
+        record=lambda row: {"kind": row.kind, **row.price.model_dump(mode="json")},
+        notes=[
+            f"{prices.currency}; {prices.hours_per_month:g} hours a month",
+            "~ derived from the other of hour and month",
+        ],
+        document=prices.model_dump(mode="json"),
     )
-    words = {"name", "kind", "family", "region", "checked", "source"}
-    return text_table(headings, rows, words=words, caption=caption)
-
-
-def _price_cells(price: Price, kind: str, hours_per_month: float) -> list[str]:
-    hourly, monthly = price.hourly, price.monthly
-    told_hour = MISSING if hourly is None else f"{hourly:g}"
-    told_month = MISSING if monthly is None else f"{monthly:.2f}"
-    if hourly is None and monthly is not None:
-        told_hour = f"~{monthly / hours_per_month:.3g}"
-    if monthly is None and hourly is not None:
-        told_month = f"~{hourly * hours_per_month:.2f}"
-    per_mb = price.bandwidth.monthly / price.bandwidth.unit * 1e6 if price.bandwidth else 0.0
-    return [
-        price.name,
-        kind,
-        price.family,
-        told_hour,
-        told_month,
-        f"{price.per_gib_month:g}" if price.per_gib_month else "",
-        f"{price.iops.monthly:g}" if price.iops else "",
-        f"{per_mb:.4g}" if per_mb else "",
-        price.region,
-        price.checked,
-        price.source.title,
-    ]

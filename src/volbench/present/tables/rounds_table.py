@@ -1,17 +1,14 @@
-"""Determinations of rounds enter; tables for people and records for scripts leave.
+"""Tables of rounds: how steady state was determined, and the results over its window.
 
-The tables are those that SNIA's Performance Test Specification asks for: how steady state was
-determined, and what each mix and block size did over the window.
+SNIA's Performance Test Specification asks for both, the second by read/write mix and block size.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from rich.table import Table
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from volbench.analyse.time.round_convergence import (
     CRITERION,
@@ -23,7 +20,7 @@ from volbench.analyse.time.round_convergence import (
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE
 from volbench.model.profile.profile_model import Metric, Rounds
 from volbench.present.formatting import MISSING, records
-from volbench.present.tables.result_tables import text_table
+from volbench.present.tables.table import Table, text_table
 from volbench.units import format_count, format_latency, format_rate, format_size
 
 if TYPE_CHECKING:
@@ -71,13 +68,14 @@ class RoundsOf:
         return cls(campaign, profile, found, matrices)
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[Table[Any]]:
         """The determination, and a matrix for each metric where there is a window."""
-        shown = [_determination_table(self)]
-        for metric, matrix in self.matrices.items():
-            if not matrix.empty:
-                shown.append(_matrix_table(self, metric, matrix))
-        return shown
+        matrices = [
+            _matrix_table(self, metric, matrix)
+            for metric, matrix in self.matrices.items()
+            if not matrix.empty
+        ]
+        return [_determination_table(self), *matrices]
 
     @property
     def record(self) -> dict[str, object]:
@@ -115,62 +113,78 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _determination_table(rounds: RoundsOf) -> Table:
+def _determination_table(rounds: RoundsOf) -> Table[Any]:
     """Return a row for each tracking variable: its window, mean, range, slope and verdict."""
     found = rounds.found
     first, last = found.window or (1, found.rounds)
-    headings = ["tracked", *(f"round {number}" for number in range(first, last + 1)), "mean"]
-    headings += [f"range (max {MOST_RANGE:.0%})", f"slope (max {MOST_SLOPE:.0%})", "verdict"]
+    in_window = [f"round {number}" for number in range(first, last + 1)]
+    rows = [_determination_cells(variable, first, last) for variable in found.variables]
     return text_table(
-        headings,
-        [_determination_cells(one, first, last) for one in found.variables],
-        words=("tracked", "verdict"),
-        caption=f"{rounds.profile}: {found.words}",
+        "rounds",
+        rows,
+        identity="tracked",
+        priorities={"mean": 2, **dict.fromkeys(in_window, 3)},
+        right=[heading for row in rows[:1] for heading in row if heading not in _WORDS],
+        notes=[f"{rounds.profile}: {found.words}"],
     )
 
 
-def _determination_cells(variable: Variable, first: int, last: int) -> list[str]:
+_WORDS = {"tracked", "verdict"}
+
+
+def _determination_cells(variable: Variable, first: int, last: int) -> dict[str, str]:
     _, written = _FORMATS[variable.track.metric]
     judged = variable.judged
     verdict = "passes" if judged.steady else "does not pass"
-    return [
-        variable.track.name,
-        *(_told(value, written) for value in variable.by_round[first - 1 : last]),
-        _told(judged.mean, written),
-        _told(judged.range_ratio, "{:.1%}".format),
-        _told(judged.slope_ratio, "{:.1%}".format),
-        verdict if math.isfinite(judged.range_ratio) else "too few rounds",
-    ]
+    rounds = enumerate(variable.by_round[first - 1 : last], start=first)
+    return {
+        "tracked": variable.track.name,
+        **{f"round {number}": _value(value, written) for number, value in rounds},
+        "mean": _value(judged.mean, written),
+        f"range (max {MOST_RANGE:.0%})": _value(judged.range_ratio, "{:.1%}".format),
+        f"slope (max {MOST_SLOPE:.0%})": _value(judged.slope_ratio, "{:.1%}".format),
+        "verdict": verdict if math.isfinite(judged.range_ratio) else "too few rounds",
+    }
 
 
-def _told(value: float, written: Callable[[float], str]) -> str:
+def _value(value: float, written: Callable[[float], str]) -> str:
     return written(value) if math.isfinite(value) else MISSING
 
 
-def _matrix_table(rounds: RoundsOf, metric: Metric, matrix: pd.DataFrame) -> Table:
-    """Return mixes of reads and writes by block sizes; other jobs have a row of their own."""
+def _matrix_table(rounds: RoundsOf, metric: Metric, matrix: pd.DataFrame) -> Table[Any]:
+    """Return read/write mixes by block sizes; other jobs have a row of their own."""
     name, written = _FORMATS[metric]
     rows = records(matrix)
     first, last = rounds.found.window or (0, 0)
     which = "the steady window" if rounds.found.is_steady else "the last rounds, not steady"
-    caption = f"{rounds.profile}: {name}, mean over rounds {first} to {last}, {which}"
+    note = f"{rounds.profile}: {name}, mean over rounds {first} to {last}, {which}"
     cells = {(row["mix"], row["block_bytes"]): row for row in rows}
     blocks = list(dict.fromkeys(row["block_bytes"] for row in rows))
     mixes = list(dict.fromkeys(row["mix"] for row in rows))
     is_grid = len(cells) == len(rows) and len(mixes) > 1 and None not in blocks and "" not in mixes
     if not is_grid:
-        lines = [[str(row["job"]), _mean(row, written)] for row in rows]
-        return text_table(("job", name), lines, words=("job",), caption=caption)
-    headings = ["reads/writes", *(format_size(int(str(block))) for block in blocks)]
+        lines = [{"job": str(row["job"]), name: _mean(row, written)} for row in rows]
+        return text_table("matrix", lines, identity="job", right=[name], notes=[note])
+    sizes = {block: format_size(int(str(block))) for block in blocks}
     lines = [
-        [str(mix), *(_mean(cells.get((mix, block)), written) for block in blocks)] for mix in mixes
+        {"reads/writes": str(mix)}
+        | {sizes[block]: _mean(cells.get((mix, block)), written) for block in blocks}
+        for mix in mixes
     ]
-    return text_table(headings, lines, words=("reads/writes",), caption=caption)
+    return text_table(
+        "matrix", lines, identity="reads/writes", right=[*sizes.values()], notes=[note]
+    )
 
 
 def _mean(row: Mapping[str, object] | None, written: Callable[[float], str]) -> str:
     mean = None if row is None else row["mean"]
     return written(mean) if isinstance(mean, float) else MISSING
+
+
+def rounds_tables(found: Sequence[RoundsOf]) -> list[Table[Any]]:
+    """Return the tables of all profiles; JSON of the first holds the records of all."""
+    first, *others = (table for rounds in found for table in rounds.tables)
+    return [replace(first, document=[rounds.record for rounds in found]), *others]
 
 
 def all_rounds(

@@ -1,4 +1,4 @@
-"""The USE table as text in columns.
+"""USE table of devices: utilization, saturation and errors beside each run.
 
 The terminal and the report show the same columns.
 """
@@ -8,65 +8,52 @@ from __future__ import annotations
 import errno
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-from rich.table import Table
 
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import MISSING, Row, number, shown, text
-from volbench.present.tables.result_tables import text_table
+from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
-CAPTION = (
-    "means while fio did I/O; in brackets the share of the declared limit\n"
-    "dirty: growth of dirty pages; tail: writing after fio had ended; left: in memory still\n"
-    "reached: bytes of the device, of the bytes that fio counted\n"
-    "errors: failed requests of the device; fio's own error where nobody counts them"
+NOTES = (
+    "means while fio did I/O; in brackets the share of the declared limit",
+    "dirty: growth of dirty pages; tail: writing after fio had ended; left: still in memory",
+    "reached: bytes of the device, of the bytes that fio counted",
+    "errors: failed requests of the device; fio's own error where the device reports none",
 )
 
 
-@dataclass(frozen=True)
-class UseColumn:
-    """A column.
-
-    Attributes:
-        heading: short.
-        title: what it shows, with its letter of USE.
-        show: a row to its text, ``n/a`` when it was not told.
-    """
-
-    heading: str
-    title: str
-    show: Callable[[Row], str]
+def use_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
+    """Return the columns after the name of the run, without those that have no value at all."""
+    return tuple(column for column in _COLUMNS if any(column.cell(row) != MISSING for row in rows))
 
 
-def use_columns(rows: Sequence[Row]) -> tuple[UseColumn, ...]:
-    """Return the columns behind the name of the Run; a column that nobody told is left out."""
-    return tuple(column for column in _COLUMNS if any(column.show(row) != MISSING for row in rows))
+def run_names(rows: Sequence[Row]) -> list[str]:
+    """Return the job of each run, with repeat and phase where they tell runs apart."""
+    has_repeats = any(number(row, "repeat") > 1 for row in rows)
+    return [_run_name(row, has_repeats=has_repeats) for row in rows]
 
 
-def run_name(row: Row, rows: Sequence[Row]) -> str:
-    """Return the job of a Run, with repeat and phase where they tell Runs apart."""
+def _run_name(row: Row, *, has_repeats: bool) -> str:
     phase = text(row, "phase", missing=Phase.MEASURED.value)
-    repeat = (
-        f" #{number(row, 'repeat'):.0f}" if any(number(one, "repeat") > 1 for one in rows) else ""
-    )
+    repeat = f" #{number(row, 'repeat'):.0f}" if has_repeats else ""
     return text(row, "label") + repeat + (f" ({phase})" if phase != Phase.MEASURED.value else "")
 
 
-def use_table(rows: Sequence[Row]) -> Table:
-    """Return the table for a terminal, a row per Run.
+def use_table(rows: Sequence[Row]) -> Table[Row]:
+    """Return the table for a terminal, a row for each run.
 
     Args:
         rows: of `volbench.analyse.device.use_method.use_rows`.
     """
-    columns = use_columns(rows)
-    return text_table(
-        ["job", *(column.heading for column in columns)],
-        [[run_name(row, rows), *(column.show(row) for column in columns)] for row in rows],
-        words={"job", "bound by"},
-        caption=CAPTION,
-    )
+    named: list[Row] = [
+        {**row, "name": name} for row, name in zip(rows, run_names(rows), strict=True)
+    ]
+    job: Column[Row] = Column("name", header="job", priority=IDENTITY)
+
+    def record(row: Row) -> Row:
+        return {key: value for key, value in row.items() if key != "name"}
+
+    return Table("use", [job, *use_columns(rows)], named, record=record, notes=NOTES)
 
 
 def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str]) -> str:
@@ -74,9 +61,9 @@ def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str
     values = [number(row, f"{direction}_{column}") for direction in ("read", "write")]
     if all(math.isnan(value) for value in values):
         return MISSING
-    told = format_value(math.fsum(value for value in values if not math.isnan(value)))
+    total = format_value(math.fsum(value for value in values if not math.isnan(value)))
     of_limit = number(row, share)
-    return told if math.isnan(of_limit) else f"{told} ({_percent(of_limit)})"
+    return total if math.isnan(of_limit) else f"{total} ({_percent(of_limit)})"
 
 
 def _percent(value: float) -> str:
@@ -85,14 +72,14 @@ def _percent(value: float) -> str:
 
 def _latency(row: Row) -> str:
     """Return the latency of the direction that moved, or of both."""
-    told = {
+    latencies = {
         name: format_latency(number(row, f"{name}_lat_s"))
         for name in ("read", "write")
         if not math.isnan(number(row, f"{name}_lat_s"))
     }
-    if len(told) == 1:
-        return next(iter(told.values()))
-    return ", ".join(f"{value} {name[0]}" for name, value in told.items()) or MISSING
+    if len(latencies) == 1:
+        return next(iter(latencies.values()))
+    return ", ".join(f"{value} {name[0]}" for name, value in latencies.items()) or MISSING
 
 
 def _amount(value: float) -> str:
@@ -101,17 +88,17 @@ def _amount(value: float) -> str:
 
 def _tail(row: Row) -> str:
     """Return the tail, marked when the device had not written everything by its end."""
-    left, told = number(row, "dirty_remaining_bytes"), shown(row, "tail_s", format_duration)
+    left, lasted = number(row, "dirty_remaining_bytes"), shown(row, "tail_s", format_duration)
     is_cut = left >= _LEFT_BYTES and left >= _LEFT_SHARE * number(row, "tool_bytes")
-    return f"{told}, {_amount(left)} left" if is_cut else told
+    return f"{lasted}, {_amount(left)} left" if is_cut else lasted
 
 
 _LEFT_BYTES, _LEFT_SHARE = 1e6, 0.02
-"""Less than this in memory is the host's own coming and going."""
+"""Less than this in memory is background noise of the host."""
 
 
 def _errors(row: Row) -> str:
-    """Return failed requests of the device, and fio's error; fio's alone where nobody counts."""
+    """Return failed requests of the device, if it reports them, and fio's error."""
     failed, code = number(row, "io_errors"), number(row, "error")
     if math.isnan(code) or (code == 0 and not math.isnan(failed)):
         return shown(row, "io_errors", "{:.0f}".format)
@@ -119,61 +106,108 @@ def _errors(row: Row) -> str:
     return by_fio if math.isnan(failed) else f"{failed:.0f}, {by_fio}"
 
 
-def _bound(row: Row) -> str:
-    """Return what binds a Run, and where."""
+def _bottleneck(row: Row) -> str:
+    """Return the bottleneck of a run, with its level for a limit."""
     word, level = text(row, "bottleneck", missing=MISSING), number(row, "bottleneck_level")
     if math.isnan(level) or not word.endswith("-limit"):
         return word
     return f"{word} {format_rate(level) if word == 'bandwidth-limit' else format_count(level)}"
 
 
-_COLUMNS = (
-    UseColumn(
-        "IOPS",
+def _share(name: str) -> Callable[[Row], str]:
+    return lambda row: shown(row, name, _percent)
+
+
+def _column(
+    name: str, meaning: str, show: Callable[[Row], str], *, header: str, priority: int
+) -> Column[Row]:
+    return Column(
+        name,
+        show,
+        header=header,
+        meaning=meaning,
+        priority=priority,
+        is_right=name != "bottleneck",
+    )
+
+
+_COLUMNS: tuple[Column[Row], ...] = (
+    _column(
+        "device_iops",
         "Utilization: I/Os that the device completed, with the share of the declared limit",
         lambda row: _rate(row, "iops", "iops_percent", format_count),
+        header="IOPS",
+        priority=1,
     ),
-    UseColumn(
-        "bandwidth",
+    _column(
+        "device_bw_bytes_per_s",
         "Utilization: bytes that the device moved, with the share of the declared limit",
         lambda row: _rate(row, "bw_bytes_per_s", "bw_percent", format_rate),
+        header="bandwidth",
+        priority=2,
     ),
-    UseColumn(
-        "active",
+    _column(
+        "active_percent",
         "Utilization: share of the time with a request in flight",
-        lambda row: shown(row, "active_percent", _percent),
+        _share("active_percent"),
+        header="active",
+        priority=3,
     ),
-    UseColumn("latency", "Mean time of a request in queue and device", _latency),
-    UseColumn(
-        "queue",
+    _column(
+        "device_lat_s",
+        "Mean time of a request in queue and device",
+        _latency,
+        header="latency",
+        priority=2,
+    ),
+    _column(
+        "queue_depth",
         "Saturation: mean number of requests in queue and device",
         lambda row: shown(row, "queue_depth", "{:.3g}".format),
+        header="queue",
+        priority=3,
     ),
-    UseColumn(
-        "iowait",
+    _column(
+        "iowait_percent",
         "Saturation: CPU time that was idle while I/O was pending",
-        lambda row: shown(row, "iowait_percent", _percent),
+        _share("iowait_percent"),
+        header="iowait",
+        priority=7,
     ),
-    UseColumn(
-        "pressure",
+    _column(
+        "io_pressure_some_percent",
         "Saturation: time in which some task waited for I/O",
-        lambda row: shown(row, "io_pressure_some_percent", _percent),
+        _share("io_pressure_some_percent"),
+        header="pressure",
+        priority=6,
     ),
-    UseColumn(
-        "dirty",
+    _column(
+        "dirty_growth_bytes",
         "Saturation: growth of dirty pages while fio ran",
         lambda row: shown(row, "dirty_growth_bytes", _amount),
+        header="dirty",
+        priority=5,
     ),
-    UseColumn(
-        "tail",
+    _column(
+        "tail_s",
         "Saturation: how long the device wrote after fio had ended",
         _tail,
+        header="tail",
+        priority=5,
     ),
-    UseColumn(
-        "reached",
+    _column(
+        "device_share_percent",
         "Bytes that the device moved until fio ended, of the bytes that fio counted",
-        lambda row: shown(row, "device_share_percent", _percent),
+        _share("device_share_percent"),
+        header="reached",
+        priority=4,
     ),
-    UseColumn("errors", "Errors: failed requests of the device, and fio's error", _errors),
-    UseColumn("bound by", "What binds the Run", _bound),
+    _column(
+        "errors",
+        "Errors: failed requests of the device, and fio's error",
+        _errors,
+        header="errors",
+        priority=3,
+    ),
+    _column("bottleneck", "Bottleneck of the run", _bottleneck, header="bottleneck", priority=1),
 )

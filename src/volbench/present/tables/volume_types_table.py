@@ -1,37 +1,55 @@
-"""Volume types for people and programs: types enter, a table or records leave."""
+"""Table of volume types, and the limits of a volume of a type in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rich.table import Table
-
 from volbench.model.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.model.profile.profile_model import Limits
 from volbench.present.formatting import MISSING
-from volbench.present.tables.result_tables import text_table
-from volbench.units import format_count, format_duration, format_rate, format_size
+from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.units import format_capacity, format_count, format_duration, format_rate
 
 HEADINGS = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
 _MIB = 1 << 20
 Words = Callable[[float], str]
 
 
-def types_table(types: Mapping[str, VolumeType]) -> Table:
+_PRIORITIES = {"type": IDENTITY, "title": 5, "sizes": 4, "IOPS": 1, "bandwidth": 2}
+
+
+def _column(place: int, heading: str) -> Column[VolumeType]:
+    return Column(
+        heading.lower().replace(" ", "_"),
+        lambda kind: type_cells(kind)[place],
+        header=heading,
+        priority=_PRIORITIES.get(heading, 3),
+        is_folded=heading not in {"type", "sizes"},
+    )
+
+
+TYPE_COLUMNS = tuple(_column(place, heading) for place, heading in enumerate(HEADINGS))
+
+
+def types_table(types: Mapping[str, VolumeType]) -> Table[VolumeType]:
     """Return a row for each type: its limits as rules of its size."""
-    rows = [type_cells(kind) for kind in types.values()]
-    return text_table(HEADINGS, rows, words=set(HEADINGS))
+    return Table(
+        "volume-types",
+        TYPE_COLUMNS,
+        list(types.values()),
+        record=lambda kind: kind.model_dump(mode="json"),
+    )
 
 
 def type_cells(kind: VolumeType) -> list[str]:
     """Return the cells of a type under `HEADINGS`."""
-    sizes = f"{format_size(kind.least_bytes)} to {format_size(kind.most_bytes)}"
+    sizes = f"{format_capacity(kind.least_bytes)} to {format_capacity(kind.most_bytes)}"
     if kind.size_bytes:
-        sizes = format_size(kind.size_bytes)
+        sizes = format_capacity(kind.size_bytes)
     if kind.tiers:
         names = [tier.name.partition("/")[2] for tier in kind.tiers]
         told = f"of its tier, {names[0]} to {names[-1]}"
-        sizes = f"up to {format_size(kind.tiers[-1].size_bytes)}"
+        sizes = f"up to {format_capacity(kind.tiers[-1].size_bytes)}"
         return [kind.name, kind.title, sizes, told, "", "", ""]
     iops = _limit(kind.buys_iops, kind.iops, format_count)
     bandwidth = _limit(kind.buys_bandwidth, kind.bandwidth, rate_text)
@@ -48,7 +66,7 @@ def type_cells(kind: VolumeType) -> list[str]:
         iops,
         bandwidth,
         _burst(kind, kind.burst_iops, kind.burst_ios, format_count),
-        _burst(kind, kind.burst_bandwidth, kind.burst_bytes, rate_text, credits_=format_size),
+        _burst(kind, kind.burst_bandwidth, kind.burst_bytes, rate_text, credits_=format_capacity),
     ]
 
 
@@ -91,9 +109,9 @@ def _rule(rule: Rule, words: Words) -> str:
     told += [f"at least {words(rule.least)}"] if rule.least is not None else []
     told += [f"at most {words(rule.most)}"] if rule.most is not None else []
     if rule.above_bytes:
-        told.append(f"above {format_size(rule.above_bytes)}")
+        told.append(f"above {format_capacity(rule.above_bytes)}")
     if rule.below_bytes:
-        told.append(f"below {format_size(rule.below_bytes)}")
+        told.append(f"below {format_capacity(rule.below_bytes)}")
     return ", ".join(told)
 
 
@@ -114,7 +132,7 @@ def limits_rows(kind: VolumeType, limits: Limits) -> Sequence[tuple[str, str]]:
         ("burst IOPS", limits.burst_iops, format_count),
         ("burst credits, I/Os", limits.burst_ios, format_count),
         ("burst bandwidth", limits.burst_bandwidth_bytes_per_s, rate_text),
-        ("burst credits, bytes", limits.burst_bytes, format_size),
+        ("burst credits, bytes", limits.burst_bytes, format_capacity),
     ):
         if value is not None:
             told.append((name, words(value)))

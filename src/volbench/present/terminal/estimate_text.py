@@ -1,9 +1,9 @@
-"""What a campaign will take: an Estimate enters, sentences for people leave."""
+"""Duration, bytes and cost of a campaign in one line."""
 
 from __future__ import annotations
 
 from volbench.plan.expansion.estimate import Estimate
-from volbench.units import format_duration, format_size
+from volbench.units import format_capacity, format_duration
 
 
 def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
@@ -11,7 +11,7 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
 
     Args:
         estimate: of the plan.
-        bill: what it costs at most, as text; None where nobody knows.
+        bill: what it costs at most, as text; None if prices are not known.
     """
     parts = [f"Time: {_time(estimate)}.", f"Bytes written: {_written(estimate)}."]
     if bill is not None:
@@ -21,7 +21,7 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
 
 def _time(estimate: Estimate) -> str:
     if estimate.total_s is None:
-        return "only sizes bound it"
+        return "limited by sizes alone"
     most, least_s = _spoken(estimate.total_s), estimate.least_s
     if not estimate.is_most:
         words = f"about {most}"
@@ -30,28 +30,30 @@ def _time(estimate: Estimate) -> str:
     else:
         words = f"at most {most}"
     if estimate.least_runs < estimate.runs:
-        words += f" ({estimate.least_runs} to {estimate.runs} Runs)"
+        words += f" ({estimate.least_runs} to {estimate.runs} runs)"
     if estimate.untimed:
-        noun = "Run" if estimate.untimed == 1 else "Runs"
-        words += f", and {estimate.untimed} {noun} more that only a size bounds"
+        words += f", plus {_runs(estimate.untimed)} limited by size, not time"
     return words
 
 
 def _spoken(seconds: float) -> str:
-    """Return a time without what nobody can foresee of a long one."""
+    """Return a time to the second, or to the minute from an hour on."""
     return format_duration(round(seconds / 60) * 60 if seconds >= 3600 else round(seconds))
 
 
 def _written(estimate: Estimate) -> str:
     most, least = estimate.bytes_written, estimate.least_bytes
     if most is None and not estimate.bounded_bytes:
-        return "only time bounds it"
-    words = f"at most {format_size(estimate.bounded_bytes)}"
+        return "limited by time alone"
+    words = f"at most {format_capacity(estimate.bounded_bytes)}"
     if most is not None and least is not None and least < most:
-        words += f", or {format_size(least)} if all is steady at once"
+        words += f", or {format_capacity(least)} if everything is steady at once"
     if estimate.times_capacity >= 1:
         words += f" ({estimate.times_capacity:.1f} times the capacity)"
     if estimate.unbounded:
-        noun = "Run" if estimate.unbounded == 1 else "Runs"
-        words += f", and {estimate.unbounded} {noun} more that only time bounds"
+        words += f", plus {_runs(estimate.unbounded)} limited by time, not size"
     return words
+
+
+def _runs(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"

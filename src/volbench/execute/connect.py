@@ -1,0 +1,53 @@
+"""Connection to the hosts of an inventory: an executor for each; SSH is loaded only when used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
+from volbench.model.campaign.host import Host, HostKind
+
+Connect = Callable[[Host], Executor]
+
+
+@dataclass(frozen=True)
+class HostKeyPolicy:
+    """Which host keys are trusted.
+
+    Attributes:
+        known_hosts: the project's own file; None for the default one.
+        accept_new: add keys of unknown hosts to it.
+    """
+
+    known_hosts: Path | None = None
+    accept_new: bool = False
+
+
+@contextmanager
+def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterator[list[Executor]]:
+    """Yield an executor for each host, in their order; connections are made at the first use.
+
+    Raises:
+        InputError: no route to a host is found.
+    """
+    with ExitStack() as stack:
+        connect: dict[HostKind, Connect] = {HostKind.LOCAL: lambda host: LocalExecutor(host.name)}
+        if any(host.kind is HostKind.SSH for host in hosts):
+            connect[HostKind.SSH] = stack.enter_context(_ssh(hosts, host_keys))
+        yield [connect[host.kind](host) for host in hosts]
+
+
+@contextmanager
+def _ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
+    from volbench.execute.ssh.connection_pool import open_pool  # noqa: PLC0415 - paramiko is slow to import
+    from volbench.execute.ssh.ssh_channel import ssh_executor  # noqa: PLC0415 - the same
+
+    pool = open_pool(hosts, known_hosts=host_keys.known_hosts, accept_new=host_keys.accept_new)
+    try:
+        yield lambda host: ssh_executor(host, pool)
+    finally:
+        pool.close()

@@ -1,0 +1,164 @@
+"""File that arrives from a machine: written aside, put into its place only when it is intact.
+
+The stream begins with its encoding and the SHA-256 of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from volbench.errors import ArchiveError, TransferError
+
+_HEADER_LIMIT_BYTES = 200
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+"""Tells zlib to expect gzip's own header (documentation of zlib's inflateInit2)."""
+
+
+class Incoming:
+    """A file on its way here, as a context manager; what was not kept is removed.
+
+    Args:
+        name: of the file on its machine, for messages.
+        into: its path here.
+    """
+
+    def __init__(self, name: str, into: Path) -> None:
+        self._name = name
+        self._into = into
+        self._aside = into.with_name(f".{into.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+        self._start()
+
+    def _start(self) -> None:
+        self._header = b""
+        self._wanted = ""
+        self._inflate: zlib._Decompress | None = None
+        self._digest = hashlib.sha256()
+
+    def __enter__(self) -> Self:
+        """Open the file aside.
+
+        Raises:
+            ArchiveError: it can't be written.
+        """
+        try:
+            self._file = self._aside.open("wb")
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove what was not kept."""
+        # Closing tries once more to write what could not be written before.
+        with suppress(OSError):
+            self._file.close()
+        self._aside.unlink(missing_ok=True)
+
+    def restart(self) -> Incoming:
+        """Discard what has arrived, and expect the stream from its beginning."""
+        self._start()
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self
+
+    def __call__(self, part: bytes) -> None:
+        """Take a part of the stream.
+
+        Raises:
+            TransferError: it is damaged.
+            ArchiveError: it can't be written.
+        """
+        if not self._wanted:
+            self._header += part
+            head, end, part = self._header.partition(b"\n")
+            if not end:
+                self._check_header_length()
+                return
+            self._read_header(head.decode("ascii", "replace"))
+        self._write(self._plain(part))
+
+    def keep(self) -> None:
+        """Put the file into its place if it is intact.
+
+        Raises:
+            TransferError: it is not.
+            ArchiveError: it can't be written.
+        """
+        if self._inflate is not None:
+            self._write(self._inflate.flush())
+        whole = self._inflate is None or self._inflate.eof
+        if not self._wanted or not whole or self._digest.hexdigest() != self._wanted:
+            raise TransferError(
+                f"{self._name} was damaged on the way",
+                hint="it may have changed meanwhile: try again when nothing writes to it",
+                context={"path": self._name},
+            )
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._aside.replace(self._into)
+            _sync_folder(self._into.parent)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _read_header(self, head: str) -> None:
+        how, _, self._wanted = head.partition(" ")
+        if how not in {"gzip", "plain"} or len(self._wanted) != 64:
+            raise TransferError(
+                f"{self._name} arrives in an unknown encoding: {head[:80]!r}",
+                hint="the host needs sha256sum, of coreutils or busybox",
+                context={"path": self._name},
+            )
+        self._inflate = zlib.decompressobj(_GZIP_WINDOW) if how == "gzip" else None
+
+    def _check_header_length(self) -> None:
+        if len(self._header) > _HEADER_LIMIT_BYTES:
+            self._read_header(self._header.decode("ascii", "replace"))
+
+    def _plain(self, part: bytes) -> bytes:
+        if self._inflate is None:
+            return part
+        try:
+            return self._inflate.decompress(part)
+        except zlib.error as error:
+            raise TransferError(
+                f"{self._name} was damaged on the way: {error}",
+                hint="try again",
+                context={"path": self._name},
+            ) from error
+
+    def _write(self, part: bytes) -> None:
+        self._digest.update(part)
+        try:
+            self._file.write(part)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> ArchiveError:
+        return ArchiveError(
+            f"{self._into} can't be written: {error.strerror}",
+            hint="check permissions and free space, then continue with: volbench resume DIR",
+            context={"path": str(self._into)},
+        )
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

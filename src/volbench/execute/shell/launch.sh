@@ -1,0 +1,35 @@
+# Start a program that outlives the connection, once: CONTROL FOLDER STDERR SECONDS PROGRAM ARGUMENT...
+# CONTROL holds its state: start (made by the first only), boot, pid, out, rc (written last).
+control=$1 folder=$2 errors=$3 longest=$4
+shift 4
+if [ -e "$control/rc" ] || [ -e "$control/start" ]; then
+    echo already
+    exit 0
+fi
+if ! command -v "$1" >/dev/null 2>&1; then
+    echo missing
+    exit 0
+fi
+cd "$folder" && mkdir -p "$control" || exit 97
+if ! mkdir "$control/start" 2>/dev/null; then
+    echo already
+    exit 0
+fi
+cat /proc/sys/kernel/random/boot_id >"$control/boot"
+detached=$(command -v setsid || echo nohup)
+VOLBENCH_CONTROL=$control LC_ALL=C TMPDIR=$folder "$detached" sh -c '
+control=$1 errors=$2 longest=$3
+shift 3
+timeout -s INT -k 30 "$longest" "$@" </dev/null >"$control/out" 2>"$errors" &
+child=$!
+echo "$child" >"$control/pid.new" && mv "$control/pid.new" "$control/pid"
+wait "$child"
+status=$?
+echo "$status" >"$control/rc.new" && mv "$control/rc.new" "$control/rc"
+' volbench "$control" "$errors" "$longest" "$@" </dev/null >/dev/null 2>&1 &
+tries=100
+while [ ! -s "$control/pid" ] && [ "$tries" -gt 0 ]; do
+    tries=$((tries - 1))
+    sleep 0.05
+done
+echo started

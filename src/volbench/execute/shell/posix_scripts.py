@@ -1,0 +1,106 @@
+"""Scripts that a machine's POSIX shell runs.
+
+They need the usual small tools, of coreutils or busybox. Each stands on one line and holds no
+backslashes, so that it passes through the login shells csh and fish, too. Arguments are positional
+parameters and never part of a script.
+"""
+
+from __future__ import annotations
+
+MISSING = 127
+NO_SUDO = 126
+REFUSED = 97
+DAMAGED = 98
+
+_FIND = (
+    'find() { case $1 in */*) [ -f "$1" ] && [ -x "$1" ] && echo "$1"; return;; esac; '
+    'IFS=:; for d in $PATH; do case $d in /*) [ -f "$d/$1" ] && [ -x "$d/$1" ] && '
+    'echo "$d/$1" && return;; esac; done; return 1; }; '
+)
+_SUDO = 'root() { if [ "$s" ] && [ "$(id -u)" != 0 ]; then sudo -n -- "$@"; else "$@"; fi; }; '
+
+RUN = (
+    f"{_FIND}"
+    "n=$1 k=$2 s=$3 i=$4; shift 4; "
+    f'p=$(find "$1") || {{ echo "$m {MISSING}" >&2; exit {MISSING}; }}; shift; set -- "$p" "$@"; '
+    'if [ "$s" ] && [ "$(id -u)" != 0 ]; then '
+    f'u=$(find sudo) || {{ echo "$m {NO_SUDO}" >&2; exit {NO_SUDO}; }}; '
+    'set -- "$u" -n -- "$@"; k=TERM; fi; '
+    'if timeout -s "$k" 9 true 2>/dev/null; then set -- timeout -s "$k" "$n" "$@"; fi; '
+    'if [ "$i" ]; then "$@"; else "$@" </dev/null; fi; exit $?'
+)
+"""Run a program: seconds, signal at their end, sudo or empty, input or empty, then the program."""
+
+WHICH = f'{_FIND}find "$1"'
+READ = f'[ -f "$1" ] && [ -r "$1" ] || exit {REFUSED}; cat -- "$1"; exit $?'
+LIST = (
+    'cd -- "$1" 2>/dev/null && [ -r . ] || exit 0; for f in * .*; do case $f in .|..) continue;; '
+    'esac; if [ -e "$f" ] || [ -L "$f" ]; then printf "%s/" "$f"; fi; done; exit 0'
+)
+"""Print the names in a folder, each followed by a slash, which no name contains."""
+
+REAL = (
+    'readlink -m -- "$1" 2>/dev/null && exit 0; p=$1 t=; '
+    'while :; do r=$(readlink -f -- "$p" 2>/dev/null); [ "$r" ] && break; '
+    't=/${p##*/}$t; p=${p%/*}; [ "$p" ] || { r=; break; }; done; echo "$r$t"'
+)
+STAT = 'stat -L -c "%f %d %t %T %i %s" -- "$1"; exit $?'
+FREE = 'stat -f -c "%a %S" -- "$1"; exit $?'
+REMOVE = 'rm -f -- "$1"; exit $?'
+REMOVE_TREE = (
+    'b=$(cd -- "$1" && pwd -P) || exit 0; case "$2/" in */../*) r=1;; "$b"/?*) r=;; *) r=1;; esac; '
+    'if [ "$r" ]; then echo "not below $b" >&2; exit 97; fi; '
+    'if [ "$3" ] && ! rm -rf -- "$2" 2>/dev/null; then sudo -n -- rm -rf -- "$2"; exit $?; fi; '
+    'rm -rf -- "$2"; exit $?'
+)
+"""Remove a folder below another one: upper, lower, sudo (to remove what root made) or empty."""
+
+FOLDER = 'mkdir -p -- "$1" && cd -- "$1" && pwd -P'
+FILES = 'cd -- "$1" && find . -type f -print | sort; exit $?'
+
+EXCLUSIVE = (
+    f"{_SUDO}"
+    's=$2; [ -e "$1" ] || { echo "No such file or directory"; exit 0; }; '
+    '[ -b "$1" ] || { echo "not a block device"; exit 0; }; '
+    'if command -v perl >/dev/null; then root perl -MFcntl -e "$3" "$1"; exit $?; fi; '
+    'if command -v python3 >/dev/null; then root python3 -c "$4" "$1"; exit $?; fi; '
+    'if [ "$(id -u)" != 0 ]; then echo "only root, perl or python3 can tell here"; exit 0; fi; '
+    'set -- "$1" $(stat -L -c "%t %T" -- "$1"); d=$((0x$2)):$((0x$3)); '
+    "b=$(readlink -f /sys/dev/block/$d); "
+    'for h in "$b"/holders/* "$b"/*/holders/*; do [ -e "$h" ] && '
+    '{ echo "held by ${h##*/}"; exit 0; }; done; '
+    'while read -r x y n o; do [ "$n" = "$d" ] && '
+    '{ echo "mounted"; exit 0; }; done </proc/self/mountinfo; '
+    'while read -r f o; do [ "$f" -ef "$1" ] && { echo "used as swap"; exit 0; }; '
+    "done </proc/swaps; for f in /sys/fs/btrfs/*/devices/*; do "
+    '[ "${f##*/}" = "${b##*/}" ] && { echo "part of a btrfs"; exit 0; }; done; '
+    'for f in /proc/[0-9]*/fd/*; do [ "$f" -ef "$1" ] && [ -b "$f" ] && '
+    '{ p=${f#/proc/}; echo "open in process ${p%%/*}"; exit 0; }; done; exit 0'
+)
+"""Print why a block device can't be opened exclusively: path, sudo or empty, PERL, PYTHON.
+
+A shell can't open with O_EXCL. Without perl and python3, everything that would prevent it is looked
+up: holders, mounts, swap, btrfs, and processes that have the device open.
+"""
+
+PERL = "sysopen(my $f, $ARGV[0], O_RDONLY | O_EXCL) or print ${chr 33}"
+"""Print the system's reason, which is in the variable whose name is character 33."""
+
+PYTHON = "import os, sys; os.close(os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL))"
+"""Fail with the system's reason on standard error."""
+
+WRITE = (
+    't=$1.$2.tmp; if [ -d "$1" ]; then echo "Is a directory" >&2; exit 97; fi; '
+    'e=$(dd of="$t" bs=65536 conv=fsync 2>&1) || { rm -f -- "$t"; echo "$e" >&2; exit 97; }; '
+    'if [ "$(sha256sum <"$t")" != "$3  -" ]; then rm -f -- "$t"; exit 98; fi; '
+    'mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 97; }; exit 0'
+)
+"""Write standard input to a file, whole or not at all: path, random suffix, SHA-256."""
+
+FETCH = (
+    '[ -f "$1" ] && [ -r "$1" ] || { [ -e "$1" ] || echo "No such file or directory" >&2; '
+    'exit 97; }; h=$(sha256sum <"$1") || exit 97; '
+    'if [ "$2" ] && command -v gzip >/dev/null; then echo "gzip ${h%% *}"; gzip -1c <"$1"; '
+    'else echo "plain ${h%% *}"; cat -- "$1"; fi; exit $?'
+)
+"""Print the encoding of a file, its SHA-256, and the file: path, gzip or empty."""

@@ -1,0 +1,159 @@
+"""Call of a script on a machine: the script, its arguments and limits, and what it answered.
+
+Each script first prints a mark, on both outputs. What precedes it, such as a greeting of the user's
+start-up files, is dropped. Where no mark arrives, the login shell did something else.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from volbench.errors import TransportError
+from volbench.execute.shell.channel import Channel, Sink, TimeLimit
+
+_PREAMBLE_LIMIT_BYTES = 64 * 1024
+_OUTPUT_LIMIT_BYTES = 256 * 1024**2
+
+_BEGIN = (
+    "m=$1; shift; LC_ALL=C; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export LC_ALL PATH; "
+    'echo "$m"; echo "$m" >&2; '
+)
+
+
+@dataclass(frozen=True)
+class ScriptCall:
+    """A script with its arguments.
+
+    Attributes:
+        script: one of `posix_scripts`.
+        arguments: of any content.
+        name: of the action, for messages.
+        stdin: its input.
+        timeout_s: limit for the whole call.
+        silence_s: instead, the longest time without any output.
+        repeatable: whether it may be run again if the connection breaks after it was sent.
+        sink: makes the receiver of the output, once for each attempt; None to collect it.
+    """
+
+    script: str
+    arguments: tuple[str, ...]
+    name: str
+    stdin: bytes = b""
+    timeout_s: float = 60.0
+    silence_s: float | None = None
+    repeatable: bool = True
+    sink: Callable[[], Sink] | None = None
+
+    @property
+    def limit(self) -> TimeLimit:
+        """When it is abandoned."""
+        if self.silence_s is not None:
+            return TimeLimit(self.name, self.silence_s, of_silence=True)
+        return TimeLimit(self.name, self.timeout_s)
+
+
+@dataclass(frozen=True)
+class ScriptAnswer:
+    """Exit status and output of a script, without the mark and what precedes it."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+    mark: str
+
+    @property
+    def text(self) -> str:
+        """Standard output as text."""
+        return self.stdout.decode("utf-8", errors="replace")
+
+    @property
+    def reason(self) -> str:
+        """The first thing it complained about, in a few words."""
+        first = self.stderr.strip().splitlines() or [f"status {self.status}"]
+        return first[0].rpartition(": ")[2]
+
+
+class _AfterMark:
+    """Sink that passes on what follows a mark."""
+
+    def __init__(self, mark: bytes, sink: Sink) -> None:
+        self._mark = mark + b"\n"
+        self._sink = sink
+        self._before = b""
+        self.found = False
+
+    def __call__(self, part: bytes) -> None:
+        """Take a part of the output."""
+        if self.found:
+            self._sink(part)
+            return
+        self._before += part
+        before, mark, rest = self._before.partition(self._mark)
+        self.found = bool(mark)
+        self._before = before[-_PREAMBLE_LIMIT_BYTES:]
+        if rest:
+            self._sink(rest)
+
+    @property
+    def preamble(self) -> str:
+        """What preceded the mark."""
+        return self._before.decode("utf-8", "replace").strip()
+
+
+class _Collected:
+    """Sink that keeps all of the output, up to a limit."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self._bytes = 0
+
+    def __call__(self, part: bytes) -> None:
+        """Take a part of the output."""
+        self._bytes += len(part)
+        if self._bytes > _OUTPUT_LIMIT_BYTES:
+            raise TransportError(
+                f"a program printed more than {_OUTPUT_LIMIT_BYTES} bytes and was abandoned",
+                hint="let it write to a file, and fetch that",
+            )
+        self.parts.append(part)
+
+
+def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
+    """Return the command that runs a script with some arguments.
+
+    Raises:
+        TransportError: an argument holds a zero byte.
+    """
+    argv = ["sh", "-c", _BEGIN + script, "sh", mark, *arguments]
+    if any("\0" in word for word in argv):
+        raise TransportError(
+            "a command that contains a zero byte can't be sent",
+            hint="correct the name or argument",
+        )
+    return argv
+
+
+def call_script(channel: Channel, call: ScriptCall) -> ScriptAnswer:
+    """Run a script once and return its answer.
+
+    Raises:
+        TransportError: it could not be run to its end.
+    """
+    mark = f"volbench-{secrets.token_hex(8)}"
+    collected = _Collected()
+    marked = _AfterMark(mark.encode(), collected if call.sink is None else call.sink())
+    argv = script_argv(call.script, mark, *call.arguments)
+    end = channel.execute(argv, call.stdin, marked, limit=call.limit)
+    before, found, errors = end.stderr.partition(f"{mark}\n".encode())
+    if not marked.found:
+        printed = f"{marked.preamble} {before.decode('utf-8', 'replace')}".strip()
+        raise TransportError(
+            f"the login shell on {channel.host} did not run {call.name}: "
+            f"{printed[:500] or f'it ended with status {end.status}'}",
+            hint="log in there and try a command; the login shell must be a shell, such as /bin/sh",
+            context={"host": channel.host},
+        )
+    stderr = (errors if found else before).decode("utf-8", "replace")
+    return ScriptAnswer(end.status, b"".join(collected.parts), stderr, mark)

@@ -1,0 +1,63 @@
+"""Retries after transient errors, with growing waits and jitter."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from volbench.errors import TransportError
+
+T = TypeVar("T")
+
+PATIENCE_S = 600.0
+"""How long a machine may be out of reach before it is given up; programs there continue."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often and how long to retry.
+
+    Attributes:
+        tries: maximum number of attempts, the first included.
+        begin_within_s: no attempt begins later than this after the first.
+        first_s: maximum wait after the first attempt; doubled each time.
+        longest_s: upper bound of the waits.
+        unless: called after each attempt; True ends the retries.
+    """
+
+    tries: int = 6
+    begin_within_s: float = 12.0
+    first_s: float = 0.25
+    longest_s: float = 4.0
+    unless: Callable[[], bool] = field(default=lambda: False)
+
+    def wait_s(self, number: int) -> float:
+        """Return the wait after an attempt (from 1): between half and all of its maximum."""
+        longest_s = min(self.longest_s, self.first_s * 2 ** (number - 1))
+        return random.SystemRandom().uniform(longest_s / 2, longest_s)
+
+
+def retry(
+    attempt: Callable[[], T], *, may_repeat: Callable[[TransportError], bool], patience: Patience
+) -> T:
+    """Return the result of an attempt, repeated after errors as long as patience allows.
+
+    Raises:
+        TransportError: of the last attempt.
+    """
+    begun = time.monotonic()
+    number = 1
+    while True:
+        try:
+            return attempt()
+        except TransportError as error:
+            wait_s = patience.wait_s(number)
+            late = time.monotonic() - begun + wait_s > patience.begin_within_s
+            spent = late or number >= patience.tries or patience.unless()
+            if spent or not may_repeat(error):
+                raise
+        time.sleep(wait_s)
+        number += 1

@@ -1,0 +1,149 @@
+"""Executor over a channel: programs that are run, and programs that outlive the connection.
+
+The machine needs a POSIX shell and the usual small tools, of coreutils or busybox; no sftp and no
+Python. What was started there is found again by a later controller.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from volbench.errors import AuthError, TransportError
+from volbench.execute.protocol import FOREVER_S, Completed
+from volbench.execute.shell import posix_scripts
+from volbench.execute.shell.channel import Channel
+from volbench.execute.shell.detached import DetachedProcess, LaunchOrder, launch
+from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
+from volbench.execute.shell.retry import Patience
+from volbench.execute.shell.shell_files import ShellFiles
+
+_KILL_DELAY_S = 2
+"""The machine ends a program this much later than we abandon it: its own clock decides."""
+
+_DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
+_SUDO_REFUSAL = re.compile(
+    r"^sudo: (.*(?:password|terminal|not allowed|sudoers|setuid).*)$", re.MULTILINE
+)
+
+
+class ShellExecutor(ShellFiles):
+    """A machine that is reached by a channel; see `ShellFiles` for the arguments."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        sudo: bool = False,
+        work_folder: str = "",
+        patience: Patience | None = None,
+    ) -> None:
+        super().__init__(channel, sudo=sudo, work_folder=work_folder, patience=patience)
+        self._starts: Counter[str] = Counter()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        stdin: bytes = b"",
+        sudo: bool | None = None,
+        repeatable: bool = True,
+    ) -> Completed:
+        """Run a program to its end with LC_ALL=C.
+
+        Its children must close its output if they outlive it. A program that was ended by a signal
+        has 128 and the signal's number as its status.
+
+        Args:
+            argv: program and arguments.
+            timeout_s: limit; the machine ends the program a little later.
+            stdin: its input.
+            sudo: whether `sudo -n` starts it, unless we are root; None to follow `needs_sudo`.
+            repeatable: whether it may run twice if the connection breaks.
+
+        Raises:
+            TransportError: the program is missing, or did not end in `timeout_s` (it is killed).
+            AuthError: sudo asks for a password.
+        """
+        by_sudo = self.needs_sudo(argv) if sudo is None else sudo
+        seconds = str(math.ceil(timeout_s) + _KILL_DELAY_S)
+        flags = seconds, "KILL", "sudo" if by_sudo else "", "input" if stdin else ""
+        answer = self._call(
+            ScriptCall(
+                posix_scripts.RUN,
+                (*flags, *argv),
+                argv[0],
+                stdin=stdin,
+                timeout_s=timeout_s,
+                repeatable=repeatable,
+            )
+        )
+        self._require_started(answer, argv, by_sudo=by_sudo)
+        return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
+
+    def needs_sudo(self, argv: Sequence[str]) -> bool:
+        """Tell whether a program is fio, a tool for devices, or has an argument below ``/dev``."""
+        is_tool = posixpath.basename(argv[0]) in _DEVICE_TOOLS
+        return bool(self._sudo) and (
+            is_tool or any(argument.startswith("/dev/") for argument in argv[1:])
+        )
+
+    def start(
+        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
+    ) -> DetachedProcess:
+        """Start a program in its own session, standard error to the file `stderr`.
+
+        Its control folder is a hidden one in `cwd`, named after that file.
+
+        Raises:
+            TransportError: it can't be started.
+        """
+        self._starts[stderr] += 1
+        count = self._starts[stderr]
+        control = self.handle_of(stderr) + (f".{count}" if count > 1 else "")
+        by_sudo = self.needs_sudo(argv)
+        launch(self, LaunchOrder(argv, cwd, stderr, control, longest_s), sudo=by_sudo)
+        return self._process(control, sudo=by_sudo)
+
+    def find(self, handle: str) -> DetachedProcess:
+        """Return a program that an earlier controller started."""
+        return self._process(handle, sudo=bool(self._sudo))
+
+    def _process(self, control: str, *, sudo: bool) -> DetachedProcess:
+        return DetachedProcess(self, control, poll_s=self._channel.poll_s, sudo=sudo)
+
+    def handle_of(self, stderr: str) -> str:
+        """Return the control folder of the first program that is started with that file."""
+        path = PurePosixPath(stderr)
+        return str(path.with_name(f".{path.stem}"))
+
+    def was_started(self, handle: str) -> bool:
+        """Tell whether the program of a control folder was ever started."""
+        return self.stat(f"{handle}/start") is not None
+
+    def close(self) -> None:
+        """Release the machine; running programs are left alone."""
+        self._channel.close()
+
+    def _require_started(self, answer: ScriptAnswer, argv: Sequence[str], *, by_sudo: bool) -> None:
+        stderr = answer.stderr.strip()
+        if stderr == f"{answer.mark} {posix_scripts.MISSING}":
+            raise TransportError(
+                f"{argv[0]} can't be started on {self.host}: no such program",
+                hint=f"check that it is installed there: command -v {argv[0]}",
+                context={"argv": tuple(argv), "host": self.host},
+            )
+        refusal = _SUDO_REFUSAL.search(stderr) if by_sudo and answer.status else None
+        if stderr == f"{answer.mark} {posix_scripts.NO_SUDO}" or refusal:
+            reason = refusal[1] if refusal else "it is not installed"
+            raise AuthError(
+                f"sudo does not start {argv[0]} on {self.host}: {reason}",
+                hint="let your user start it without a password (NOPASSWD in sudoers), "
+                "log in as root, or remove `sudo` from the inventory",
+                context={"argv": tuple(argv), "host": self.host},
+            )

@@ -1,0 +1,158 @@
+"""Verification of host keys.
+
+Strict by default. Where unknown hosts are accepted, their keys are added to the project's own file
+and nowhere else. A key that differs from the one on record is always refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from volbench.errors import HostKeyError, InputError
+from volbench.execute.ssh.known_hosts import (
+    AUTHORITY,
+    REVOKED,
+    KnownKey,
+    fingerprint,
+    known_keys,
+)
+from volbench.execute.ssh.ssh_route import Hop
+
+
+def default_known_hosts() -> Path:
+    """Return the project's own file of known host keys."""
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(config) if config else Path.home() / ".config") / "volbench" / "known_hosts"
+
+
+@dataclass(frozen=True)
+class KnownHosts:
+    """The host keys on record.
+
+    Attributes:
+        own: the project's own file; need not exist.
+        accept_new: whether unknown hosts are added to it.
+    """
+
+    own: Path
+    accept_new: bool = False
+
+    def kinds(self, hop: Hop) -> tuple[str, ...]:
+        """Return the types of the keys on record for a hop: it should show one of them."""
+        return tuple(dict.fromkeys(key.kind for key in self._on_record(hop) if not key.marker))
+
+    def check(self, hop: Hop, *, kind: str, blob: bytes) -> None:
+        """Accept a host that shows a key on record.
+
+        Raises:
+            HostKeyError: the key is unknown, revoked, or not the one on record.
+            InputError: a file can't be read or written.
+        """
+        if self._is_known(hop, kind=kind, blob=blob):
+            return
+        if not self.accept_new:
+            raise HostKeyError(
+                f"{_name(hop)} is unknown: it shows {kind} {fingerprint(blob)}",
+                hint="compare this fingerprint with the host's own (ssh-keygen -lf "
+                "/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh, "
+                "or pass --accept-new-host-keys",
+                context=_facts(hop, blob),
+            )
+        with _locked(self.own):
+            if not self._is_known(hop, kind=kind, blob=blob):  # another process was faster
+                self._add(f"{hop.known_as} {kind} {base64.b64encode(blob).decode('ascii')}\n")
+
+    def _on_record(self, hop: Hop) -> list[KnownKey]:
+        return [
+            key for path in (*hop.known_hosts, self.own) for key in known_keys(path, hop.known_as)
+        ]
+
+    def _is_known(self, hop: Hop, *, kind: str, blob: bytes) -> bool:
+        """Tell whether a key is on record; raise when a different one is."""
+        found = self._on_record(hop)
+        for key in found:
+            if key.marker == REVOKED and key.blob == blob:
+                raise HostKeyError(
+                    f"{_name(hop)} shows a key that was revoked in {key.place}: "
+                    f"{kind} {fingerprint(blob)}",
+                    hint="do not continue; ask whoever revoked it",
+                    context=_facts(hop, blob),
+                )
+        plain = [key for key in found if not key.marker]
+        if any(key.blob == blob for key in plain):
+            return True
+        if plain:
+            raise _changed(hop, kind=kind, blob=blob, known=plain[0])
+        for key in found:
+            if key.marker == AUTHORITY:
+                raise HostKeyError(
+                    f"{_name(hop)} is known by a certificate authority only ({key.place}), "
+                    "and volbench does not support host certificates",
+                    hint=f"add the key itself to {self.own}, with the name {hop.known_as}",
+                    context=_facts(hop, blob),
+                )
+        return False
+
+    def _add(self, line: str) -> None:
+        """Add a line; a reader, or a crash, sees the old file or the new one."""
+        aside = self.own.with_name(f".{self.own.name}.{os.getpid()}.tmp")
+        try:
+            old = self.own.read_bytes() if self.own.exists() else b""
+            start = old if not old or old.endswith(b"\n") else old + b"\n"
+            with aside.open("wb") as file:
+                file.write(start + line.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(self.own)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            raise _unwritable(self.own, error) from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock; its folder is made."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(
+            path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _changed(hop: Hop, *, kind: str, blob: bytes, known: KnownKey) -> HostKeyError:
+    return HostKeyError(
+        f"the key of {_name(hop)} has changed: it shows {kind} {fingerprint(blob)}, "
+        f"and {known.place} has {known.kind} {fingerprint(known.blob)}",
+        hint="this may be a man-in-the-middle attack. Only if the host was reinstalled, "
+        f"remove the old key: ssh-keygen -f '{known.path}' -R '{hop.known_as}'",
+        context={**_facts(hop, blob), "place": known.place},
+    )
+
+
+def _name(hop: Hop) -> str:
+    return hop.name if hop.name == hop.known_as else f"{hop.name} ({hop.known_as})"
+
+
+def _facts(hop: Hop, blob: bytes) -> dict[str, object]:
+    return {"host": hop.name, "known_as": hop.known_as, "fingerprint": fingerprint(blob)}
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"{path} can't be written: {error.strerror}",
+        hint="name another file with --known-hosts",
+        context={"path": str(path)},
+    )

@@ -1,0 +1,183 @@
+"""Channel over SSH: one command on a pooled connection, by the login shell of the host.
+
+A connection that breaks raises nothing in paramiko: reading ends, and the status is -1. A frozen
+host is not noticed either: only the time limit ends that wait.
+"""
+
+from __future__ import annotations
+
+import select
+import shlex
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+import paramiko
+
+from volbench.errors import ConnectError, TransportError
+from volbench.execute.shell.channel import (
+    CommandEnd,
+    Countdown,
+    Sink,
+    TimeLimit,
+    connection_lost,
+)
+from volbench.execute.shell.retry import Patience
+from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.ssh.connection import Connection
+from volbench.execute.ssh.connection_pool import ConnectionPool
+from volbench.model.campaign.host import Host
+
+_CHUNK_BYTES = 1024**2
+_NO_STATUS = -1
+_ERROR_LIMIT_BYTES = 16 * 1024**2
+
+_MAX_LINE_BYTES = 120_000
+"""Linux takes 131,072 bytes as one argument (MAX_ARG_STRLEN); the line is one of the shell's."""
+
+
+class SshChannel:
+    """A host of a connection pool.
+
+    Args:
+        host: its name.
+        pool: that knows the host.
+    """
+
+    poll_s = 1.0
+
+    def __init__(self, host: str, pool: ConnectionPool) -> None:
+        self.host = host
+        self._pool = pool
+
+    def execute(
+        self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
+    ) -> CommandEnd:
+        """Run a command once, to its end; a connection that had died unnoticed is renewed first.
+
+        Raises:
+            DeadlineError: the limit was exceeded.
+            ConnectError: see `connection_lost`.
+            TransportError: it can't be sent, or ended without an exit status.
+        """
+        line = command_line(argv)
+        kept = self._pool.kept(self.host)
+        connection = self._pool.connection(self.host)
+        try:
+            return _execute(connection, line, stdin, sink, limit)
+        except ConnectError as error:
+            if connection is not kept or error.context.get("sent", True):
+                raise
+        return _execute(self._pool.connection(self.host), line, stdin, sink, limit)
+
+    def close(self) -> None:
+        """Do nothing: the pool keeps the connection."""
+
+
+def ssh_executor(
+    host: Host, pool: ConnectionPool, *, patience: Patience | None = None
+) -> ShellExecutor:
+    """Return the executor of a host of an inventory; the host is added to the pool.
+
+    Raises:
+        InputError: no route to it is found.
+    """
+    pool.add(host)
+    channel = SshChannel(host.name, pool)
+    return ShellExecutor(channel, sudo=host.sudo, work_folder=host.workdir, patience=patience)
+
+
+def command_line(argv: Sequence[str]) -> bytes:
+    """Return the line by which a login shell starts a command: every word is quoted.
+
+    Raises:
+        TransportError: it is too long.
+    """
+    line = f"exec {shlex.join(argv)}".encode("utf-8", "surrogateescape")
+    if len(line) > _MAX_LINE_BYTES:
+        raise TransportError(
+            f"a command of {len(line)} bytes is too long to be sent",
+            hint="a name or an argument is far longer than usual",
+        )
+    return line
+
+
+def _execute(
+    connection: Connection, line: bytes, stdin: bytes, sink: Sink, limit: TimeLimit
+) -> CommandEnd:
+    countdown = Countdown(limit)
+    try:
+        with connection.channel(countdown.left_s) as channel:
+            _begin(connection, channel, line, countdown)
+            threading.Thread(target=_feed, args=[channel, stdin], daemon=True).start()
+            errors = _receive(channel, sink, countdown)
+            return CommandEnd(_status(connection, channel, limit, countdown), errors)
+    except ConnectError as error:
+        if countdown.left_s == 0:
+            connection.in_doubt = True
+            raise limit.exceeded(connection.host) from error
+        raise
+
+
+def _begin(
+    connection: Connection, channel: paramiko.Channel, line: bytes, countdown: Countdown
+) -> None:
+    """Start the command. The request has no timeout of its own: the channel is closed at ours."""
+    timer = threading.Timer(countdown.left_s, connection.close_channel, [channel])
+    timer.daemon = True
+    timer.start()
+    try:
+        channel.exec_command(line)
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        raise connection_lost(connection.host, str(error), sent=True) from error
+    finally:
+        timer.cancel()
+
+
+def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
+    """Send the input while the output is read; the reader sees what goes wrong."""
+    with suppress(OSError, paramiko.SSHException, EOFError):
+        if stdin:
+            channel.sendall(stdin)
+        channel.shutdown_write()
+
+
+def _receive(channel: paramiko.Channel, sink: Sink, countdown: Countdown) -> bytes:
+    """Read both outputs to their end, or to the limit; return standard error."""
+    waiter = select.poll()
+    waiter.register(channel.fileno(), select.POLLIN)
+    errors = bytearray()
+    while countdown.left_s > 0:
+        received = False
+        while channel.recv_ready():
+            sink(channel.recv(_CHUNK_BYTES))
+            received = True
+        while channel.recv_stderr_ready():
+            part = channel.recv_stderr(_CHUNK_BYTES)
+            errors += part[: _ERROR_LIMIT_BYTES - len(errors)]
+            received = True
+        if received:
+            countdown.note_output()
+        elif channel.eof_received or channel.closed:
+            break
+        else:
+            waiter.poll(countdown.left_s * 1000)
+    return bytes(errors)
+
+
+def _status(
+    connection: Connection, channel: paramiko.Channel, limit: TimeLimit, countdown: Countdown
+) -> int:
+    channel.status_event.wait(countdown.left_s)
+    if channel.status_event.is_set() and channel.exit_status != _NO_STATUS:
+        return channel.exit_status
+    if not connection.is_alive:
+        raise connection_lost(connection.host, "", sent=True)
+    if countdown.left_s == 0:
+        connection.in_doubt = True
+        raise limit.exceeded(connection.host)
+    raise TransportError(
+        f"{limit.command} ended on {connection.host} without an exit status",
+        hint="it was killed there, or its sshd was",
+        context={"host": connection.host},
+    )

@@ -1,0 +1,161 @@
+"""Settings of hosts in ``~/.ssh/config``.
+
+paramiko parses them as ssh does; Include, which it lacks, is added here. Nothing in the file is
+executed: ``Match exec`` is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+
+from volbench.errors import InputError
+
+_SETTING = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*$")
+_MAX_DEPTH = 16
+"""Of nested Includes; the same as in ssh (ssh_config(5), OpenSSH 9.2)."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Settings of one name; None or empty where there is none."""
+
+    hostname: str
+    port: int | None = None
+    user: str | None = None
+    identity_files: tuple[str, ...] = ()
+    certificate_file: str = ""
+    identities_only: bool = False
+    identity_agent: str | None = None
+    jump: str = ""
+    proxy_command: str = ""
+    alias: str = ""
+    known_hosts: tuple[str, ...] | None = None
+    global_known_hosts: tuple[str, ...] | None = None
+
+
+class SshConfig:
+    """A configuration of ssh.
+
+    Args:
+        path: the file; it need not exist.
+        home: the folder that ``~`` stands for.
+
+    Raises:
+        InputError: the file can't be read, or would execute a program.
+    """
+
+    def __init__(self, path: Path | None = None, *, home: Path | None = None) -> None:
+        self.home = Path.home() if home is None else home
+        self.path = self.home / ".ssh" / "config" if path is None else path
+        lines = _lines(self.path, self.path.parent, 0) if self.path.exists() else []
+        try:
+            self._parsed = paramiko.SSHConfig.from_text("\n".join(lines))
+        except paramiko.SSHException as error:
+            raise self._refused(str(error)) from error
+
+    def lookup(self, name: str) -> Entry:
+        """Return the settings of a name.
+
+        Raises:
+            InputError: a value is invalid.
+        """
+        try:
+            found = self._parsed.lookup(name)
+        except (paramiko.SSHException, KeyError, ValueError, OSError) as error:
+            raise self._refused(f"{name} can't be looked up: {error}") from error
+        agent = found.get("identityagent")
+        return Entry(
+            hostname=found["hostname"],
+            port=self._port(found.get("port")),
+            user=found.get("user"),
+            identity_files=tuple(found.get("identityfile", ())),
+            certificate_file=found.get("certificatefile", ""),
+            identities_only=found.get("identitiesonly", "no").lower() == "yes",
+            identity_agent=agent,
+            jump="" if found.get("proxyjump", "none").lower() == "none" else found["proxyjump"],
+            proxy_command=found.get("proxycommand") or "",
+            alias=found.get("hostkeyalias", ""),
+            known_hosts=_files(found.get("userknownhostsfile")),
+            global_known_hosts=_files(found.get("globalknownhostsfile")),
+        )
+
+    def expand(self, path: str) -> Path:
+        """Return a path of the file with its ``~`` and ``%d`` resolved."""
+        text = path.replace("%d", str(self.home))
+        if text == "~" or text.startswith("~/"):
+            return self.home / text[2:]
+        return self.home / ".ssh" / text if not text.startswith("/") else Path(text)
+
+    def _port(self, text: str | None) -> int | None:
+        if text is None:
+            return None
+        if not text.isdigit() or not 0 < int(text) < 65536:
+            raise self._refused(f"`Port {text}` is not a port number")
+        return int(text)
+
+    def _refused(self, what: str) -> InputError:
+        return InputError(
+            f"{self.path} can't be used: {what}",
+            hint="correct the file; `ssh -G HOST` shows how ssh itself reads it",
+            context={"path": str(self.path)},
+        )
+
+
+def _files(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    return tuple(name for name in text.split() if name.lower() != "none")
+
+
+def _lines(path: Path, folder: Path, depth: int) -> list[str]:
+    """Return the lines of a file with every Include in its place."""
+    found, block = [], "Host *"
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        setting = _SETTING.match(line)
+        key, value = (setting[1].lower(), setting[2]) if setting else ("", "")
+        place = f"{path}:{number}"
+        if key == "match" and re.search(r"\bexec\b", value, re.IGNORECASE):
+            raise _bad(place, "`Match exec` would execute a program", "use `Host` or `Match host`")
+        if key in {"host", "match"}:
+            block = line
+        if key != "include":
+            found.append(line)
+            continue
+        if block != "Host *":
+            raise _bad(
+                place, "`Include` within a block is not supported", "move it above the first `Host`"
+            )
+        if depth >= _MAX_DEPTH:
+            raise _bad(place, "too many nested `Include`", "remove the cycle")
+        for name in _included(value, folder):
+            found += _lines(name, folder, depth + 1)
+        found.append(block)
+    return found
+
+
+def _included(value: str, folder: Path) -> list[Path]:
+    found = []
+    for word in value.replace('"', " ").split():
+        pattern = Path(word).expanduser() if word.startswith("~") else folder / word
+        names = Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+        found += [path for path in sorted(names) if path.is_file()]
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise InputError(
+            f"{path} can't be read: {error.strerror}",
+            hint="check its permissions",
+            context={"path": str(path)},
+        ) from error
+
+
+def _bad(place: str, message: str, hint: str) -> InputError:
+    return InputError(f"{place}: {message}", hint=hint, context={"path": place})

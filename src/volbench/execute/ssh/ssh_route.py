@@ -1,0 +1,207 @@
+"""Route to a host: its address, user, keys and jump hosts.
+
+The inventory takes precedence over ``~/.ssh/config``, and that over ssh's defaults. Nothing is
+connected here.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from volbench.errors import InventoryError
+from volbench.execute.ssh.ssh_config import Entry, SshConfig
+from volbench.model.campaign.host import Host
+
+_DEFAULT_PORT = 22
+_DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+_DEFAULT_KNOWN = ("known_hosts", "known_hosts2")
+_GLOBAL_KNOWN = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
+_MAX_HOPS = 8
+_JUMP = re.compile(
+    r"(?:ssh://)?(?:(?P<user>[^@\s]+)@)?(?P<name>\[[^\]\s]+\]|[^@:\s\[\]/]+)(?::(?P<port>\d+))?/?"
+)
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One sshd of a route, and how to log in to it.
+
+    Attributes:
+        name: as the inventory or the user calls it.
+        address: host name or IP address.
+        key_files: existing private keys, in the order they are tried.
+        certificate_file: of one of them; None to use those beside the keys only.
+        identities_only: whether to ignore keys of the agent that are not among `key_files`.
+        agent: socket of the agent; empty for none.
+        known_as: its name in files of known hosts.
+        known_hosts: such files; they need not exist.
+    """
+
+    name: str
+    address: str
+    port: int
+    user: str
+    key_files: tuple[Path, ...] = ()
+    certificate_file: Path | None = None
+    identities_only: bool = False
+    agent: str = ""
+    known_as: str = ""
+    known_hosts: tuple[Path, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """User, address and port, for messages."""
+        address = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{self.user}@{address}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Route:
+    """Hops to a host: jump hosts first, the host itself last."""
+
+    hops: tuple[Hop, ...]
+
+    @property
+    def target(self) -> Hop:
+        """The host itself."""
+        return self.hops[-1]
+
+
+@dataclass(frozen=True)
+class Resolver:
+    """Finds the route to hosts.
+
+    Attributes:
+        config: settings of ssh.
+        others: hosts of the inventory that may be named as jump hosts.
+        agent: socket of the agent where the configuration names none.
+    """
+
+    config: SshConfig
+    others: Mapping[str, Host] = field(default_factory=dict)
+    agent: str = field(default_factory=lambda: os.environ.get("SSH_AUTH_SOCK", ""))
+
+    def route(self, host: Host) -> Route:
+        """Return the route to a host.
+
+        Raises:
+            InventoryError: a key is missing, a jump host is invalid, or the jumps form a cycle.
+            InputError: the configuration of ssh needs what volbench does not support.
+        """
+        return Route(self._hops(host, ()))
+
+    def _hops(self, host: Host, before: tuple[str, ...]) -> tuple[Hop, ...]:
+        if host.name in before or len(before) > _MAX_HOPS:
+            raise InventoryError(
+                f"the jump hosts of {(before or (host.name,))[0]} form a cycle: "
+                + " -> ".join((*before, host.name)),
+                hint="name each host once in a route",
+            )
+        entry = self.config.lookup(host.address)
+        jumps = host.jump
+        if jumps is None:
+            jumps = tuple(part.strip() for part in entry.jump.split(",")) if entry.jump else ()
+            if entry.proxy_command and not jumps:
+                raise _proxy_command(host.name, self.config.path)
+        hops: tuple[Hop, ...] = ()
+        for number, jump in enumerate(jumps):
+            through = self._jump(jump, host.name)
+            if number:  # it is reached by the jumps before it
+                through = through.model_copy(update={"jump": ()})
+            hops += self._hops(through, (*before, host.name))
+        return (*hops, self._hop(host, entry))
+
+    def _jump(self, text: str, host: str) -> Host:
+        if text in self.others:
+            return self.others[text]
+        found = _JUMP.fullmatch(text)
+        if found is None or int(found["port"] or 1) not in range(1, 65536):
+            raise InventoryError(
+                f"{host}: the jump host {text!r} is neither in the inventory nor an address",
+                hint="write the name of a host, or user@host:port",
+                context={"host": host},
+            )
+        name = found["name"].strip("[]")
+        port = int(found["port"]) if found["port"] else None
+        known = self.others.get(name)
+        if known is not None:
+            return known.model_copy(
+                update={"port": port or known.port, "user": found["user"] or known.user}
+            )
+        return Host(name=name, address=name, port=port, user=found["user"])
+
+    def _hop(self, host: Host, entry: Entry) -> Hop:
+        keys, chosen = self._keys(host, entry)
+        port = host.port or entry.port or _DEFAULT_PORT
+        name = (entry.alias or entry.hostname).lower()
+        agent = self._agent(entry.identity_agent)
+        return Hop(
+            name=host.name,
+            address=entry.hostname,
+            port=port,
+            user=host.user or entry.user or _current_user(),
+            key_files=keys,
+            certificate_file=self.config.expand(entry.certificate_file)
+            if entry.certificate_file
+            else None,
+            identities_only=chosen or entry.identities_only,
+            agent=agent,
+            known_as=name if port == _DEFAULT_PORT or entry.alias else f"[{name}]:{port}",
+            known_hosts=self._known(entry),
+        )
+
+    def _keys(self, host: Host, entry: Entry) -> tuple[tuple[Path, ...], bool]:
+        """Return the key files, and whether the inventory chose them."""
+        if host.key:
+            path = self.config.expand(host.key) if host.key.startswith("~") else Path(host.key)
+            if not path.is_file():
+                raise InventoryError(
+                    f"{host.name}: the key {host.key} does not exist",
+                    hint="name the file of a private key, or omit `key`",
+                    context={"host": host.name, "path": str(path)},
+                )
+            return (path,), True
+        names = entry.identity_files or tuple(f"~/.ssh/{name}" for name in _DEFAULT_KEYS)
+        paths = (self.config.expand(name) for name in names)
+        return tuple(path for path in paths if path.is_file() or _public(path).is_file()), False
+
+    def _agent(self, named: str | None) -> str:
+        if named is None or named == "SSH_AUTH_SOCK":
+            return self.agent
+        if named.lower() == "none":
+            return ""
+        if named.startswith("$"):
+            return os.environ.get(named.strip("${}"), "")
+        return str(self.config.expand(named))
+
+    def _known(self, entry: Entry) -> tuple[Path, ...]:
+        default = tuple(f"~/.ssh/{name}" for name in _DEFAULT_KNOWN)
+        user = default if entry.known_hosts is None else entry.known_hosts
+        everyone = _GLOBAL_KNOWN if entry.global_known_hosts is None else entry.global_known_hosts
+        return tuple(self.config.expand(name) for name in (*user, *everyone))
+
+
+def _public(path: Path) -> Path:
+    return path.with_name(f"{path.name}.pub")
+
+
+def _current_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise InventoryError(
+            "your own user has no name on this machine", hint="set `user` in the inventory"
+        ) from error
+
+
+def _proxy_command(host: str, path: Path) -> InventoryError:
+    return InventoryError(
+        f"{host}: {path} has a ProxyCommand for it, which volbench does not support",
+        hint="use ProxyJump there, or `jump` in the inventory",
+        context={"host": host, "path": str(path)},
+    )

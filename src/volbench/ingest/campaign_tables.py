@@ -1,0 +1,81 @@
+"""Tables of every frame that is read from the raw files of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+import pyarrow as pa
+
+from volbench.fio.logs.latency_histogram import read_latency_map
+from volbench.ingest.run_files import read_run_output
+from volbench.ingest.run_rows import RunRows, read_run
+from volbench.ingest.run_summary import Row
+from volbench.ingest.series_rows import section_logs
+from volbench.model.campaign.host import label_names
+from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.model.frames.columns import run_identity
+from volbench.store.journal import History
+from volbench.store.layout import Layout
+from volbench.store.parquet_tables import table_of
+
+_BATCH_ROWS = 20_000
+"""Rows that are kept as Python objects before they become a table: these need 20 times less."""
+
+
+def read_tables(layout: Layout, campaign: Campaign, history: History) -> dict[str, pa.Table]:
+    """Return a table for each frame that is read from raw files, with the runs that have ended.
+
+    Returns:
+        Frame name to its rows, in the order of the plan.
+    """
+    labels = {"summary": label_names(campaign.hosts)}
+    pending: dict[str, list[Row]] = {field.name: [] for field in fields(RunRows)}
+    parts: dict[str, list[pa.Table]] = {name: [] for name in pending}
+
+    def flush(name: str) -> None:
+        parts[name].append(table_of(name, pending[name], labels=labels.get(name, ())))
+        pending[name].clear()
+
+    for run in campaign.runs:
+        state = history.states.get(run.id, RunState.PLANNED)
+        if not state.has_ended:
+            continue
+        rows = read_run(campaign, run, state, layout.run(run.id))
+        for name, waiting in pending.items():
+            waiting.extend(getattr(rows, name))
+            if len(waiting) > _BATCH_ROWS:
+                flush(name)
+    for name in pending:
+        flush(name)
+    return {name: pa.concat_tables(tables) for name, tables in parts.items()}
+
+
+def read_latency_maps(layout: Layout, campaign: Campaign, history: History) -> pa.Table:
+    """Return the latency map of every finished run whose logs hold latencies one by one.
+
+    Raises:
+        OutputError: a log is no log.
+        ArchiveError: a file is damaged.
+    """
+    rows: list[Mapping[str, object]] = []
+    for run in campaign.runs:
+        if history.states.get(run.id) is not RunState.FINISHED:
+            continue
+        folder = layout.run(run.id)
+        output = read_run_output(run, folder)
+        for section, logs, recording in section_logs(run, folder, output):
+            identity = run_identity(campaign, run, section.name)
+            rows.extend(
+                {
+                    **identity,
+                    "direction": cell.direction.value,
+                    "from_s": cell.from_s,
+                    "t_s": cell.to_s,
+                    "bin_low_s": cell.low_s,
+                    "bin_high_s": cell.high_s,
+                    "count": cell.count,
+                }
+                for cell in read_latency_map(logs, recording)
+            )
+    return table_of("latency_map", rows)

@@ -1,0 +1,159 @@
+"""Rows of every frame for one run, from the raw files in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from volbench.errors import ArchiveError, OutputError
+from volbench.fio.results.merge_jobs import merge_clones
+from volbench.ingest.clock_correction import clock_offset_s, shifted_utc, start_columns
+from volbench.ingest.device_rows import begun_utc_s, device_rows, read_samples
+from volbench.ingest.run_files import read_facts, read_run_output, read_status
+from volbench.ingest.run_summary import (
+    Outcome,
+    Row,
+    histogram_rows,
+    latencies,
+    measured_columns,
+    percentile_rows,
+    planned_columns,
+)
+from volbench.ingest.series_rows import read_section_series
+from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.frames.columns import DAMAGED, run_identity
+from volbench.model.results.result import RunOutput
+from volbench.store.layout import RunFolder
+
+
+@dataclass
+class RunRows:
+    """Rows of one run in every frame that is read from raw files."""
+
+    summary: list[Row] = field(default_factory=list)
+    series: list[Row] = field(default_factory=list)
+    device: list[Row] = field(default_factory=list)
+    percentiles: list[Row] = field(default_factory=list)
+    histogram: list[Row] = field(default_factory=list)
+
+
+@dataclass
+class Damage:
+    """Files of a run that cannot be read, with the message of each error."""
+
+    folder: RunFolder
+    found: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note a file that cannot be used and go on: the others still count."""
+        try:
+            yield
+        except (ArchiveError, OutputError) as error:
+            name = Path(str(error.context.get("path", ""))).name
+            words = error.message.replace(f"{self.folder.path}/", "")
+            self.found.append(words if name in words else f"{name}: {words}")
+
+    @property
+    def text(self) -> str:
+        """All messages; "" for none."""
+        return "; ".join(self.found)
+
+
+def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -> RunRows:
+    """Read the files of a run that has ended.
+
+    A run without readable output keeps a row in the summary, with its state and no numbers. A file
+    that was damaged later is named in that row, in the column `damage`.
+
+    Args:
+        campaign: the plan.
+        run: a run of it.
+        state: how it ended.
+        folder: its files.
+    """
+    rows, damage = RunRows(), Damage(folder)
+    status: Mapping[str, object] = {}
+    with damage.noted():
+        status = read_status(folder)
+    started, ahead_s = status.get("started_utc"), clock_offset_s(status)
+    outcome = Outcome(run, state.value, None if started is None else str(started))
+    output = None
+    # Where the tool failed, the journal holds why, and there need be no output.
+    with damage.noted() if state is RunState.FINISHED else suppress(OutputError):
+        output = read_run_output(run, folder)
+    if output is not None:
+        _add_output(rows, campaign, outcome, output)
+    else:
+        lost = replace(outcome, status=DAMAGED) if damage.text else outcome
+        rows.summary.append(planned_columns(campaign, lost, run.sections[0]))
+    if output is not None and state is RunState.FINISHED:
+        with damage.noted():
+            _add_series(rows, campaign, run, folder, output)
+        if run.imported is not None and run.imported.read_as:
+            _split_directions(rows)
+    with damage.noted():
+        on_host = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
+        _add_device(rows, campaign, on_host, folder, output)
+    # Until here all times are by the host's own clock, as fio and the samples recorded them.
+    for row in (*rows.series, *rows.device):
+        row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
+    for row in rows.summary:
+        row |= {"damage": damage.text or None, **start_columns(status)}
+    return rows
+
+
+def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:
+    run = outcome.run
+    by_name = {section.name: section for section in run.sections}
+    for job in merge_clones(output.jobs):
+        section = by_name.get(job.name, run.sections[0])
+        for direction in job.directions:
+            rows.summary.append(
+                planned_columns(campaign, outcome, section)
+                | measured_columns(section, run, job, direction)
+                | {"fio_version": output.tool_version or None}
+            )
+            identity = run_identity(campaign, run, section.name)
+            identity["direction"] = direction.direction.value
+            for name, latency in latencies(direction):
+                rows.percentiles.extend(percentile_rows(identity, name, latency))
+                rows.histogram.extend(histogram_rows(identity, name, latency))
+    if not rows.summary:
+        rows.summary.append(planned_columns(campaign, outcome, run.sections[0]))
+
+
+def _add_series(
+    rows: RunRows, campaign: Campaign, run: Run, folder: RunFolder, output: RunOutput
+) -> None:
+    # All sections first: a damaged log leaves the whole run without a series.
+    for series in list(read_section_series(run, folder, output)):
+        identity = run_identity(campaign, run, series.section.name)
+        rows.series.extend({**identity, **row} for row in series.rows)
+        for row in rows.summary:
+            if row["group"] == identity["group"]:
+                row["bad_log_rows"] = series.bad_row_count
+
+
+def _split_directions(rows: RunRows) -> None:
+    """Replace the summary row of a run that has only logs by one for each direction in them."""
+    if logged := list(dict.fromkeys(row["direction"] for row in rows.series)):
+        row = rows.summary.pop()
+        rows.summary.extend({**row, "direction": direction} for direction in logged)
+
+
+def _add_device(
+    rows: RunRows,
+    campaign: Campaign,
+    outcome: Outcome,
+    folder: RunFolder,
+    output: RunOutput | None,
+) -> None:
+    """Add the samples of the host's counters; the device is the same for every section."""
+    run = outcome.run
+    identity = run_identity(campaign, run, run.sections[0].name)
+    begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
+    found = device_rows(read_samples(folder), read_facts(folder), begun_utc_s=begun)
+    rows.device.extend({**identity, **row} for row in found)

@@ -1,0 +1,169 @@
+"""Columns of the summary frame for one run: what was planned, and what fio or dd reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from volbench.fio.results.latency_bins import bin_edges_ns
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, run_identity
+from volbench.model.profile.profile_model import Tool
+from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
+
+Row = dict[str, object]
+
+_LATENCIES = ("lat", "clat", "slat")
+_POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        run: the run.
+        status: as in the column of that name.
+        started_utc: when its process was started; None if nobody recorded it.
+    """
+
+    run: Run
+    status: str
+    started_utc: str | None
+
+
+def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
+    """Return the columns that are known without any output."""
+    run = outcome.run
+    options, is_reported = _effective_options(run, section), run.tells(section)
+    default = "1" if is_reported else ""
+    return {
+        **run_identity(campaign, run, section.name),
+        "tool": run.tool.value,
+        "rw": options.get("rw"),
+        "rwmixread": _read_percent(options),
+        "direct": _is_direct(options) if is_reported or "direct" in options else None,
+        "iodepth": _integer(options.get("iodepth", default)),
+        "numjobs": _integer(options.get("numjobs", default)),
+        "ioengine": options.get("ioengine"),
+        "size_bytes": _integer(options.get("size", "")),
+        "volume_bytes": None if run.volume.pin is None else run.volume.pin.size_bytes,
+        "status": outcome.status,
+        "started_utc": outcome.started_utc,
+        "limit_iops": run.limits.iops,
+        "limit_bw_bytes_per_s": run.limits.bandwidth_bytes_per_s,
+        "note": run.note or None,
+        "start_offset_s": run.start_offset_s if run.step else None,
+        "client": run.client or None,
+        **_labels(campaign, run.host),
+    }
+
+
+def measured_columns(section: Section, run: Run, job: JobResult, direction: DirectionResult) -> Row:
+    """Return the columns that fio or dd reported for one direction of a section."""
+    options = _effective_options(run, section)
+    return {
+        "direction": direction.direction.value,
+        **({} if run.extent is None else {"numjobs": job.members}),
+        "block_bytes": _block_bytes(options, direction.direction),
+        "runtime_s": direction.runtime_s,
+        "io_bytes": direction.io_bytes,
+        "total_ios": direction.total_ios,
+        "iops": direction.iops,
+        "iops_min": direction.iops_min,
+        "iops_max": direction.iops_max,
+        "iops_stddev": direction.iops_stddev,
+        "bw_bytes_per_s": direction.bw_bytes_per_s,
+        "cpu_usr": job.cpu_usr,
+        "cpu_sys": job.cpu_sys,
+        "error": job.error,
+        **_latency_columns(direction),
+    }
+
+
+def latencies(direction: DirectionResult) -> list[tuple[str, Latency]]:
+    """Return the kinds of latency that were reported for a direction, with their statistics."""
+    found = ((name, getattr(direction, name)) for name in _LATENCIES)
+    return [(name, latency) for name, latency in found if latency is not None]
+
+
+def percentile_rows(identity: Row, name: str, latency: Latency) -> list[Row]:
+    """Return rows of the percentiles frame."""
+    return [
+        {**identity, "latency": name, "percentile": percentile, "value_s": value_s}
+        for percentile, value_s in latency.percentiles.items()
+    ]
+
+
+def histogram_rows(identity: Row, name: str, latency: Latency) -> list[Row]:
+    """Return rows of the histogram frame."""
+    rows = []
+    for mid_ns, count in latency.bins.items():
+        low_ns, high_ns = bin_edges_ns(mid_ns)
+        rows.append(
+            {
+                **identity,
+                "latency": name,
+                "bin_s": mid_ns / 1e9,
+                "bin_low_s": low_ns / 1e9,
+                "bin_high_s": high_ns / 1e9,
+                "count": count,
+            }
+        )
+    return rows
+
+
+def _effective_options(run: Run, section: Section) -> dict[str, str]:
+    """Return a section's options with the tool's defaults, where all options are known."""
+    if not run.tells(section):
+        return run.effective(section)
+    defaults = {"rw": "write", "bs": "512"} if run.tool is Tool.DD else {"rw": "read", "bs": "4096"}
+    return {**defaults, **run.effective(section)}
+
+
+def _labels(campaign: Campaign, name: str) -> Row:
+    labels = next((host.labels for host in campaign.hosts if host.name == name), {})
+    return {f"{LABEL_PREFIX}{label}": value for label, value in labels.items()}
+
+
+def _is_direct(options: Mapping[str, str]) -> bool:
+    flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
+    return options.get("direct", "0") == "1" or "direct" in flags
+
+
+def _read_percent(options: Mapping[str, str]) -> int | None:
+    """Return the share of reads in a mixed pattern; 50 % by default (fio HOWTO, rwmixread)."""
+    if options.get("rw", "").partition(":")[0] not in {"rw", "readwrite", "randrw"}:
+        return None
+    if "rwmixwrite" in options and "rwmixread" not in options:
+        return 100 - int(options["rwmixwrite"])
+    return int(options.get("rwmixread", "50"))
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None:
+    """Return the block size of a direction; fio's triples inherit the value before them."""
+    if direction is Direction.SYNC or "bssplit" in options or "bsrange" in options:
+        return None
+    sizes = [_integer(part) for part in options.get("bs", "").split(",")]
+    known = [size for size in sizes[: _POSITION.get(direction, 0) + 1] if size is not None]
+    return known[-1] if known else None
+
+
+def _latency_columns(direction: DirectionResult) -> Row:
+    row: Row = {}
+    for name, latency in latencies(direction):
+        row |= {
+            f"{name}_mean_s": latency.mean_s,
+            f"{name}_stddev_s": latency.stddev_s,
+            f"{name}_min_s": latency.min_s,
+            f"{name}_max_s": latency.max_s,
+        }
+        row |= {
+            f"{name}_{label}_s": latency.percentiles.get(percentile)
+            for label, percentile in PERCENTILES.items()
+        }
+    return row

@@ -1,0 +1,1 @@
+"""Kinds of charts that show how latency or IOPS is distributed."""

@@ -1,0 +1,1 @@
+"""Kinds of charts that show many hosts or clients together."""

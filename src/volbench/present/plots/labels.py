@@ -1,0 +1,131 @@
+"""Names on charts: of jobs, of options and of what is pooled behind one mark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import COLOUR
+from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
+from volbench.present.plots.description import IDENTITY, Dash, Series
+from volbench.units import format_size
+
+OPTION_NAMES = {
+    "iodepth": "Queue depth of each job",
+    "block_bytes": "Block size (1k = 1024 bytes)",
+    "numjobs": "Jobs in parallel",
+}
+SHORT_NAMES = {"iodepth": "queue depth", "block_bytes": "block size", "numjobs": "numjobs"}
+DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
+PALETTE_SIZE = 7
+MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
+"""Beside the colour, so that charts can be read in grey."""
+_DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
+TWO_LINES = 20
+"""Up to how many rows a label takes two lines."""
+
+
+def option_text(option: str, value: float) -> str:
+    """Return a value of an option: ``4k`` for a block size, ``16`` for a queue depth."""
+    return format_size(value) if option == "block_bytes" else f"{value:.0f}"
+
+
+def shape(row: Row) -> str:
+    """Return what a job does, such as ``randwrite 4k, queue depth 16, buffered``."""
+    parts = [pattern(row)]
+    if size(row, "block_bytes") != "n/a":
+        parts[0] += f" {size(row, 'block_bytes')}"
+    several = [option for option in ("iodepth", "numjobs") if number(row, option) > 1]
+    parts += [f"{SHORT_NAMES[option]} {number(row, option):.0f}" for option in several]
+    if flag(row, "direct") == "no" and not text(row, "volume").startswith("nbd"):
+        parts.append("buffered")
+    if text(row, "tool") == "dd":
+        parts.append("dd")
+    return ", ".join(parts)
+
+
+def job_names(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return a label for each row: the job and what it does, on one line when there are many."""
+    names = [text(row, "label") for row in rows]
+    if len(rows) <= TWO_LINES:
+        pairs = zip(names, rows, strict=True)
+        return tuple(f"{wrap_name(name)}\n{shape(row)}" for name, row in pairs)
+    if max(map(len, names)) <= 24:
+        return tuple(f"{name}   {shape(row)}" for name, row in zip(names, rows, strict=True))
+    return tuple(wrap_name(name, columns=60) for name in names)
+
+
+def rows_height_in(names: Sequence[str]) -> float:
+    """Return the height that rows of these names take, so that no two names touch."""
+    lines = max(name.count("\n") + 1 for name in names)
+    return len(names) * (0.10 + 0.16 * lines)
+
+
+def wrap_name(name: str, *, columns: int = 34) -> str:
+    """Return a long name on several lines, broken after its own separators where it has some."""
+    if len(name) <= columns:
+        return name
+    loose = "".join(c + "\u200b" if c in "-_/." else c for c in name)
+    lines, line = [], ""
+    for piece in loose.replace(" ", " \u200b").split("\u200b"):
+        if line and len(line) + len(piece) > columns:
+            lines.append(line)
+            line = ""
+        line += piece
+        while len(line) > columns:
+            lines.append(line[:columns])
+            line = line[columns:]
+    return "\n".join(part.strip() for part in [*lines, line] if part)
+
+
+def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return some columns of a frame after those that identify its rows."""
+    return frame[[name for name in dict.fromkeys((*IDENTITY, *columns)) if name in frame]]
+
+
+def side_by_side(pooled: pd.DataFrame) -> pd.DataFrame:
+    """Return pooled rows in an order that puts rows which differ in colour alone together."""
+    if COLOUR not in pooled:
+        return pooled
+    order = pooled.groupby(["job", "group", "direction"], sort=False, dropna=False).ngroup()
+    return pooled.iloc[order.argsort(kind="stable")].reset_index(drop=True)
+
+
+def colour_column(frame: pd.DataFrame) -> str:
+    """Return the column whose values have a colour each."""
+    return COLOUR if COLOUR in frame else "direction"
+
+
+def colour_series(frame: pd.DataFrame) -> tuple[Series, ...]:
+    """Return a series for each value of `colour_column`: directions have colours of their own."""
+    column = colour_column(frame)
+    values = [str(value) for value in frame[column].unique()]
+    if column == "direction":
+        return tuple(
+            Series(value, printable(value), value if value in DIRECTIONS else "muted")
+            for value in values
+        )
+    return tuple(
+        Series(value, wrap_name(printable(value), columns=30), palette(place))
+        for place, value in enumerate(values)
+    )
+
+
+def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...]:
+    """Return a series for each name, told apart by colour, marker and dash."""
+    return tuple(
+        Series(name, wrap_name(printable(name), columns=columns), *line_look(place))
+        for place, name in enumerate(names)
+    )
+
+
+def line_look(place: int) -> tuple[str, str, Dash]:
+    """Return colour, marker and dash of the line at a place; 28 can be told apart."""
+    dash = _DASHES[place // PALETTE_SIZE % len(_DASHES)]
+    return palette(place), MARKERS[place % len(MARKERS)], dash
+
+
+def palette(place: int) -> str:
+    """Return the role of the colour at a place of the palette, which repeats."""
+    return f"palette-{place % PALETTE_SIZE}"

@@ -1,0 +1,1 @@
+"""Kinds of charts that show one value for each job: rates, latencies, sweeps, CPU."""

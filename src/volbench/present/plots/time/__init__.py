@@ -1,0 +1,1 @@
+"""Kinds of charts that show how a run develops, or repeats develop from round to round."""

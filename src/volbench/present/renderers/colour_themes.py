@@ -1,0 +1,73 @@
+"""Light, dark and print: the colour of each role that plot descriptions name.
+
+The palette is that of Okabe and Ito (Color Universal Design, 2008), which people with any of the
+common colour deficiencies can tell apart; yellow is left out because it fades on white.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from volbench.errors import InputError
+
+_ROLES = ("paper", "ink", "muted", "pale", "shade", "quiet", "hatch")
+_LIGHT = ("#ffffff", "#222222", "#666666", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
+_DARK = ("#15181d", "#e8e8e8", "#a9adb3", "#363b43", "#252a31", "#1e2228", "#3c424b")
+_PRINT = ("#ffffff", "#000000", "#333333", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
+_OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
+_ON_BLACK = ("#4aa8e0", "#d55e00", "#2cc295", "#cc79a7", "#e69f00", "#56b4e9", "#e8e8e8")
+_GREYS = ("#303030", "#8c8c8c", "#5e5e5e", "#b4b4b4", "#747474", "#cecece", "#000000")
+_MEANINGS = {"read": 0, "write": 1, "trim": 2, "sync": 3, "mixed": 6}
+"""Direction of I/O to the place of its colour in the palette."""
+
+
+@dataclass(frozen=True)
+class Theme:
+    """How roles look.
+
+    Attributes:
+        colours: role to ``#rrggbb``.
+        hatches: role to the pattern that sets its areas apart where there are no colours.
+        is_grey: colour ramps are grey.
+    """
+
+    colours: Mapping[str, str]
+    hatches: Mapping[str, str] = field(default_factory=dict)
+    is_grey: bool = False
+
+
+def _colours(roles: tuple[str, ...], palette: tuple[str, ...]) -> Mapping[str, str]:
+    places = {f"palette-{place}": colour for place, colour in enumerate(palette)}
+    directions = {name: palette[place] for name, place in _MEANINGS.items()}
+    return MappingProxyType({**dict(zip(_ROLES, roles, strict=True)), **places, **directions})
+
+
+def _by_place(patterns: Mapping[int, str]) -> Mapping[str, str]:
+    directions = {n: patterns[place] for n, place in _MEANINGS.items() if place in patterns}
+    return {f"palette-{place}": pattern for place, pattern in patterns.items()} | directions
+
+
+THEMES: Mapping[str, Theme] = MappingProxyType(
+    {
+        "light": Theme(_colours(_LIGHT, _OKABE_ITO)),
+        "dark": Theme(_colours(_DARK, _ON_BLACK)),
+        "print": Theme(
+            _colours(_PRINT, _GREYS),
+            _by_place({1: "////", 2: "....", 3: "xxxx", 4: "----"}),
+            is_grey=True,
+        ),
+    }
+)
+
+
+def theme_of(name: str) -> Theme:
+    """Return a theme by its name.
+
+    Raises:
+        InputError: there is no such theme.
+    """
+    if name not in THEMES:
+        raise InputError(f"there is no theme {name!r}", hint=f"choose one of {', '.join(THEMES)}")
+    return THEMES[name]

@@ -1,0 +1,166 @@
+"""Figure of a plot description: panels, names of limits, legends, title and caption."""
+
+from __future__ import annotations
+
+from textwrap import fill
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from volbench.present.formatting import printable
+from volbench.present.plots.description import Bars3D, Panel, Plot, ReferenceLine
+from volbench.present.renderers.colour_themes import theme_of
+from volbench.present.renderers.matplotlib.legends import legend_inside
+from volbench.present.renderers.matplotlib.look import Looks, looks_of, styled
+from volbench.present.renderers.matplotlib.marks import draw_mark
+from volbench.present.renderers.matplotlib.placement import place
+from volbench.present.renderers.matplotlib.scales import set_scales
+
+_MARGINS_IN = 1.6
+"""What labels take of a column's width, before they are measured."""
+_CROWDED = 0.2
+"""Share of the axis below which the names of two lines would touch."""
+_LINE_IN = 0.17
+
+
+def draw(plot: Plot, *, theme: str = "light") -> Figure:
+    """Draw a plot description.
+
+    Args:
+        plot: what is drawn.
+        theme: ``light``, ``dark`` or ``print``.
+
+    Returns:
+        A new figure, labelled with the name of the plot.
+
+    Raises:
+        InputError: there is no such theme.
+    """
+    chosen = theme_of(theme)
+    looks = looks_of(plot, chosen)
+    with styled(chosen):
+        figure = Figure(figsize=(plot.width_in, sum(plot.heights) + 2))
+        FigureCanvasAgg(figure)
+        axes = [_draw_panel(figure, plot, panel, looks) for panel in plot.panels]
+        title = figure.suptitle(
+            fill(printable(plot.title), int(plot.width_in * 10)),
+            ha="left",
+            va="top",
+            fontsize=12,
+            fontweight="bold",
+        )
+        caption = ". ".join(part.rstrip(".") for part in plot.caption if part)
+        note = figure.text(
+            0,
+            0,
+            fill(printable(caption + "." * bool(caption)), int(plot.width_in * 14)),
+            va="bottom",
+            fontsize=8,
+            color=chosen.colours["muted"],
+        )
+        place(figure, plot, axes, looks, title=title, note=note)
+    figure.set_label(plot.name)
+    return figure
+
+
+def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
+    """Draw a panel in about its final size, so that what its labels take can be measured."""
+    column_in = plot.width_in * plot.widths[panel.column] / sum(plot.widths)
+    width_in = max(column_in * panel.columns - _MARGINS_IN, 0.5 * column_in)
+    height_in = plot.heights[panel.row]
+    size = (width_in / plot.width_in, height_in / float(figure.get_size_inches()[1]))
+    is_3d = any(isinstance(mark, Bars3D) for mark in panel.marks)
+    axes: Axes = figure.add_axes((0.1, 0.1, *size), projection="3d" if is_3d else None)
+    set_scales(axes, panel, width_in=width_in, height_in=height_in)
+    if panel.background:
+        _draw_background(axes, panel, looks)
+    for mark in panel.marks:
+        draw_mark(axes, mark, looks)
+    _keep_scales(axes, panel)
+    _name_lines(axes, panel, looks)
+    if plot.shared_y and panel.column > 0 and panel.y.scale == "category":
+        axes.tick_params(axis="y", labelleft=False)
+    _write_title(axes, panel)
+    if panel.legend == "inside":
+        legend_inside(axes, plot, panel, looks)
+    return axes
+
+
+def _draw_background(axes: Axes, panel: Panel, looks: Looks) -> None:
+    colours = looks.theme.colours
+    axes.set_facecolor(colours["quiet"])
+    if panel.background == "hatched":
+        axes.patch.set(hatch="////", edgecolor=colours["hatch"])
+
+
+def _keep_scales(axes: Axes, panel: Panel) -> None:
+    """Set limits anew that marks have widened."""
+    for way, axis in (("x", panel.x), ("y", panel.y)):
+        if axis.limits is not None:
+            ends = axis.limits[::-1] if axis.inverted else axis.limits
+            getattr(axes, f"set_{way}lim")(*ends)
+
+
+def _write_title(axes: Axes, panel: Panel) -> None:
+    """Write heading and title; the heading is bold, over the title."""
+    lines = panel.title.count("\n") + 1 if panel.title else 0
+    if panel.title:
+        axes.set_title(printable(panel.title), fontsize=9)
+    if panel.heading:
+        axes.annotate(
+            printable(panel.heading),
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(0, 6 + 12 * lines),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=9.5,
+            fontweight="bold",
+        )
+
+
+def _name_lines(axes: Axes, panel: Panel, looks: Looks) -> None:
+    """Write the names of reference lines: above the panel, or at its right."""
+    named = [mark for mark in panel.marks if isinstance(mark, ReferenceLine) and mark.name]
+    for mark in named:
+        if mark.axis == "y":
+            _name_at_right(axes, mark, looks)
+    level, last = 0, 2.0
+    for mark in sorted((m for m in named if m.axis == "x"), key=lambda m: -m.value):
+        share = axes.transAxes.inverted().transform(axes.transData.transform((mark.value, 0)))[0]
+        level = level + 1 if last - share < _CROWDED else 0
+        last = share
+        axes.annotate(
+            mark.name,
+            (share, 1),
+            xycoords="axes fraction",
+            xytext=(0, 72 * (0.05 + _LINE_IN * level)),
+            textcoords="offset points",
+            ha="right" if share > 1 - _CROWDED else "left",
+            va="bottom",
+            fontsize=8.5,
+            arrowprops={
+                "arrowstyle": "-",
+                "linewidth": 0.8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (1.0 if share > 1 - _CROWDED else 0.0, 0),
+                "color": looks.colour("ink"),
+            },
+        )
+
+
+def _name_at_right(axes: Axes, mark: ReferenceLine, looks: Looks) -> None:
+    name = mark.name.replace(": ", "\n")
+    axes.annotate(
+        f"{name}\n(above)" if mark.is_beyond else name,
+        (1, 1 if mark.is_beyond else mark.value),
+        xycoords="axes fraction" if mark.is_beyond else axes.get_yaxis_transform(),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="top" if mark.is_beyond else "center",
+        fontsize=7.5,
+        annotation_clip=False,
+        color=looks.colour(mark.series),
+    )

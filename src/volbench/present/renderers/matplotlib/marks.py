@@ -1,0 +1,299 @@
+"""Marks of a plot description, drawn on axes of matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.ticker import FuncFormatter
+
+from volbench.analyse.frames.job_frames import keep_extremes
+from volbench.present.formatting import printable
+from volbench.present.plots.description import (
+    Areas,
+    Bars,
+    Bars3D,
+    Cells,
+    Lines,
+    Points,
+    ReferenceLine,
+    Span,
+    Table,
+    Texts,
+    Whiskers,
+    series_of,
+)
+from volbench.present.plots.formats import FORMATS
+from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks
+
+_FEW_POINTS = 15
+"""Lines with fewer points show them as dots, where they are told to."""
+_MANY_POINTS = 24
+"""Lines with more points have a marker at every sixth part alone."""
+_DARK = 0.6
+"""From this share of a colour ramp on, texts in cells are white."""
+
+
+def draw_mark(axes: Axes, mark: object, looks: Looks) -> None:
+    """Draw one mark over what is there."""
+    _DRAWERS[type(mark)](axes, mark, looks)
+
+
+def floats(frame: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column as floats, NaN where it is missing."""
+    return frame[column].to_numpy(dtype=float)
+
+
+def _draw_bars(axes: Axes, mark: Bars, looks: Looks) -> None:
+    for key, rows in series_of(mark):
+        at, value = floats(rows, mark.at), floats(rows, mark.value)
+        thickness: Any = mark.thickness
+        if mark.at_end:
+            thickness = floats(rows, mark.at_end) - at
+        base = floats(rows, mark.base) if mark.base else 0.0
+        draw = axes.barh if mark.is_horizontal else axes.bar
+        draw(
+            at,
+            value,
+            thickness,
+            base,
+            align="edge" if mark.at_end else "center",
+            **looks.filled(key),
+        )
+
+
+def _draw_lines(axes: Axes, mark: Lines, looks: Looks) -> None:
+    for key, rows in series_of(mark):
+        look = looks.of(key)
+        for line in _groups(rows, mark.group):
+            x, y = keep_extremes(floats(line, mark.x), floats(line, mark.y))
+            marker = MARKERS[look.marker] or "o" * (mark.has_dots and len(x) < _FEW_POINTS)
+            axes.plot(
+                x,
+                y,
+                drawstyle=f"steps-{mark.step}" if mark.step else "default",
+                linewidth=mark.width,
+                marker=marker,
+                markersize=5 if look.marker else 3,
+                markevery=max(1, len(x) // 6) if len(x) > _MANY_POINTS else None,
+                label=look.label or "_",
+                **looks.line(key),
+            )
+
+
+def _draw_areas(axes: Axes, mark: Areas, looks: Looks) -> None:
+    for key, rows in series_of(mark):
+        fill = axes.fill_betweenx if mark.is_upright else axes.fill_between
+        for area in _groups(rows, mark.group):
+            fill(
+                floats(area, mark.x),
+                floats(area, mark.low),
+                floats(area, mark.high),
+                step=mark.step or None,
+                alpha=mark.alpha,
+                **looks.filled(key),
+            )
+
+
+def _groups(rows: pd.DataFrame, column: str) -> Iterator[pd.DataFrame]:
+    if not column:
+        yield rows
+        return
+    for _, group in rows.groupby(column, sort=False, dropna=False):
+        yield group
+
+
+def _draw_points(axes: Axes, mark: Points, looks: Looks) -> None:
+    paper = looks.theme.colours["paper"]
+    for key, rows in series_of(mark):
+        colour = looks.colour(key)
+        for group in _groups(rows, mark.marker_of):
+            shape = looks.of(str(group[mark.marker_of].iloc[0]) if mark.marker_of else key)
+            axes.plot(
+                floats(group, mark.x),
+                floats(group, mark.y),
+                linestyle="none",
+                marker=MARKERS[shape.marker or "circle"],
+                markersize=mark.size,
+                color=colour,
+                markerfacecolor="none" if mark.is_hollow else colour,
+                markeredgecolor=colour if mark.is_hollow else paper,
+                markeredgewidth=1.0 if mark.is_hollow else 0.6,
+                label=looks.of(key).label or "_",
+            )
+
+
+def _draw_whiskers(axes: Axes, mark: Whiskers, looks: Looks) -> None:
+    for key, rows in series_of(mark):
+        shown = rows[rows[mark.high] > rows[mark.low]]
+        at, low, high = (floats(shown, name) for name in (mark.at, mark.low, mark.high))
+        colour = looks.colour(key)
+        draw = axes.hlines if mark.along == "x" else axes.vlines
+        draw(at, low, high, color=colour, linewidth=mark.width)
+        if mark.has_caps:
+            ends, places = np.concatenate([low, high]), np.concatenate([at, at])
+            x, y = (ends, places) if mark.along == "x" else (places, ends)
+            cap = "|" if mark.along == "x" else "_"
+            axes.plot(x, y, linestyle="none", marker=cap, markersize=6, color=colour, label="_")
+
+
+def _draw_cells(axes: Axes, mark: Cells, looks: Looks) -> None:
+    values = floats(mark.data, mark.value)
+    norm = _norm(mark, values)
+    ramp = looks.ramp(mark.ramp)
+    if mark.x_end:
+        edges_x, edges_y, grid = _edged_grid(mark, values)
+        drawn: Any = axes.pcolormesh(
+            edges_x, edges_y, np.ma.masked_invalid(grid), norm=norm, cmap=ramp, rasterized=True
+        )
+    else:
+        x, y = (mark.data[name].to_numpy(dtype=int) for name in (mark.x, mark.y))
+        grid = np.full((y.max() + 1, x.max() + 1), np.nan)
+        grid[y, x] = values
+        drawn = axes.imshow(grid, aspect="auto", origin="lower", norm=norm, cmap=ramp)
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    if mark.text:
+        _write_cells(axes, mark, values, norm)
+    if mark.bar:
+        _draw_colour_bar(axes, mark, drawn)
+
+
+def _norm(mark: Cells, values: np.ndarray) -> Normalize:
+    known = values[values > 0] if mark.scale == "log" else values[~np.isnan(values)]
+    low, high = mark.limits or ((known.min(), known.max()) if len(known) else (1.0, 1.0))
+    if mark.scale == "log":
+        return LogNorm(min(low, high / 2), high)  # near equal cells have near equal colours
+    return Normalize(low, high)
+
+
+def _edged_grid(mark: Cells, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges of all cells and the values between them; cells without one are NaN."""
+    x, y = floats(mark.data, mark.x), floats(mark.data, mark.y)
+    edges_x = np.unique(np.concatenate([x, floats(mark.data, mark.x_end)]))
+    edges_y = np.unique(np.concatenate([y, floats(mark.data, mark.y_end)]))
+    grid = np.full((len(edges_y) - 1, len(edges_x) - 1), np.nan)
+    grid[np.searchsorted(edges_y, y), np.searchsorted(edges_x, x)] = values
+    return edges_x, edges_y, grid
+
+
+def _write_cells(axes: Axes, mark: Cells, values: np.ndarray, norm: Normalize) -> None:
+    places = zip(mark.data[mark.x], mark.data[mark.y], mark.data[mark.text], values, strict=True)
+    for x, y, text, value in places:
+        if not np.isnan(value):
+            is_dark = (value > 0 or mark.scale == "linear") and float(norm(value)) > _DARK
+            colour = "#ffffff" if is_dark else "#222222"
+            axes.text(x, y, text, ha="center", va="center", fontsize=8, color=colour)
+
+
+def _draw_colour_bar(axes: Axes, mark: Cells, drawn: Any) -> None:  # noqa: ANN401 - an image or a mesh
+    beside = axes.inset_axes((1.01, 0.0, 0.015, 1.0))
+    bar = axes.figure.colorbar(drawn, cax=beside)
+    beside.set_title(mark.bar, fontsize=8, loc="left")
+    write = FORMATS[mark.format].write
+    beside.yaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    bar.outline.set_visible(False)
+
+
+def _draw_texts(axes: Axes, mark: Texts, looks: Looks) -> None:
+    box = {"facecolor": looks.theme.colours["paper"], "edgecolor": "none", "pad": 1}
+    leader = {"arrowstyle": "-", "linewidth": 0.9, "shrinkB": 2, "color": looks.colour("ink")}
+    for key, rows in series_of(mark):
+        for x, y, text in zip(rows[mark.x], rows[mark.y], rows[mark.text], strict=True):
+            if pd.isna(x) or pd.isna(y):
+                continue
+            axes.annotate(
+                printable(str(text)),
+                (x, y),
+                xycoords=_coordinates(axes, mark),
+                xytext=mark.offset_pt,
+                textcoords="offset points",
+                ha=mark.align,
+                va=mark.valign,
+                fontsize=mark.size,
+                rotation=mark.rotation,
+                fontweight="bold" if mark.is_bold else "normal",
+                fontstyle="italic" if mark.is_italic else "normal",
+                color=looks.colour(key),
+                bbox=box if mark.is_boxed else None,
+                arrowprops=leader if mark.has_leader else None,
+                annotation_clip=False,
+            )
+
+
+def _coordinates(axes: Axes, mark: Texts) -> Any:  # noqa: ANN401 - a name or a transform
+    if mark.x_in == mark.y_in:
+        return "data" if mark.x_in == "data" else "axes fraction"
+    return axes.get_xaxis_transform() if mark.x_in == "data" else axes.get_yaxis_transform()
+
+
+def _draw_reference(axes: Axes, mark: ReferenceLine, looks: Looks) -> None:
+    if mark.is_beyond:
+        return
+    look = {"color": looks.colour(mark.series), "linestyle": DASHES[mark.dash]}
+    label = mark.name or "_"
+    if mark.extent is None:
+        draw = axes.axvline if mark.axis == "x" else axes.axhline
+        draw(mark.value, linewidth=mark.width, label=label, **look)
+        return
+    both = ([mark.value] * 2, list(mark.extent))
+    x, y = both if mark.axis == "x" else both[::-1]
+    axes.plot(x, y, linewidth=mark.width, label=label, **look)
+
+
+def _draw_span(axes: Axes, mark: Span, looks: Looks) -> None:
+    draw = axes.axvspan if mark.axis == "x" else axes.axhspan
+    draw(mark.low, mark.high, color=looks.colour(mark.series), alpha=mark.alpha, linewidth=0)
+
+
+def _draw_table(axes: Axes, mark: Table, looks: Looks) -> None:
+    axes.set_axis_off()
+    drawn = axes.table(
+        cellText=[[printable(text) for text in row] for row in mark.rows],
+        rowLabels=[printable(name) for name in mark.names] or None,
+        colLabels=list(mark.heads),
+        cellLoc="center",
+        bbox=(0, 0, 1, 1),  # type: ignore[arg-type]  # left, bottom, width and height do as well
+    )
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(mark.size)
+    for (row, column), cell in drawn.get_celld().items():
+        cell.set_linewidth(0)
+        cell.set_facecolor("none")
+        if row == 0:
+            cell.get_text().set_color(looks.colour("muted"))
+        elif column == -1 and mark.series:
+            cell.get_text().set_color(looks.colour(mark.series[row - 1]))
+
+
+def _draw_towers(axes: Any, mark: Bars3D, looks: Looks) -> None:  # noqa: ANN401 - mplot3d has no types
+    for key, rows in series_of(mark):
+        known = rows[rows[mark.value].notna()]
+        x, y, value = (floats(known, name) for name in (mark.x, mark.y, mark.value))
+        axes.bar3d(x - 0.3, y - 0.3, np.zeros(len(value)), 0.6, 0.6, value, color=looks.colour(key))
+    if mark.z.limits:
+        axes.set_zlim(*mark.z.limits)
+    write = FORMATS[mark.z.format].write
+    axes.zaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axes.set_zlabel(mark.z.label)
+    axes.view_init(elev=24, azim=-125)
+    axes.tick_params(labelsize=7.5, pad=1)
+
+
+_DRAWERS: Mapping[type, Callable[..., None]] = {
+    Bars: _draw_bars,
+    Lines: _draw_lines,
+    Areas: _draw_areas,
+    Points: _draw_points,
+    Whiskers: _draw_whiskers,
+    Cells: _draw_cells,
+    Texts: _draw_texts,
+    ReferenceLine: _draw_reference,
+    Span: _draw_span,
+    Table: _draw_table,
+    Bars3D: _draw_towers,
+}

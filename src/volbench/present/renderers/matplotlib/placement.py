@@ -1,0 +1,170 @@
+"""Placement of a figure's parts: everything is measured once and put where nothing overlaps.
+
+matplotlib's constrained layout solves the same problem anew with every drawing, which takes most
+of the time of a chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.figure import Figure
+
+from volbench.present.plots.description import Panel, Plot
+from volbench.present.renderers.matplotlib.legends import legend_above, legend_beside
+from volbench.present.renderers.matplotlib.look import Looks
+
+_EDGE_IN = 0.12
+_GAP_IN = 0.14
+_BESIDE_IN = 0.1
+_LABEL_IN = 0.16
+"""Height of a label, from the left edge of the margin to its foot."""
+
+
+@dataclass(frozen=True)
+class _Margins:
+    """What stands around the axes of a panel, in inches; `height` is what it takes at least."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    height: float = 0.0
+
+
+def place(
+    figure: Figure, plot: Plot, axes: Sequence[Axes], looks: Looks, *, title: Artist, note: Artist
+) -> None:
+    """Give the figure its height, and title, legends, panels and caption their places."""
+    margins = [
+        _with_legend(figure, plot, panel, own, looks)
+        for panel, own in zip(plot.panels, axes, strict=True)
+    ]
+    title_in, note_in = (_size_in(figure, text)[1] for text in (title, note))
+    legend = legend_above(figure, plot, looks) if plot.legend == "above" else None
+    legend_in = 0.0
+    if legend is not None:
+        width_in, legend_in = _size_in(figure, legend)
+        if width_in + _size_in(figure, title)[0] + 4 * _EDGE_IN < plot.width_in:
+            legend_in = max(0.0, legend_in - title_in)
+    above_in = _EDGE_IN + title_in + legend_in + _GAP_IN
+    tops, height_in = _rows(plot, margins, above_in=above_in)
+    height_in += note_in + _EDGE_IN
+    figure.set_size_inches(plot.width_in, height_in)
+    _set_positions(plot, axes, margins, tops, height_in)
+    _align_labels(plot, axes, margins)
+    title.set(x=_EDGE_IN / plot.width_in, y=1 - _EDGE_IN / height_in)
+    note.set(x=_EDGE_IN / plot.width_in, y=_EDGE_IN / height_in)
+    if legend is not None:
+        top_in = _EDGE_IN + title_in + legend_in - _size_in(figure, legend)[1]
+        legend.set_bbox_to_anchor((1 - _EDGE_IN / plot.width_in, 1 - top_in / height_in))
+
+
+def _with_legend(figure: Figure, plot: Plot, panel: Panel, axes: Axes, looks: Looks) -> _Margins:
+    """Return the margins of a panel, with the legend at its right where there is one."""
+    margins = _measured(figure, axes)
+    corner = panel.row == 0 and panel.column + panel.columns == len(plot.widths)
+    if not (panel.legend == "right" or (plot.legend == "right" and corner)):
+        return margins
+    offset_in = margins.right + _BESIDE_IN
+    legend = legend_beside(axes, plot, panel, looks, offset_in=offset_in)
+    if legend is None:
+        return margins
+    width_in, height_in = _size_in(figure, legend)
+    return replace(margins, right=offset_in + width_in, height=height_in)
+
+
+def _measured(figure: Figure, axes: Axes) -> _Margins:
+    renderer = _renderer(figure)
+    texts: list[Artist] = [*axes.texts, *axes.child_axes]
+    box = axes.get_tightbbox(renderer, bbox_extra_artists=texts)
+    own = axes.get_window_extent(renderer)
+    if box is None:
+        return _Margins(0, 0, 0, 0)
+    dpi = figure.dpi
+    return _Margins(
+        left=max(0.0, own.x0 - box.x0) / dpi,
+        right=max(0.0, box.x1 - own.x1) / dpi,
+        bottom=max(0.0, own.y0 - box.y0) / dpi,
+        top=max(0.0, box.y1 - own.y1) / dpi,
+    )
+
+
+def _rows(plot: Plot, margins: Sequence[_Margins], *, above_in: float) -> tuple[list[float], float]:
+    """Return the distance of each row's axes from the top, and that of the end of the last."""
+    tops: list[float] = []
+    at = above_in
+    for row, height in enumerate(plot.heights):
+        own = [m for p, m in zip(plot.panels, margins, strict=True) if p.row == row]
+        tops.append(at + max(m.top for m in own))
+        taken = max(max(height + m.bottom, m.height) for m in own)
+        at = tops[-1] + taken + _GAP_IN
+    return tops, at
+
+
+def _set_positions(
+    plot: Plot,
+    axes: Sequence[Axes],
+    margins: Sequence[_Margins],
+    tops: Sequence[float],
+    height_in: float,
+) -> None:
+    lefts, widths = _columns(plot, margins)
+    for panel, own in zip(plot.panels, axes, strict=True):
+        last = panel.column + panel.columns - 1
+        left, right = lefts[panel.column], lefts[last] + widths[last]
+        height = plot.heights[panel.row]
+        own.set_position(
+            (
+                left / plot.width_in,
+                1 - (tops[panel.row] + height) / height_in,
+                (right - left) / plot.width_in,
+                height / height_in,
+            )
+        )
+
+
+def _align_labels(plot: Plot, axes: Sequence[Axes], margins: Sequence[_Margins]) -> None:
+    """Put the labels of upright axes that stand above each other on one line."""
+    for column in range(len(plot.widths)):
+        own = [n for n, panel in enumerate(plot.panels) if panel.column == column]
+        widest = max((margins[n].left for n in own), default=0.0)
+        for n in own:
+            label = axes[n].yaxis.label
+            if label.get_text() and label.get_rotation() == 90:
+                width_in = axes[n].get_position().width * plot.width_in
+                axes[n].yaxis.set_label_coords(-(widest - _LABEL_IN) / width_in, 0.5)
+
+
+def _columns(plot: Plot, margins: Sequence[_Margins]) -> tuple[list[float], list[float]]:
+    """Return where the axes of each column begin, and how wide they are."""
+    pairs = list(zip(plot.panels, margins, strict=True))
+    count = len(plot.widths)
+    left = [max((m.left for p, m in pairs if p.column == n), default=0.0) for n in range(count)]
+    right = [
+        max((m.right for p, m in pairs if p.column + p.columns - 1 == n), default=0.0)
+        for n in range(count)
+    ]
+    taken = sum(left) + sum(right) + 2 * _EDGE_IN + 2 * _GAP_IN * (count - 1)
+    free = max(plot.width_in - taken, 0.3 * plot.width_in)
+    widths = [free * share / sum(plot.widths) for share in plot.widths]
+    lefts: list[float] = []
+    at = _EDGE_IN
+    for own_left, width, own_right in zip(left, widths, right, strict=True):
+        lefts.append(at + own_left)
+        at += own_left + width + own_right + 2 * _GAP_IN
+    return lefts, widths
+
+
+def _size_in(figure: Figure, artist: Artist) -> tuple[float, float]:
+    box = artist.get_window_extent(_renderer(figure))
+    return float(box.width) / figure.dpi, float(box.height) / figure.dpi
+
+
+def _renderer(figure: Figure) -> RendererAgg:
+    renderer: RendererAgg = figure.canvas.get_renderer()  # type: ignore[attr-defined]  # of FigureCanvasAgg
+    return renderer

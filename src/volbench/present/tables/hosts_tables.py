@@ -1,0 +1,202 @@
+"""Tables of hosts: an inventory, a survey of what is there, and the facts about one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from volbench.model.campaign.host import Host, HostKind, Inventory
+from volbench.model.results.provenance import VolumeFacts
+from volbench.present.formatting import Row, printable
+from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.units import format_capacity, format_duration, format_latency
+
+NOT_KNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class _InventoryHost:
+    host: Host
+    groups: Sequence[str]
+
+
+INVENTORY_COLUMNS: tuple[Column[_InventoryHost], ...] = (
+    Column("name", lambda row: row.host.name, header="host", priority=IDENTITY),
+    Column("address", lambda row: _address(row.host)),
+    Column("user", lambda row: row.host.user or "", priority=5, is_optional=True),
+    Column(
+        "volumes",
+        lambda row: _pairs(row.host.volumes),
+        priority=2,
+        is_folded=True,
+        is_optional=True,
+    ),
+    Column(
+        "labels", lambda row: _pairs(row.host.labels), priority=3, is_folded=True, is_optional=True
+    ),
+    Column(
+        "groups", lambda row: ", ".join(row.groups), priority=4, is_folded=True, is_optional=True
+    ),
+)
+
+
+def hosts_table(inventory: Inventory) -> Table[_InventoryHost]:
+    """Return the hosts, a row each, in the order of the inventory."""
+    groups = groups_of_hosts(inventory)
+    rows = [_InventoryHost(host, groups[host.name]) for host in inventory.hosts]
+    return Table(
+        "hosts",
+        INVENTORY_COLUMNS,
+        rows,
+        record=lambda row: {**row.host.model_dump(mode="json"), "groups": list(row.groups)},
+        notes=[f"hosts: {len(rows)}"],
+    )
+
+
+def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:
+    """Return host to the groups it is in."""
+    groups: dict[str, list[str]] = {host.name: [] for host in inventory.hosts}
+    for group, names in inventory.groups.items():
+        for name in names:
+            groups[name].append(group)
+    return groups
+
+
+def _address(host: Host) -> str:
+    """Return the address of a host, with its jump hosts."""
+    if host.kind is HostKind.LOCAL:
+        return "this machine"
+    where = host.address
+    if host.port:
+        where = f"[{where}]:{host.port}" if ":" in where else f"{where}:{host.port}"
+    return f"{where} via {', '.join(host.jump)}" if host.jump else where
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+@dataclass(frozen=True)
+class SurveyedHost:
+    """A host as a survey found it, in words.
+
+    Attributes:
+        cells: text under each heading but ``host`` and ``problem``.
+        record: everything that is known of it.
+    """
+
+    name: str
+    cells: Mapping[str, str]
+    problem: str
+    record: Row
+
+
+_SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4, "volumes": 3}
+
+SURVEY_COLUMNS: tuple[Column[SurveyedHost], ...] = (
+    Column("name", lambda row: row.name, header="host", priority=IDENTITY),
+    *(
+        Column(
+            heading.lower(),
+            lambda row, heading=heading: row.cells.get(heading, ""),  # type: ignore[misc]  # the default binds the loop's value
+            header=heading,
+            priority=priority,
+            is_folded=heading == "volumes",
+        )
+        for heading, priority in _SURVEY_PRIORITIES.items()
+    ),
+    Column("problem", lambda row: row.problem, is_folded=True),
+)
+
+
+def survey_table(rows: Sequence[SurveyedHost]) -> Table[SurveyedHost]:
+    """Return surveyed hosts, a row each, with what is wrong with each in the last column."""
+    usable = sum(not row.problem for row in rows)
+    return Table(
+        "survey",
+        SURVEY_COLUMNS,
+        rows,
+        record=lambda row: row.record,
+        notes=[f"{usable} of {len(rows)} hosts can take part"],
+    )
+
+
+def volume_words(role: str, facts: VolumeFacts) -> str:
+    """Return what a volume is, and what would be lost on it."""
+    size = "" if facts.size_bytes is None else f" {format_capacity(facts.size_bytes)}"
+    free = "" if facts.free_bytes is None else f", {format_capacity(facts.free_bytes)} free"
+    holds = f", holds {facts.content}" if facts.content else ""
+    mounted = f", {facts.filesystem} on {facts.mount_point}" if facts.mount_point else ""
+    return f"{role}: {facts.target}{size}{mounted}{free}{holds}"
+
+
+def clock_words(offset_s: float, bound_s: float) -> str:
+    """Return how far a clock is off, with its bound."""
+    if math.isinf(bound_s):
+        return "unknown"
+    sign = "-" if offset_s < 0 else "+"
+    return f"{sign}{format_latency(abs(offset_s))} ± {format_latency(bound_s)}"
+
+
+def facts_text(facts: Mapping[str, object]) -> dict[str, str]:
+    """Return label to text for each fact, in order; nested facts get a label with both names.
+
+    A size reads ``10g (10737418240 bytes)``, so that it is both readable and exact.
+
+    Args:
+        facts: names with their unit in them, such as ``memory_bytes``, to plain values.
+    """
+    texts: dict[str, str] = {}
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            for label, text in facts_text(value).items():
+                texts[f"{_label(name)}: {label}"] = text
+        else:
+            texts[_label(name)] = _words(name, value)
+    return texts
+
+
+def _label(name: str) -> str:
+    """Return a name for people: without underscores and without its unit."""
+    for unit in ("_bytes", "_s"):
+        name = name.removesuffix(unit)
+    return printable(name.replace("_", " "))
+
+
+def _words(name: str, value: object) -> str:
+    if value is None or value == "":
+        return NOT_KNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return _number_words(name, value)
+    if isinstance(value, list | tuple):
+        return "; ".join(_words(name, part) for part in value) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label} {text}" for label, text in facts_text(value).items())
+    return printable(str(value))
+
+
+def _number_words(name: str, value: float) -> str:
+    """Return a number in the words of the unit in its name."""
+    if name.endswith("_bytes"):
+        return f"{format_capacity(value)} ({value} bytes)"
+    return format_duration(value) if name.endswith("_s") else str(value)
+
+
+FACT_COLUMNS: tuple[Column[tuple[str, str]], ...] = (
+    Column("fact", lambda pair: pair[0], priority=IDENTITY),
+    Column("value", lambda pair: pair[1], is_folded=True),
+)
+
+
+def facts_table(title: str, facts: Mapping[str, object]) -> Table[tuple[str, str]]:
+    """Return facts about a host or a volume, a row each."""
+    return Table(
+        "facts",
+        FACT_COLUMNS,
+        list(facts_text(facts).items()),
+        record=lambda pair: {"fact": pair[0], "value": pair[1]},
+        title=title,
+    )

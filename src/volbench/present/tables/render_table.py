@@ -1,0 +1,198 @@
+"""Tables as text for a terminal, JSON, CSV and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import click
+
+from volbench.present.formatting import MISSING, Row, printable
+from volbench.present.tables.table import Column, Item, Table
+from volbench.present.tables.text_layout import aligned, display_width, lay_out, wrap
+
+FORMATS = ("table", "json", "csv", "markdown")
+_NAMED_COLUMNS = 10
+"""More hidden columns than these are counted, not named."""
+
+
+def render_table(
+    table: Table[Item],
+    format_name: str,
+    *,
+    width: int | None = None,
+    columns: Sequence[str] = (),
+    colour: bool = False,
+) -> str:
+    """Return a table in a format.
+
+    Args:
+        table: the declared table.
+        format_name: one of `FORMATS`.
+        width: of the terminal, which ``table`` keeps to; None for no limit.
+        columns: names of the columns to show; those of the table, as far as they fit, if empty.
+        colour: use the colours of the cells.
+
+    Raises:
+        InputError: there is no such column.
+    """
+    chosen = table.with_columns(columns) if columns else table
+    if format_name == "json":
+        return _render_json(chosen, only=columns)
+    if format_name == "csv":
+        return csv_text(_values(chosen, only=columns))
+    chosen = replace(chosen, columns=_used(chosen))
+    if format_name == "markdown":
+        return _render_markdown(chosen)
+    return "".join(f"{line}\n" for line in _lines(chosen, width=width, colour=colour))
+
+
+def _used(table: Table[Item]) -> list[Column[Item]]:
+    """Return the columns without those that are optional and empty."""
+    return [
+        column
+        for column in table.columns
+        if not column.is_optional
+        or any(column.cell(item) not in {"", MISSING} for item in table.rows)
+    ]
+
+
+def _values(table: Table[Item], *, only: Sequence[str]) -> list[Row]:
+    """Return the records; of chosen columns that are no values of them, the text."""
+    if not only:
+        return table.records()
+    records: list[Row] = []
+    for item in table.rows:
+        record = table.record(item)
+        records.append(
+            {
+                column.name: record[column.name] if column.name in record else column.cell(item)
+                for column in table.columns
+            }
+        )
+    return records
+
+
+def _render_json(table: Table[Item], *, only: Sequence[str]) -> str:
+    if table.document is not None:
+        return json.dumps(_plain(table.document), indent=2, ensure_ascii=False) + "\n"
+    records = [
+        json.dumps(_plain(record), ensure_ascii=False) for record in _values(table, only=only)
+    ]
+    return "[\n" + ",\n".join(records) + "\n]\n" if records else "[]\n"
+
+
+def _plain(value: object) -> object:
+    """Return a value that JSON has: no number for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def csv_text(records: Iterable[Row]) -> str:
+    """Return a line for each record, numbers in full precision; unknown values are empty.
+
+    Args:
+        records: names to values; lists are joined by ``;``.
+    """
+    listed = list(records)
+    names = list(dict.fromkeys(name for record in listed for name in record))
+    sink = io.StringIO()
+    writer = csv.DictWriter(sink, fieldnames=names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _csv_cell(value) for name, value in row.items()} for row in listed)
+    return sink.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return ";".join(str(part) for part in value)
+    if isinstance(value, Mapping):
+        return json.dumps(_plain(value), ensure_ascii=False)
+    return "" if isinstance(value, float) and math.isnan(value) else value
+
+
+def _render_markdown(table: Table[Item]) -> str:
+    lines = [f"**{_escaped(table.title)}**", ""] if table.title else []
+    lines.append(_markdown_row(column.heading for column in table.columns))
+    lines.append("|" + "".join(" ---: |" if c.is_right else " --- |" for c in table.columns))
+    lines += [_markdown_row(column.cell(item) for column in table.columns) for item in table.rows]
+    if table.notes:
+        lines += ["", *(f"- {_escaped(note)}" for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Return a text that stays in its cell: what comes from a file is no Markdown or HTML."""
+    line = " ".join(printable(text).split())
+    for char in "\\|<>*_`[]":
+        line = line.replace(char, f"\\{char}")
+    return line
+
+
+def _lines(table: Table[Item], *, width: int | None, colour: bool) -> list[str]:
+    """Return the lines of a table for a terminal."""
+    columns = table.columns
+    cells = [[column.cell(item) for column in columns] for item in table.rows]
+    natural = [
+        max([display_width(column.heading), *(_width(row[place]) for row in cells)])
+        for place, column in enumerate(columns)
+    ]
+    layout = lay_out(columns, natural, width=width)
+    shown = [columns[place] for place in layout.shown]
+    title = wrap(printable(table.title), width) if table.title else []
+    lines = [click.style(line, bold=True) if colour else line for line in title]
+    headings = [column.heading for column in shown]
+    lines += _row_lines(headings, shown, layout.widths, colour=False)
+    lines.append("  ".join("─" * width for width in layout.widths))
+    for row in cells:
+        lines += _row_lines([row[i] for i in layout.shown], shown, layout.widths, colour=colour)
+    hidden = [column.heading for place, column in enumerate(columns) if place not in layout.shown]
+    for note in (*table.notes, *_hidden_note(hidden)):
+        lines += wrap(printable(note), width)
+    return lines
+
+
+def _hidden_note(hidden: Sequence[str]) -> list[str]:
+    if not hidden:
+        return []
+    if len(hidden) > _NAMED_COLUMNS:
+        return [f"{len(hidden)} columns are hidden; see --wide and --columns"]
+    return [f"hidden columns (--wide shows them): {', '.join(hidden)}"]
+
+
+def _width(cell: str) -> int:
+    return max(map(display_width, cell.split("\n"))) if "\n" in cell else display_width(cell)
+
+
+def _row_lines(
+    row: Sequence[str], columns: Sequence[Column[Item]], widths: Sequence[int], *, colour: bool
+) -> list[str]:
+    """Return the lines of one row: several where a cell is broken."""
+    folded = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+    height = max(map(len, folded))
+    if height == 1:
+        return [_line(row, columns, widths, colour=colour)]
+    filled = [[*cell, *[""] * (height - len(cell))] for cell in folded]
+    return [_line(line, columns, widths, colour=colour) for line in zip(*filled, strict=True)]
+
+
+def _line(
+    cells: Sequence[str], columns: Sequence[Column[Item]], widths: Sequence[int], *, colour: bool
+) -> str:
+    parts = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        text = aligned(cell, width, is_right=column.is_right)
+        style = column.styles.get(cell) if colour else None
+        parts.append(click.style(text, fg=style, bold=style == "red") if style else text)
+    return "  ".join(parts).rstrip()

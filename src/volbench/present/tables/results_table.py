@@ -1,0 +1,250 @@
+"""Tables of results: a row for each run, the aggregate over clients, and the states of runs.
+
+Numbers have three digits and SI units; the exact ones are in the frames, and in JSON and CSV.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from volbench.model.campaign.planned_run import RunState
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.profile.profile_model import Phase
+from volbench.present.formatting import (
+    Row,
+    flag,
+    job_label,
+    latency,
+    pattern,
+    shown,
+    size,
+    text,
+    whole,
+)
+from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.terminal.outcome import StateNote, first_line
+from volbench.units import format_count, format_duration, format_latency, format_rate
+
+STATE_STYLES = {
+    RunState.FINISHED.value: "green",
+    RunState.FAILED.value: "red",
+    RunState.INTERRUPTED.value: "yellow",
+}
+_STATISTICS = ("mean", "p50", "p99", "max")
+_LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
+_IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction")
+"""Columns that may be needed beside the job to identify a row, in the order they are tried."""
+
+
+def summary_table(
+    rows: Sequence[Row],
+    *,
+    states: Mapping[str, StateNote] | None = None,
+    warnings: Mapping[str, str] | None = None,
+) -> Table[Row]:
+    """Return the results, a row for each run, group and direction.
+
+    Args:
+        rows: of the summary frame.
+        states: run id to its state; unfinished runs get a row too, and a note says why.
+        warnings: run id to its number of data-quality warnings; no column without any.
+    """
+    states, warnings = dict(states or {}), dict(warnings or {})
+    with_results = {str(row.get("run")) for row in rows}
+    unfinished: list[Row] = [
+        {"job": run_id, "status": note.state.value, _UNFINISHED: True}
+        for run_id, note in states.items()
+        if run_id not in with_results and not note.state.is_settled
+    ]
+    identity = _identity(rows)
+    columns = [*_distinguishing_columns(rows, identity), *_result_columns(identity)]
+    if warnings:
+        columns.append(
+            Column("warnings", lambda row: warnings.get(text(row, "run"), ""), is_right=True)
+        )
+    return Table(
+        "summary",
+        columns,
+        [*rows, *unfinished],
+        record=lambda row: {} if _UNFINISHED in row else row,
+        notes=_notes(rows, states, warnings),
+    )
+
+
+_UNFINISHED = "unfinished"
+"""Key of rows that stand for a run without results: they are no records of the frame."""
+
+
+def _identity(rows: Sequence[Row]) -> set[str]:
+    """Return the columns that are needed beside the job to identify each row."""
+    keys: list[tuple[object, ...]] = [(job_label(row),) for row in rows]
+    needed = set()
+    for name in _IDENTIFYING:
+        longer = [(*key, row.get(name)) for key, row in zip(keys, rows, strict=True)]
+        if len(set(longer)) > len(set(keys)):
+            needed.add(name)
+            keys = longer
+    return needed
+
+
+def _distinguishing_columns(rows: Sequence[Row], identity: Collection[str]) -> list[Column[Row]]:
+    """Return the columns that differ between rows, beside those of the job."""
+    labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
+    names = ("campaign", "host", *labels, "client", "profile", "role", "repeat")
+    return [
+        Column(
+            name,
+            header=name.removeprefix(LABEL_PREFIX),
+            priority=IDENTITY if name in identity else 4,
+        )
+        for name in names
+        if len({str(row.get(name)) for row in rows}) > 1
+    ]
+
+
+def _job(row: Row) -> str:
+    phase = text(row, "phase", missing=Phase.MEASURED.value)
+    return job_label(row) + ("" if phase == Phase.MEASURED.value else f" ({phase})")
+
+
+def _number(
+    name: str, format_value: Callable[[float], str], *, header: str = "", priority: int = 1
+) -> Column[Row]:
+    """Return a column of numbers of a frame."""
+    return Column(
+        name,
+        lambda row: shown(row, name, format_value),
+        header=header,
+        priority=priority,
+        is_right=True,
+    )
+
+
+def _latency_column(statistic: str) -> Column[Row]:
+    def show(row: Row) -> str:
+        found = latency(row, statistic)
+        return format_latency(found.seconds) + ("*" if found.is_completion else "")
+
+    return Column(
+        f"lat_{statistic}_s",
+        show,
+        header=f"lat {statistic}",
+        priority=_LATENCY_PRIORITY[statistic],
+        is_right=True,
+    )
+
+
+def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
+    """Return the columns from the job to the status."""
+    return [
+        Column("job", _job, priority=IDENTITY),
+        Column("rw", pattern, priority=IDENTITY if "direction" in identity else 3),
+        Column("block_bytes", lambda row: size(row, "block_bytes"), header="bs", priority=3),
+        Column("iodepth", lambda row: whole(row, "iodepth"), priority=4, is_right=True),
+        Column("direct", lambda row: flag(row, "direct"), priority=7),
+        _number("iops", format_count, header="IOPS"),
+        _number("bw_bytes_per_s", format_rate, header="bandwidth", priority=2),
+        *(_latency_column(statistic) for statistic in _STATISTICS),
+        Column("status", styles=STATE_STYLES),
+    ]
+
+
+def _notes(
+    rows: Sequence[Row], states: Mapping[str, StateNote], warnings: Mapping[str, str]
+) -> list[str]:
+    """Return what the reader must know: stand-ins, warnings, and why runs failed."""
+    notes = []
+    if warnings:
+        is_any_invalid = any("!" in mark for mark in warnings.values())
+        worst = ", ! the result is invalid" if is_any_invalid else ""
+        notes.append(f"warnings: number of data-quality warnings{worst}; see volbench check")
+    if any(latency(row, statistic).is_completion for row in rows for statistic in _STATISTICS):
+        notes.append("* completion latency: total latency was not reported")
+    for run_id, note in states.items():
+        if note.state in (RunState.FAILED, RunState.INTERRUPTED):
+            notes.append(f"{run_id} {note.state.value}: {first_line(note.reason)}")
+    skipped = Counter(
+        first_line(note.reason) for note in states.values() if note.state is RunState.NOT_NEEDED
+    )
+    for reason, count in skipped.items():
+        notes.append(f"{count} {'run was' if count == 1 else 'runs were'} not needed: {reason}")
+    return notes
+
+
+def states_table(states: Mapping[str, StateNote]) -> Table[tuple[str, StateNote]]:
+    """Return runs with their state and the whole reason."""
+    columns: list[Column[tuple[str, StateNote]]] = [
+        Column("run", lambda pair: pair[0], priority=IDENTITY),
+        Column("state", lambda pair: pair[1].state.value, styles=STATE_STYLES),
+        Column("reason", lambda pair: pair[1].reason.strip(), is_folded=True),
+    ]
+    return Table(
+        "states",
+        columns,
+        list(states.items()),
+        record=lambda pair: {
+            "run": pair[0],
+            "state": pair[1].state.value,
+            "reason": pair[1].reason.strip(),
+        },
+    )
+
+
+def _clients(row: Row) -> str:
+    clients, planned = row.get("clients"), row.get("clients_planned")
+    return f"{clients}" if clients == planned else f"only {clients} of {planned}"
+
+
+AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
+    Column("campaign", priority=IDENTITY, is_optional=True),
+    Column("job", job_label, priority=IDENTITY),
+    Column("direction", priority=IDENTITY),
+    Column("clients", _clients, is_right=True),
+    _number("overlap_s", format_duration, header="overlap", priority=4),
+    _number("iops", format_count, header="IOPS"),
+    _number("bw_bytes_per_s", format_rate, header="bandwidth", priority=2),
+    _number("lat_mean_s", format_latency, header="lat mean", priority=3),
+    _number("lat_p99_s", format_latency, header="lat p99", priority=2),
+    _number("lat_max_s", format_latency, header="lat max", priority=5),
+    _number("start_skew_s", format_latency, header="start skew", priority=6),
+)
+
+
+def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
+    """Return the aggregate over clients, a row for each job and direction.
+
+    Args:
+        rows: of the aggregate frame.
+    """
+    several = len({row.get("campaign") for row in rows}) > 1
+    return Table(
+        "aggregate",
+        [column for column in AGGREGATE_COLUMNS if several or column.name != "campaign"],
+        rows,
+        title="aggregate over clients",
+        notes=["sums over the time in which all clients ran; latencies of all their I/Os"],
+    )
+
+
+def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
+    """Return a frame as it is, a column for each of its columns; the first identifies the row.
+
+    Args:
+        name: of the frame.
+        rows: with the same keys.
+    """
+    columns: list[Column[Row]] = [
+        Column(
+            key,
+            header=key,
+            priority=IDENTITY if place == 0 else 1 + place,
+            is_right=all(_is_number(row.get(key)) for row in rows),
+        )
+        for place, key in enumerate(dict.fromkeys(key for row in rows for key in row))
+    ]
+    return Table(name, columns, rows)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

@@ -1,0 +1,143 @@
+"""Columns of text on a screen of limited width: which are shown, how wide, and where they break."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volbench.present.tables.table import IDENTITY, Column, Item
+
+GAP = 2
+"""Blanks between columns."""
+_FOLDED_WIDTH, _NARROWEST = 24, 8
+"""Width that a folded column keeps if it can; width that even the identity keeps."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What of a table is shown.
+
+    Attributes:
+        shown: indexes of the columns.
+        widths: of each shown column.
+    """
+
+    shown: Sequence[int]
+    widths: Sequence[int]
+
+
+def display_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_char_width(char) for char in text)
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def lay_out(
+    columns: Sequence[Column[Item]], natural: Sequence[int], *, width: int | None
+) -> Layout:
+    """Return which columns fit and how wide each is.
+
+    Args:
+        columns: of the table.
+        natural: the width that each needs to be whole.
+        width: of the screen; None where there is no limit.
+    """
+    shown = list(range(len(columns)))
+    if width is None:
+        return Layout(shown, natural)
+    least = [
+        min(wanted, max(_FOLDED_WIDTH, display_width(column.heading)))
+        if column.is_folded
+        else wanted
+        for column, wanted in zip(columns, natural, strict=True)
+    ]
+    while _total(least, shown) > width:
+        others = [index for index in shown if columns[index].priority != IDENTITY]
+        if not others:
+            break
+        shown.remove(max(others, key=lambda index: (columns[index].priority, index)))
+    widths = [least[index] for index in shown]
+    room = width - GAP * (len(shown) - 1)
+    return Layout(shown, _stretched(_shrunk(widths, room), [natural[i] for i in shown], room))
+
+
+def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
+    return sum(widths[index] for index in shown) + GAP * (len(shown) - 1)
+
+
+def _shrunk(widths: list[int], room: int) -> list[int]:
+    """Narrow the widest columns until they fit: their cells are broken into lines."""
+    while sum(widths) > room and max(widths) > _NARROWEST:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+    return widths
+
+
+def _stretched(widths: list[int], natural: Sequence[int], room: int) -> list[int]:
+    """Give the room that is left to columns that are narrower than their text."""
+    spare = room - sum(widths)
+    while spare > 0:
+        wanting = [i for i, width in enumerate(widths) if width < natural[i]]
+        if not wanting:
+            break
+        for index in wanting[:spare]:
+            widths[index] += 1
+        spare -= len(wanting[:spare])
+    return widths
+
+
+def wrap(text: str, width: int | None) -> list[str]:
+    """Return a text in lines that are no longer than a width; words that are longer are broken.
+
+    Args:
+        text: its own line ends stay.
+        width: None for no limit.
+    """
+    lines = text.split("\n")
+    if width is None or all(display_width(line) <= width for line in lines):
+        return lines
+    return [part for line in lines for part in _wrapped(line, width)]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    parts: list[str] = []
+    current = line[: len(line) - len(line.lstrip(" "))]
+    is_blank = True
+    for word in line.split():
+        joined = f"{current}{word}" if is_blank else f"{current} {word}"
+        if display_width(joined) <= width:
+            current, is_blank = joined, False
+            continue
+        if not is_blank:
+            parts.append(current)
+        *whole, current = _broken(word, width)
+        parts += whole
+        is_blank = False
+    return [*parts, current]
+
+
+def _broken(word: str, width: int) -> list[str]:
+    """Return a word in pieces that fit."""
+    pieces, current, used = [], "", 0
+    for char in word:
+        wide = _char_width(char)
+        if used + wide > width and current:
+            pieces.append(current)
+            current, used = "", 0
+        current += char
+        used += wide
+    return [*pieces, current]
+
+
+def aligned(text: str, width: int, *, is_right: bool) -> str:
+    """Return a text filled up with blanks."""
+    blanks = " " * (width - display_width(text))
+    return blanks + text if is_right else text + blanks

@@ -1,0 +1,108 @@
+"""Frames of a campaign kept as Parquet, with stamps that say what they were made from.
+
+Two kinds of frames have a stamp each: those read from raw files, and those judged from them. A
+frame is read from its file only while its stamp matches the versions below and the fingerprint of
+the raw files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import pyarrow as pa
+
+from volbench.errors import ArchiveError
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frames.columns import DERIVED
+from volbench.store.archive import write_atomic
+from volbench.store.journal import History
+from volbench.store.layout import Layout
+from volbench.store.parquet_tables import read_table, write_table
+
+TABLES_VERSION = "9"
+"""Raised whenever rows are read differently from raw files, so that stored tables are rebuilt."""
+RULES_VERSION = "1"
+"""Raised whenever verdicts, findings or aggregates are judged differently from the same rows."""
+
+
+def fingerprint_of(layout: Layout, campaign: Campaign, history: History) -> str:
+    """Return a digest of the names and sizes of all raw files that frames are made from.
+
+    Content and times of files are left out: a campaign can be copied or unpacked elsewhere without
+    being read again, and looking at thousands of runs takes a fraction of a second.
+    """
+    digest = blake2b(digest_size=16)
+    for run in campaign.runs:
+        state = history.states.get(run.id)
+        if state is not None and state.has_ended:
+            digest.update(f"{run.id} {state}\n".encode())
+            _add_files(digest, layout.run(run.id).path)
+    for role in campaign.cold_probe_roles:
+        _add_files(digest, layout.probe(role).path)
+    return digest.hexdigest()
+
+
+def _add_files(digest: blake2b, folder: Path) -> None:
+    """Add name and size of each file in a folder; one that is missing or unreadable adds none."""
+    try:
+        with os.scandir(folder) as entries:
+            files = sorted((one.name, one.stat().st_size) for one in entries if one.is_file())
+    except OSError:
+        return
+    digest.update("".join(f"{name} {size}\n" for name, size in files).encode())
+
+
+@dataclass(frozen=True)
+class StoredTables:
+    """The Parquet files of a campaign.
+
+    Attributes:
+        layout: of the campaign.
+        fingerprint: of its raw files as they are now.
+    """
+
+    layout: Layout
+    fingerprint: str
+
+    def path(self, name: str) -> Path:
+        """Return the file of a frame, whether it exists or not."""
+        return self.layout.tables / f"{name}.parquet"
+
+    def is_current(self, name: str) -> bool:
+        """Tell whether the file of a frame is what would be made now."""
+        file = self._stamp_file(name)
+        return file.exists() and file.read_text(encoding="utf-8") == self._stamp(name)
+
+    def read(self, name: str) -> pa.Table:
+        """Read a frame from its file.
+
+        Raises:
+            ArchiveError: it is missing or damaged.
+        """
+        return read_table(self.path(name))
+
+    def keep(self, tables: Mapping[str, pa.Table]) -> None:
+        """Write all frames of one kind, and last the stamp that says they are complete.
+
+        Where the folder cannot be written, or its disk is full, nothing is kept: files only save
+        time.
+        """
+        if not os.access(self.layout.root, os.W_OK):
+            return
+        with suppress(ArchiveError):
+            for name, table in tables.items():
+                write_table(self.path(name), table)
+            first = next(iter(tables))
+            write_atomic(self._stamp_file(first), self._stamp(first))
+
+    def _stamp_file(self, name: str) -> Path:
+        return self.layout.tables / ("rules-stamp" if name in DERIVED else "stamp")
+
+    def _stamp(self, name: str) -> str:
+        rules = f" rules {RULES_VERSION}" if name in DERIVED else ""
+        return f"tables {TABLES_VERSION}{rules} files {self.fingerprint}\n"

@@ -1,0 +1,61 @@
+"""Command line called in the test process: starting Python and pandas costs a second of CPU."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from subprocess import CompletedProcess
+from unittest import mock
+
+from volbench.cli.main import main
+
+
+class _Captured(io.TextIOWrapper):
+    """A text stream kept in memory; like a pipe it has a buffer and is no terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    @property
+    def text(self) -> str:
+        """Everything that was written."""
+        assert isinstance(self.buffer, io.BytesIO)
+        return self.buffer.getvalue().decode()
+
+
+@contextmanager
+def _no_input() -> Iterator[None]:
+    with Path(os.devnull).open(encoding="utf-8") as empty, mock.patch("sys.stdin", empty):
+        yield
+
+
+def call(
+    *arguments: str | Path, cwd: Path | None = None, columns: int = 200
+) -> CompletedProcess[str]:
+    """Call volbench with arguments and return its exit status and what it printed.
+
+    Standard input is empty, and none of the streams is a terminal. Tests of what only a process
+    shows (signals, a kill, a broken pipe, imports) start one.
+
+    Args:
+        arguments: of the command line, without the program's name.
+        cwd: working directory; the present one when None.
+        columns: width of tables.
+    """
+    stdout, stderr = _Captured(), _Captured()
+    command = list(map(str, arguments))
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ, {"COLUMNS": str(columns)}))
+        stack.enter_context(chdir(cwd or Path.cwd()))
+        stack.enter_context(_no_input())
+        stack.enter_context(redirect_stdout(stdout))
+        stack.enter_context(redirect_stderr(stderr))
+        try:
+            main(command)
+        except SystemExit as ended:
+            status = ended.code
+    assert isinstance(status, int), status
+    return CompletedProcess(["volbench", *command], status, stdout.text, stderr.text)

@@ -1,0 +1,120 @@
+"""Raw output of real fio, old and new, becomes rows without a number changing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from volbench.ingest.campaign_tables import read_tables
+from volbench.ingest.run_rows import RunRows, read_run
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.store.journal import History
+from volbench.store.layout import Layout
+
+CASES = Path(__file__).parent.parent / "cases"
+VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+
+
+def make(root: Path, case: str, *sections: Section) -> tuple[Layout, Campaign]:
+    """Return a campaign folder with one Run that left what a case holds."""
+    run = Run(id="001-a-r1", profile="p", job="a", volume=VOLUME, sections=sections, sample_s=0)
+    layout = Layout(root)
+    folder = layout.run(run.id)
+    folder.path.mkdir(parents=True)
+    folder.fio_output.write_bytes((CASES / case / "stdout").read_bytes())
+    folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
+    return layout, Campaign(name="c", created_utc="", runs=(run,), seed=1)
+
+
+def ingest(layout: Layout, campaign: Campaign, state: RunState = RunState.FINISHED) -> RunRows:
+    """Return the rows of the only run of a campaign."""
+    (run,) = campaign.runs
+    return read_run(campaign, run, state, layout.run(run.id))
+
+
+@pytest.mark.parametrize("version", ["3.28", "3.33", "3.42"])
+def test_reads_and_writes_become_rows_of_their_own(tmp_path: Path, version: str) -> None:
+    """A mixed job has a row for each direction, with percentiles and bins beside it."""
+    section = Section(name="mix", options={"rw": "randrw", "bs": "4096", "direct": "1"})
+    layout, campaign = make(tmp_path, f"fio-{version}/randrw-jsonplus", section)
+    rows = ingest(layout, campaign)
+    raw = json.loads((CASES / f"fio-{version}/randrw-jsonplus/stdout").read_text())["jobs"][0]
+    assert [row["direction"] for row in rows.summary] == ["read", "write"]
+    for row in rows.summary:
+        told = raw[str(row["direction"])]
+        assert row["iops"] == told["iops"]
+        assert row["io_bytes"] == told["io_bytes"]
+        assert row["clat_max_s"] == told["clat_ns"]["max"] / 1e9
+        assert row["direct"] is True
+        counted = sum(
+            int(str(one["count"]))
+            for one in rows.histogram
+            if one["direction"] == row["direction"] and one["latency"] == "clat"
+        )
+        assert counted == told["total_ios"]
+    assert {row["percentile"] for row in rows.percentiles} >= {50.0, 99.0, 99.99}
+
+
+def test_clones_are_summed(tmp_path: Path) -> None:
+    """Three clones of one section are one row with their total."""
+    section = Section(name="seq", options={"rw": "write", "bs": "65536", "numjobs": "3"})
+    layout, campaign = make(tmp_path, "fio-3.33/numjobs-separate", section)
+    (row,) = ingest(layout, campaign).summary
+    raw = json.loads((CASES / "fio-3.33/numjobs-separate/stdout").read_text())["jobs"]
+    assert row["total_ios"] == sum(job["write"]["total_ios"] for job in raw)
+    assert row["numjobs"] == 3
+    assert row["block_bytes"] == 65536
+
+
+def test_two_sections_are_never_summed(tmp_path: Path) -> None:
+    """Sections keep rows of their own under their own names."""
+    raw = json.loads((CASES / "fio-3.33/stonewall-two-jobs/stdout").read_text())["jobs"]
+    sections = [Section(name=job["jobname"], options={"rw": "randrw"}) for job in raw]
+    layout, campaign = make(tmp_path, "fio-3.33/stonewall-two-jobs", *sections)
+    rows = ingest(layout, campaign).summary
+    assert {row["group"] for row in rows} == {job["jobname"] for job in raw}
+
+
+def test_failed_run_without_output_keeps_its_row(tmp_path: Path) -> None:
+    """A Run that left nothing readable is in the summary with its state and no numbers."""
+    section = Section(name="r", options={"rw": "read"})
+    layout, campaign = make(tmp_path, "fio-3.33/bad-option", section)
+    (row,) = ingest(layout, campaign, RunState.FAILED).summary
+    assert row["status"] == "failed"
+    assert "iops" not in row
+
+
+def test_damage_to_a_finished_run_is_told_in_its_row(tmp_path: Path) -> None:
+    """Numbers that were there and can no longer be read are missing, and named as lost."""
+    section = Section(name="mix", options={"rw": "randrw"})
+    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
+    output = layout.run("001-a-r1").fio_output
+    output.write_bytes(output.read_bytes()[:5000])
+    (row,) = ingest(layout, campaign).summary
+    assert row["status"] == "damaged"
+    assert "fio.json" in str(row["damage"])
+    assert "iops" not in row
+
+
+@pytest.mark.parametrize("name", ["device.log.zst", "facts.json", "status.json"])
+def test_damage_beside_the_result_leaves_the_numbers(tmp_path: Path, name: str) -> None:
+    """Samples or notes that are not what they should be cost what they held, and nothing else."""
+    section = Section(name="mix", options={"rw": "randrw"})
+    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
+    layout.run("001-a-r1").path.joinpath(name).write_bytes(b"<html>no\0thing</html>\n" * 9)
+    rows = ingest(layout, campaign).summary
+    assert {row["status"] for row in rows} == {"finished"}
+    assert all(name in str(row["damage"]) for row in rows)
+    assert all(row["iops"] for row in rows)
+
+
+def test_runs_that_have_not_ended_have_no_rows(tmp_path: Path) -> None:
+    """A planned or running Run is not a result."""
+    section = Section(name="mix", options={"rw": "randrw"})
+    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
+    for states in ({}, {campaign.runs[0].id: RunState.RUNNING}):
+        tables = read_tables(layout, campaign, History(states=states))
+        assert {table.num_rows for table in tables.values()} == {0}

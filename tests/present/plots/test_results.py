@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.present.frames_for_figures import AKS, aks, dd, frames, result, sweep
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
+from volbench.errors import InputError
+from volbench.present.plots.chart import applicable, build_plot, describe
+from volbench.present.plots.description import (
+    Bars,
+    Cells,
+    Points,
+    ReferenceLine,
+    Whiskers,
+    numbers,
+)
+from volbench.present.plots.formats import FORMATS
+
+
+def test_iops_bars_hold_the_numbers() -> None:
+    """Nine bars from zero, each as long as its IOPS, with the limit named."""
+    plot = build_plot("iops", frames(aks()))
+    [panel] = plot.panels
+    bars = the_mark(panel, Bars)
+    assert column(bars, bars.value) == [job[5] for job in AKS]
+    assert not bars.base
+    assert panel.x.limits is not None
+    assert panel.x.limits[0] == 0
+    assert panel.x.limits[1] > 11500
+    assert [line.value for line in all_marks(panel, ReferenceLine)] == [1100.0]
+    assert {"limit: 1.1k", "11.5k"} <= set(written(panel))
+    assert panel.x.label == "I/O operations per second"
+    assert [name.split("\n")[0] for name in panel.y.categories] == [job[0] for job in AKS]
+
+
+def test_what_a_job_did_stands_under_its_name() -> None:
+    """The label gives pattern, block size, queue depth and whether the page cache took part."""
+    names = build_plot("iops", frames(aks())).panels[0].y.categories
+    assert names[2] == "test3\nwrite 4k"
+    assert names[7] == "test8\nrandwrite 256k, queue depth 16, buffered"
+
+
+def test_limits_of_roles_hold_for_their_rows() -> None:
+    """Two roles with limits of their own have a line each, along their own bars only."""
+    rows = aks()
+    rows[0] |= {"role": "os", "limit_iops": 500.0}
+    lines = all_marks(build_plot("iops", frames(rows)).panels[0], ReferenceLine)
+    extents = {line.name: line.extent for line in lines}
+    assert set(extents) == {"limit of os: 500", "limit of data: 1.1k"}
+    assert max(extents["limit of os: 500"] or (9,)) < 0.5
+    assert min(extents["limit of data: 1.1k"] or (0,)) > 0.5
+
+
+def test_repeats_have_whiskers() -> None:
+    """The bar is the median of the repeats; the whisker goes from min to max."""
+    rows = [result("a", repeat=n, iops=iops) for n, iops in ((1, 90.0), (2, 300.0), (3, 100.0))]
+    plot = build_plot("iops", frames(rows))
+    assert column(the_mark(plot.panels[0], Bars), "iops") == [100.0]
+    whiskers = the_mark(plot.panels[0], Whiskers)
+    assert column(whiskers, whiskers.low) == [90.0]
+    assert column(whiskers, whiskers.high) == [300.0]
+    assert "whiskers: min to max" in caption_of(plot)
+
+
+def test_single_runs_have_no_whiskers() -> None:
+    """Without repeats there is no range and no word of it."""
+    plot = build_plot("iops", frames(aks()))
+    whiskers = the_mark(plot.panels[0], Whiskers)
+    assert whiskers.data[whiskers.high].isna().all()
+    assert "whiskers" not in caption_of(plot)
+
+
+def test_unknown_iops_are_said_not_drawn() -> None:
+    """The row of dd has a text in place of a bar of zero."""
+    [panel] = build_plot("iops", frames([dd("copy"), result("honest")])).panels
+    missing, known = column(the_mark(panel, Bars), "iops")
+    assert math.isnan(float(str(missing)))
+    assert known == 1000.0
+    assert "not reported by dd" in written(panel)
+
+
+def test_bandwidth_is_in_si_units() -> None:
+    """Bandwidth bars are bytes per second and read as MB/s of a million bytes."""
+    rows = [result("a", bw_bytes_per_s=125e6, limit_bw_bytes_per_s=130e6), dd("copy")]
+    [panel] = build_plot("bandwidth", frames(rows)).panels
+    assert column(the_mark(panel, Bars), "bw_bytes_per_s") == [125e6, 1.9e9]
+    assert {"125 MB/s", "1.9 GB/s"} <= set(written(panel))
+    assert panel.x.unit == "B/s"
+    assert FORMATS[panel.x.format].write(5e8) == "500 MB/s"
+
+
+def test_failed_runs_are_counted_in_the_caption() -> None:
+    """Failed runs have no bar, and the caption says how many."""
+    rows = aks()
+    rows[3]["status"] = rows[4]["status"] = "failed"
+    rows[5]["status"] = "interrupted"
+    plot = build_plot("iops", frames(rows))
+    assert len(numbers(plot)) == 6
+    assert "2 runs failed and are not shown" in plot.caption
+    assert "1 run was interrupted and not shown" in plot.caption
+
+
+def test_warmups_are_not_drawn() -> None:
+    """Only the measured phase has bars."""
+    given = frames([result("warm", phase="warmup"), result("a")])
+    assert numbers(build_plot("iops", given))["job"].tolist() == ["a"]
+
+
+def test_iops_are_described_with_their_extremes() -> None:
+    """The sentence names the fastest, the slowest and the limit."""
+    sentence = describe("iops", frames(aks()))
+    for part in ("9 results", "test2", "11.5k", "test5", "398", "limit: 1.1k"):
+        assert part in sentence
+
+
+def test_latency_points_hold_the_numbers() -> None:
+    """Each percentile is a series of points on a logarithmic axis that names its kind."""
+    [panel] = build_plot("latency", frames([result("a"), result("b", iops=500.0)])).panels
+    points = {mark.series: column(mark, mark.x) for mark in all_marks(panel, Points)}
+    assert points["p99"] == pytest.approx([0.006, 0.012])
+    assert points["max"] == pytest.approx([0.04, 0.08])
+    assert panel.x.scale == "log"
+    assert panel.x.unit == "s"
+    assert panel.x.label == "Total latency (logarithmic)"
+    assert FORMATS[panel.x.format].write(1e-3) == "1 ms"
+
+
+def test_completion_latency_is_named() -> None:
+    """Where fio reported completion latency alone, the axis says so."""
+    [panel] = build_plot("latency", frames([result("a", lat_p99_s=None)])).panels
+    assert panel.x.label == "Completion latency (logarithmic)"
+    [p99] = [mark for mark in all_marks(panel, Points) if mark.series == "p99"]
+    assert column(p99, p99.x) == pytest.approx([0.0054])
+
+
+def test_heatmap_holds_the_values() -> None:
+    """A grid per pattern and metric; what was not measured stays empty."""
+    rows = [r for r in sweep(depths=(1, 4), blocks=(4096, 65536)) if r["job"] != "randread-4-65536"]
+    plot = build_plot("heatmap", frames(rows))
+    assert len(plot.panels) == 4
+    panel = plot.panels[0]
+    cells = the_mark(panel, Cells)
+    places = zip(column(cells, cells.x), column(cells, cells.y), column(cells, cells.value))  # noqa: B905 - columns of one frame
+    assert list(places) == [(0, 0, 100.0), (0, 1, 100.0), (1, 0, 400.0)]
+    assert column(cells, cells.text) == ["100", "100", "400"]
+    assert panel.x.categories == ("1", "4")
+    assert panel.y.categories == ("4k", "64k")
+    assert panel.title == "IOPS, randread"
+
+
+def test_dd_has_bandwidth_alone() -> None:
+    """A campaign of dd has one chart of its results, and the others say what dd does not report."""
+    given = frames([dd("copy")])
+    assert applicable(given, among=("iops", "bandwidth", "latency")) == ("bandwidth",)
+    with pytest.raises(InputError, match="dd reports bandwidth alone"):
+        build_plot("iops", given)
+    with pytest.raises(InputError, match="dd does not measure it"):
+        build_plot("latency", given)

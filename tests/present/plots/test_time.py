@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+
+from tests.present.frames_by_kind import repeats
+from tests.present.frames_for_figures import frames, intervals, result
+from tests.present.plots.plot_parts import all_marks, column, the_mark
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import Lines, ReferenceLine, numbers, series_of
+
+
+def test_series_draws_zeros_and_gaps() -> None:
+    """A stalled second is a zero of IOPS and a gap of latency; the limit is drawn."""
+    row = result("a", limit_iops=120.0)
+    given = frames([row], series=intervals(row, [100.0, 0.0, 110.0]))
+    iops, bandwidth, latency = build_plot("series", given).panels
+    assert column(the_mark(iops, Lines), "iops") == [100.0, 0.0, 110.0]
+    assert column(the_mark(bandwidth, Lines), "bw_bytes_per_s") == [409600.0, 0.0, 450560.0]
+    assert np.isnan(the_mark(latency, Lines).data["lat_mean_s"].iloc[1])
+    assert the_mark(iops, ReferenceLine).value == 120.0
+    assert iops.y.limits is not None
+    assert iops.y.limits[0] == 0
+    assert iops.y.limits[1] > 120
+    assert (iops.y.label, latency.y.label) == ("IOPS", "Mean latency")
+    assert iops.x.scale == "time"
+
+
+def test_a_distant_limit_does_not_flatten_the_series() -> None:
+    """A limit far above the data is named beside the panel, not drawn."""
+    row = result("a", limit_iops=1e6)
+    panel = build_plot("series", frames([row], series=intervals(row, [100.0, 90.0]))).panels[0]
+    line = the_mark(panel, ReferenceLine)
+    assert line.is_beyond
+    assert line.name == "limit: 1M"
+    assert panel.y.limits is not None
+    assert panel.y.limits[1] < 200
+
+
+def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
+    """Repeats of a job share its panels; reads and writes are lines of their own."""
+    rows = [
+        result("a"),
+        result("a", repeat=2),
+        result("b", direction="read"),
+        result("b", direction="write"),
+    ]
+    given = [point for row in rows for point in intervals(row, [10.0, 20.0])]
+    plot = build_plot("series", frames(rows, series=given))
+    assert [(panel.row, panel.column) for panel in plot.panels] == [
+        (row, place) for row in range(2) for place in range(3)
+    ]
+    lines = [all_marks(panel, Lines)[0] for panel in plot.panels]
+    assert [[key for key, _ in series_of(mark)] for mark in lines[::3]] == [
+        ["write/0", "write/1"],
+        ["read/0", "write/0"],
+    ]
+    labels = {series.key: (series.label, series.dash) for series in plot.series}
+    assert labels["write/1"] == ("write", "dashed")
+
+
+def test_numbers_of_series_are_the_intervals() -> None:
+    """Every interval is a row with its run, and unknown values are missing."""
+    given = repeats()
+    given["series"].loc[3, "lat_mean_s"] = np.nan
+    rows = numbers(build_plot("series", given))
+    own = rows[rows["job"] == "small"]
+    assert own["iops"].tolist() == given["series"].query("job == 'small'")["iops"].tolist()
+    assert set(own["run"]) == {"small-1", "small-2", "small-3"}
+    assert rows["lat_mean_s"].isna().sum() == 1

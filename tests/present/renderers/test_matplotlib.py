@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+
+from tests.present.frames_for_figures import aks, frames, intervals, result, sweep
+from tests.present.test_figures import texts_outside
+from volbench.errors import InputError, VolbenchError
+from volbench.present.plots.chart import build_plot
+from volbench.present.renderers.matplotlib import FORMATS, draw, save, svg_text
+
+
+def test_bars_whiskers_and_limits_stand_where_they_belong() -> None:
+    """A figure holds the lengths, the ranges, the limit and the names of the description."""
+    rows = [
+        result("a", repeat=n, iops=iops, limit_iops=400.0)
+        for n, iops in ((1, 90.0), (2, 300.0), (3, 100.0))
+    ]
+    figure = draw(build_plot("iops", frames(rows), title="Disk $5$"))
+    [axes] = figure.axes
+    assert figure.get_label() == "iops"
+    assert figure.get_suptitle() == "Disk $5$"
+    assert [bar.get_width() for bar in axes.patches] == [100.0]  # type: ignore[attr-defined]  # rectangles
+    [whiskers] = axes.collections
+    assert [list(end) for end in whiskers.get_segments()[0]] == [[90.0, 0.0], [300.0, 0.0]]  # type: ignore[attr-defined]  # LineCollection
+    limits = [line for line in axes.lines if line.get_label() == "limit: 400"]
+    assert [float(np.asarray(line.get_xdata())[0]) for line in limits] == [400.0]
+    assert axes.get_yticklabels()[0].get_text() == "a\nrandwrite 4k"
+    assert axes.xaxis.get_major_formatter()(1500.0) == "1.5k"
+    assert axes.yaxis_inverted()
+
+
+def test_names_of_limits_do_not_touch() -> None:
+    """The names of limits that lie close together stand above each other."""
+    rows = aks()
+    for place, limit in enumerate((450.0, 500.0, 700.0)):
+        rows[place] |= {"role": f"disk{place}", "limit_iops": limit}
+    figure = draw(build_plot("iops", frames(rows)))
+    figure.draw_without_rendering()
+    names = [text for text in figure.axes[0].texts if text.get_text().startswith("limit")]
+    boxes = [Text.get_window_extent(text) for text in names]  # without the stem
+    assert len(boxes) == 4
+    for place, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[place + 1 :])
+
+
+def test_cells_hold_their_values_and_gaps() -> None:
+    """Unmeasured cells of a heat map stay empty."""
+    rows = [r for r in sweep(depths=(1, 4), blocks=(4096, 65536)) if r["job"] != "randread-4-65536"]
+    axes = draw(build_plot("heatmap", frames(rows))).axes[0]
+    array = axes.images[0].get_array()
+    assert array is not None
+    image = np.ma.filled(array, np.nan)
+    assert list(image[0]) == [100.0, 400.0]
+    assert image[1][0] == 100.0
+    assert np.isnan(image[1][1])
+
+
+def test_panels_end_where_the_description_says() -> None:
+    """Every panel of small multiples has its limits, and nothing is cut off or overlaps."""
+    plot = build_plot("iops", frames(sweep(depths=(1, 4), blocks=(4096,))), by=["rw", "iodepth"])
+    figure = draw(plot)
+    assert [axes.get_xlim() for axes in figure.axes] == [panel.x.limits for panel in plot.panels]
+    assert texts_outside(figure) == []
+    figure.draw_without_rendering()
+    boxes = [box for axes in figure.axes if (box := axes.get_tightbbox())]
+    for place, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[place + 1 :])
+
+
+def test_sixty_jobs_stay_apart() -> None:
+    """The names of many jobs do not touch each other, even when they are long."""
+    rows = [result(f"quite-a-long-name-of-a-job-number-{n}") for n in range(60)]
+    for kind in ("iops", "latency"):
+        figure = draw(build_plot(kind, frames(rows)))
+        figure.draw_without_rendering()
+        boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+        assert len(boxes) == 60
+        assert all(a.y0 >= b.y1 for a, b in pairwise(boxes))
+
+
+def test_strange_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    """Dollars are no formula, control characters are spelled out, long names are wrapped."""
+    rows = [result("$a_1$"), result("bad\x1b[31m"), result("long-" * 40)]
+    figure = draw(build_plot("iops", frames(rows)))
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names[0].startswith("$a_1$\n")
+    assert names[1].startswith("bad\\x1b[31m")
+    assert max(len(line) for line in names[2].splitlines()) <= 40
+    assert texts_outside(figure) == []
+    save(figure, tmp_path / "x.svg", format="svg")
+
+
+def test_long_lines_keep_their_extremes() -> None:
+    """A long line is drawn with two thousand points, among them its one spike and its one stall."""
+    row = result("long")
+    values = np.full(50_000, 500.0)
+    values[12_345], values[40_001] = 9_000.0, 0.0
+    given = frames([row], series=intervals(row, [500.0]))
+    one = given["series"]
+    given["series"] = one.loc[one.index.repeat(len(values))].reset_index(drop=True)
+    given["series"]["iops"] = values
+    given["series"]["t_s"] = np.arange(len(values), dtype=float)
+    line = draw(build_plot("series", given)).axes[0].lines[0]
+    drawn = np.asarray(line.get_ydata(), dtype=float)
+    assert len(drawn) <= 2000
+    assert (drawn.min(), drawn.max()) == (0.0, 9000.0)
+
+
+@pytest.mark.parametrize(("theme", "page"), [("dark", "#15181d"), ("print", "#ffffff")])
+def test_themes_change_colours_alone(theme: str, page: str) -> None:
+    """A theme changes no place, and leaves no dark text on a dark page."""
+    plot = build_plot("iops", frames(aks()))
+    light, other = draw(plot), draw(plot, theme=theme)
+    ends = [[bar.get_extents().extents for bar in own.axes[0].patches] for own in (light, other)]
+    assert np.array_equal(ends[0], ends[1])
+    assert to_hex(other.get_facecolor()) == page
+    texts = [*other.axes[0].texts, *other.axes[0].get_yticklabels(), *other.texts]
+    assert theme != "dark" or all(to_hex(text.get_color()) > "#888888" for text in texts)
+    filled = {bar.get_hatch() for bar in other.axes[0].patches}
+    assert filled == ({"////"} if theme == "print" else {None})
+
+
+def test_unknown_theme_is_refused() -> None:
+    """A theme nobody knows is refused with those there are."""
+    with pytest.raises(InputError, match="no theme 'sepia'") as caught:
+        draw(build_plot("iops", frames(aks())), theme="sepia")
+    assert "light, dark, print" in caught.value.hint
+
+
+def test_drawing_leaves_no_trace() -> None:
+    """The settings of matplotlib are the same after drawing and saving as before."""
+    before = dict(mpl.rcParams)
+    svg_text(draw(build_plot("iops", frames(aks()))))
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_files_are_reproducible(format_name: str, tmp_path: Path) -> None:
+    """The same frames give the same bytes, by path or to an open file."""
+    given = frames(aks())
+    path, sink = tmp_path / "chart", io.BytesIO()
+    save(draw(build_plot("latency", given)), path, format=format_name)
+    save(draw(build_plot("latency", given)), sink, format=format_name)
+    assert path.read_bytes() == sink.getvalue()
+    magic = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+    assert sink.getvalue().startswith(magic[format_name])
+
+
+def test_unknown_format_and_place_are_refused(tmp_path: Path) -> None:
+    """An unknown format and a folder that is not there are our errors, not a library's."""
+    figure = draw(build_plot("iops", frames(aks())))
+    with pytest.raises(InputError, match="'gif'"):
+        save(figure, tmp_path / "x.gif", format="gif")
+    with pytest.raises(VolbenchError, match="can't be written"):
+        save(figure, tmp_path / "missing" / "x.svg", format="svg")
+
+
+def test_svg_stands_in_a_page_beside_others() -> None:
+    """An SVG element is whole, needs nothing from outside, and shares no id with another."""
+    given = frames(aks())
+    texts = [svg_text(draw(build_plot(kind, given))) for kind in ("iops", "bandwidth")]
+    ids = []
+    for text in texts:
+        root = ET.fromstring(text)  # noqa: S314 - it was written a line above
+        found = {e.get("id") for e in root.iter() if e.get("id")}
+        links = {v for e in root.iter() for k, v in e.items() if k.endswith("href")}
+        assert links <= {f"#{name}" for name in found}
+        assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
+        ids.append(found)
+    assert not ids[0] & ids[1]

@@ -1,0 +1,172 @@
+"""Tables of results, plans and facts, as a pipe gets them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import SUMMARY
+from volbench.model.profile.profile_model import Job, Profile
+from volbench.present.formatting import Row
+from volbench.present.tables.hosts_tables import facts_table, facts_text
+from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
+from volbench.present.tables.render_table import render_table
+from volbench.present.tables.results_table import states_table, summary_table
+from volbench.present.tables.table import Table, text_table
+from volbench.present.terminal.outcome import RunStateNote
+
+VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
+
+
+def printed(table: Table[Any]) -> str:
+    """Return what a pipe gets."""
+    return render_table(table, "table")
+
+
+def summary(**values: object) -> list[Row]:
+    """Return one row with the columns of the contract."""
+    row = {"run": "001-a-r1", "job": "a", "group": "a", "direction": "write", "rw": "write"}
+    row["status"] = "finished"
+    return [dict.fromkeys((column.name for column in SUMMARY), None) | row | values]
+
+
+def run_of(name: str) -> Run:
+    """Return a planned Run."""
+    options = {"rw": "randwrite", "bs": "4096", "iodepth": "16", "direct": "1"}
+    sections = (Section(name=name),)
+    return Run(
+        id=f"001-{name}-r1",
+        profile="p",
+        job=name,
+        volume=VOLUME,
+        options=options,
+        sections=sections,
+    )
+
+
+def campaign_of(*runs: Run) -> Campaign:
+    """Return a plan."""
+    return Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=runs, seed=7)
+
+
+def test_a_result_is_shown_with_units() -> None:
+    """Numbers stand in the units people use."""
+    rows = summary(
+        iops=1234.5, bw_bytes_per_s=5056512.0, lat_mean_s=0.0008, block_bytes=4096, direct=True
+    )
+    line = next(line for line in printed(summary_table(rows)).splitlines() if "finished" in line)
+    assert [cell for cell in line.split("  ") if cell.strip()]
+    for words in ("1.23k", "5.06 MB/s", "800 us", "4k", "yes"):
+        assert words in line
+
+
+def test_missing_is_not_zero() -> None:
+    """What was not reported reads n/a, what was zero reads 0."""
+    lines = printed(summary_table(summary(iops=0.0))).splitlines()
+    cells = next(line for line in lines if "finished" in line).split()
+    assert cells == ["a", "write", *["n/a"] * 3, "0", *["n/a"] * 5, "finished"]
+
+
+def test_completion_latency_is_marked() -> None:
+    """Where only completion latency was told, it stands in with a star that is explained."""
+    text = printed(summary_table(summary(clat_p99_s=0.002)))
+    assert "2 ms*" in text
+    assert "* completion latency" in text
+
+
+def test_total_latency_comes_before_completion() -> None:
+    """Total latency is shown where both were told."""
+    text = printed(summary_table(summary(lat_p99_s=0.003, clat_p99_s=0.002)))
+    assert "3 ms" in text
+    assert "2 ms" not in text
+
+
+def test_failed_runs_get_a_row_and_a_reason() -> None:
+    """A Run without numbers is not passed over in silence."""
+    states = {"002-b-r1": RunStateNote(RunState.FAILED, "\nNo space left\nmore")}
+    text = printed(summary_table(summary(), states=states))
+    assert "002-b-r1 failed: No space left" in text
+    assert any(
+        "002-b-r1" in line and line.rstrip().endswith("failed") for line in text.splitlines()
+    )
+
+
+def test_a_wide_table_is_not_cut_in_a_pipe() -> None:
+    """A long cell stays whole when nobody has a screen to fit it to."""
+    target = "/dev/disk/by-id/" + "x" * 300
+    rows = [{"volume": target, "state": "fine"}]
+    assert target in printed(text_table("volumes", rows, identity="volume"))
+
+
+def test_names_are_neither_markup_nor_commands() -> None:
+    """Brackets and escapes from a file reach the terminal as text."""
+    rows = summary(job="[bold]x[/nope]\x1b[31m", group="[bold]x[/nope]\x1b[31m")
+    text = printed(summary_table(rows))
+    assert "[bold]x[/nope]\\x1b[31m" in text
+    assert "\x1b" not in text
+
+
+def test_the_plan_is_listed_in_order() -> None:
+    """A dry run shows every run with its volume, its options and its time."""
+    campaign = campaign_of(run_of("b"), run_of("a"))
+    text = printed(runs_table(campaign, expected_s={"001-b-r1": 65.0}))
+    assert text.index("001-b-r1") < text.index("001-a-r1")
+    assert "randwrite bs=4k iodepth=16 direct=1" in text
+    assert VOLUME.target in text
+    assert "1m 05s" in text
+    assert "seed 7" in text
+
+
+def test_the_plan_counts_further_sections() -> None:
+    """Options of the first section are shown and the others counted."""
+    run = run_of("m").model_copy(update={"sections": (Section(name="x"), Section(name="y"))})
+    assert "(+1 sections)" in printed(runs_table(campaign_of(run), expected_s={}))
+
+
+def test_a_profile_is_shown_with_inherited_options() -> None:
+    """A job's own options stand over the defaults, and what it takes away is gone."""
+    job = Job(name="j", options={"bs": "8192", "direct": None}, note="why")
+    profile = Profile(
+        name="p", defaults={"rw": "read", "bs": "4096", "direct": "1"}, jobs=(job,), description="d"
+    )
+    text = printed(profile_table(profile))
+    assert "read bs=8k" in text
+    assert "direct=1" not in text
+    assert "why" in text
+    assert "1  d" in printed(profiles_table([profile]))
+
+
+def test_states_keep_every_line_of_a_reason() -> None:
+    """The words of fio are not shortened where states are listed."""
+    text = printed(states_table({"r": RunStateNote(RunState.FAILED, "first\nsecond")}))
+    assert "first" in text
+    assert "second" in text
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"memory_bytes": 8 << 30}, {"memory": "8 GiB (8589934592 bytes)"}),
+        ({"serial": "", "model": None}, {"serial": "not known", "model": "not known"}),
+        ({"cpu": {"model_name": "x"}}, {"cpu: model name": "x"}),
+        ({"rotational": False}, {"rotational": "no"}),
+        ({"mount_options": ("rw", "noatime")}, {"mount options": "rw; noatime"}),
+        (
+            {"parts": [{"name": "a", "size_bytes": 1024}]},
+            {"parts": "name a, size 1 KiB (1024 bytes)"},
+        ),
+    ],
+)
+def test_facts_in_words(facts: dict[str, object], told: dict[str, str]) -> None:
+    """Facts get a label without underscores and units, and a value that stays exact."""
+    assert facts_text(facts) == told
+
+
+def test_a_facts_table_has_its_title() -> None:
+    """A table of facts says what it is about."""
+    text = printed(facts_table("/dev/sdb", {"model": "x"}))
+    assert "/dev/sdb" in text
+    assert "model" in text

@@ -1,0 +1,359 @@
+"""Every table at 80, 100 and 120 columns: it fits, nothing is cut, rows can be identified."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pkgutil
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from tests.analyse.compared_rows import no_findings, rows_of
+from tests.present.tables.test_use_table import ROW
+from volbench.analyse.compare.comparison import Question, compare
+from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.analyse.price.price_performance import Market, Offer
+from volbench.cli.catalogue.profile_sources import load_profiles
+from volbench.cli.make.scenario_text import truth_rows, truth_table
+from volbench.execute.local import LocalExecutor
+from volbench.lab.scenario import read_scenario
+from volbench.model.campaign.host import Host, Inventory
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import SUMMARY
+from volbench.plan.prices import load_prices, price_names
+from volbench.plan.profile.bundled import profile_names
+from volbench.plan.volume_types import catalogue
+from volbench.present import tables
+from volbench.present.formatting import Row
+from volbench.present.tables.campaigns_table import campaigns_table
+from volbench.present.tables.compare_table import comparison_table
+from volbench.present.tables.findings_table import findings_table, findings_text
+from volbench.present.tables.hosts_tables import (
+    SurveyedHost,
+    facts_table,
+    hosts_table,
+    survey_table,
+)
+from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
+from volbench.present.tables.price_table import market_table, prices_table
+from volbench.present.tables.render_table import render_table
+from volbench.present.tables.results_table import (
+    aggregate_table,
+    frame_table,
+    states_table,
+    summary_table,
+)
+from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.use_table import use_table
+from volbench.present.tables.volume_types_table import types_table
+from volbench.present.terminal.outcome import RunStateNote
+
+LONG = "One I/O at a time shows the latency of the device, and sixteen show its IOPS limit." * 3
+
+
+def results() -> list[Row]:
+    """Return results of jobs with long names on several hosts, with labels and directions."""
+    base = dict.fromkeys((column.name for column in SUMMARY), None)
+    numbers = dict.fromkeys(
+        ("iops", "bw_bytes_per_s", "lat_mean_s", "lat_p50_s", "clat_p99_s", "lat_max_s"), 12345.678
+    )
+    return [
+        {
+            **base,
+            **numbers,
+            "run": f"{host}/001-{job}-r{repeat}",
+            "campaign": "2026-premium-ssd",
+            "host": host,
+            "job": job,
+            "group": job,
+            "rw": "randrw",
+            "direction": direction,
+            "block_bytes": 262144,
+            "iodepth": 128,
+            "direct": True,
+            "repeat": repeat,
+            "status": "finished",
+            "label_volume_type": f"azure/P{len(host)}0-premium",
+            "label_zone": f"west-europe-{host}",
+        }
+        for host in ("vm-01", "vm-storage-02")
+        for job in ("randread-4k-iodepth-16", "write-1m")
+        for repeat in (1, 2)
+        for direction in ("read", "write")
+    ]
+
+
+def finding(run: str) -> Row:
+    """Return a row of the findings frame with long texts."""
+    return {
+        "campaign": "2026-premium-ssd",
+        "run": run,
+        "rule": "smaller-than-memory",
+        "severity": "warning",
+        "direction": "write",
+        "from_s": 10.0,
+        "to_s": 250.0,
+        "message": LONG,
+        "evidence": '{"ratio": 2}',
+        "why": LONG,
+        "advice": LONG,
+    }
+
+
+def plan() -> Campaign:
+    """Return a plan on a volume with a long path."""
+    volume = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/" + "long/" * 12 + "file")
+    options = {"rw": "randwrite", "bs": "4096", "iodepth": "16", "direct": "1", "numjobs": "4"}
+    runs = tuple(
+        Run(
+            id=f"{number:03}-randwrite-4k-iodepth-16-r1",
+            profile="p",
+            job="randwrite-4k-iodepth-16",
+            volume=volume,
+            options=options,
+            sections=(Section(name="j"),),
+        )
+        for number in (1, 2)
+    )
+    return Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=runs, seed=7)
+
+
+def market() -> Table[Any]:
+    """Return configurations with intervals, fees and long names."""
+    interval, costs = Interval(1234.5, 1200.1, 1299.9), (12.5, 99.75)
+    offers = [
+        Offer(
+            name=f"Standard_D{size}s_v5, azure/P30",
+            values={},
+            job=job,
+            family="Dsv5",
+            monthly=costs,
+            runs=5,
+            volumes=1,
+            unsteady=2,
+            iops=interval,
+            bw_bytes_per_s=interval,
+            burst_iops=5000.0,
+            steal_percent=1.5,
+            cpu_models=("Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz",),
+            cost_per_1000_iops=interval,
+            cost_per_100_mb_per_s=interval,
+            cost_per_gib=interval,
+            rank=size,
+            alike=("Standard_D8s_v5, azure/P30",),
+            is_on_front=True,
+            no_faster_than=(),
+            burst_monthly=costs,
+            burst_per_million_ios=costs,
+            once=costs,
+        )
+        for size in (2, 16)
+        for job in ("randread", "randwrite")
+    ]
+    return market_table(Market(tuple(offers), "USD", ()))
+
+
+def comparison() -> Table[Any]:
+    """Return a comparison of several candidates, split by a label."""
+    sides = {"before-upgrade": rows_of(1000), "after-kernel-6.18": rows_of(2000, seed=2)}
+    sides["after-kernel-6.19"] = rows_of(1500, seed=3)
+    findings = dict.fromkeys(sides, no_findings())
+    return comparison_table(compare(sides, findings, Question(metrics=("iops", "p99"))))
+
+
+def profiles() -> list[Any]:
+    """Return the bundled profiles."""
+    return list(load_profiles(LocalExecutor(), profile_names()))
+
+
+def hosts() -> Inventory:
+    """Return two hosts with everything that a host may have."""
+    listed = tuple(
+        Host(
+            name=f"vm-storage-{number:02}.internal",
+            address=f"10.0.0.{number}",
+            user="benchmark",
+            volumes={"data": "/dev/disk/azure/scsi1/lun0", "os": "/var/tmp/volbench"},
+            labels={"volume_type": "azure/P30", "zone": "west-europe-1"},
+        )
+        for number in (1, 2)
+    )
+    groups = {"fast": (listed[0].name,), "all-of-them": tuple(host.name for host in listed)}
+    return Inventory(hosts=listed, groups=groups)
+
+
+def campaign_record(name: str) -> Row:
+    """Return what a campaign is, with a folder of many levels."""
+    return {
+        "campaign": name,
+        "profiles": ["aks-disk", "iodepth-sweep"],
+        "created_utc": "2026-01-02T03:04:05Z",
+        "hosts": ["vm-01", "vm-02", "vm-03", "vm-04"],
+        "runs": {"finished": 340, "failed": 10},
+        "volume_types": ["azure/P30"],
+        "volumes": ["/dev/sdb"],
+        "path": "results/2026/november/" + name,
+    }
+
+
+def surveyed(name: str) -> SurveyedHost:
+    """Return a surveyed host with long facts."""
+    cells = {"fio": "fio-3.33", "kernel": "6.18.44-generic", "CPUs": "96", "memory": "384 GiB"}
+    cells |= {"clock": "+1.2 ms ± 300 us", "volumes": "data: /dev/sdb 1 TiB, holds ext4\nos: /tmp"}
+    return SurveyedHost(name, cells, LONG, {"name": name})
+
+
+STATES = {f"{n:03}-randread-r1": RunStateNote(RunState.FAILED, LONG) for n in (1, 2)}
+AGGREGATE: list[Row] = [
+    {"campaign": c, "job": "randread-4k-iodepth-16", "direction": "read", "clients": 50}
+    for c in ("before", "after")
+]
+TABLES: dict[str, Callable[[], Table[Any]]] = {
+    "summary": lambda: summary_table(
+        results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
+    ),
+    "states": lambda: states_table(STATES),
+    "aggregate": lambda: aggregate_table(AGGREGATE),
+    "frame": lambda: frame_table("answer", results()),
+    "profile": lambda: profile_table(profiles()[0]),
+    "profiles": lambda: profiles_table(profiles()),
+    "runs": lambda: runs_table(plan(), expected_s={}),
+    "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
+    "comparison": comparison,
+    "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
+    "hosts": lambda: hosts_table(hosts()),
+    "survey": lambda: survey_table([surveyed("vm-storage-01"), surveyed("vm-storage-02")]),
+    "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
+    "market": market,
+    "prices": lambda: prices_table(load_prices(price_names()[0])),
+    "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
+    "types": lambda: types_table(catalogue(())),
+    "truth": lambda: truth_table(truth_rows(read_scenario("warm-up-curve"))),
+}
+NOT_DECLARATIONS = {"text_table"}
+
+
+def spans(lines: list[str]) -> list[tuple[int, int]]:
+    """Return where the columns of a printed table begin and end, by the rule below its headings."""
+    (rule,) = (line for line in lines if line and set(line) <= {"─", " "})
+    edges, start = [], 0
+    for part in rule.split("  "):
+        edges.append((start, start + len(part)))
+        start += len(part) + 2
+    return edges
+
+
+def squeezed(text: str) -> str:
+    """Return a text without blanks, which a line break may have replaced."""
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_fits_and_is_complete(name: str, width: int) -> None:
+    """No line is too long, no shown cell is cut, and the columns of the identity are there."""
+    table = TABLES[name]()
+    lines = render_table(table, "table", width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    edges = spans(lines)
+    rule = next(place for place, line in enumerate(lines) if line and set(line) <= {"─", " "})
+    shown = {squeezed(_column_text(lines[:rule], edge)): edge for edge in edges}
+    body = lines[rule + 1 :]
+    by_heading = {squeezed(column.heading): column for column in table.columns}
+    for heading, edge in shown.items():
+        column = by_heading[max(filter(heading.endswith, by_heading), key=len)]
+        cells = squeezed("".join(column.cell(row) for row in table.rows))
+        assert squeezed(_column_text(body, edge)).startswith(cells), heading
+    needed = [c for c in table.columns if c.priority == IDENTITY and not c.is_optional]
+    assert needed
+    for column in needed:
+        assert any(h.endswith(squeezed(column.heading)) for h in shown), column.heading
+
+
+def _column_text(lines: list[str], edge: tuple[int, int]) -> str:
+    return "".join(line[edge[0] : edge[1]] for line in lines)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_pipe_without_width_gets_everything(name: str) -> None:
+    """Without a width, every column is whole, and each row one line unless a cell has several."""
+    table = TABLES[name]()
+    text = render_table(table, "table")
+    assert "hidden" not in text
+    for row in table.rows:
+        for column in table.columns:
+            for line in column.cell(row).split("\n"):
+                assert line in text or column.is_optional
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("format_name", ["json", "csv", "markdown"])
+def test_every_table_has_every_format(name: str, format_name: str) -> None:
+    """JSON, CSV and Markdown hold at least a line for each row."""
+    table = TABLES[name]()
+    text = render_table(table, format_name)
+    records = [record for record in table.records() if record]
+    assert text.count("\n") >= len(records)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_findings_fit(width: int) -> None:
+    """Text grouped by rule is broken at the width of the terminal."""
+    rows = [finding(f"{number:03}-randread-4k-iodepth-16-r1") for number in range(9)]
+    lines = findings_text(rows, runs=9, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert squeezed(LONG) in squeezed("".join(lines))
+
+
+def test_every_declared_table_is_tested() -> None:
+    """A function that returns a table is called above."""
+    source = inspect.getsource(import_module(__name__))
+    missing = [
+        name
+        for module in pkgutil.iter_modules(tables.__path__)
+        for name, value in vars(import_module(f"{tables.__name__}.{module.name}")).items()
+        if inspect.isfunction(value)
+        and not name.startswith("_")
+        and str(value.__annotations__.get("return", "")).startswith("Table[")
+        and f"{name}(" not in source
+        and name not in NOT_DECLARATIONS
+    ]
+    assert missing == []
+
+
+def test_columns_go_by_priority() -> None:
+    """The column with the largest number is left out first, the identity never."""
+    columns: list[Column[Mapping[str, object]]] = [
+        Column("a", priority=3),
+        Column("name", priority=IDENTITY),
+        Column("b", priority=1),
+        Column("c", priority=2),
+    ]
+    table = Table("t", columns, [{"a": "a" * 30, "name": "n" * 30, "b": "b" * 30, "c": "c" * 30}])
+    assert "aaa" not in render_table(table, "table", width=100)
+    narrow = render_table(table, "table", width=70)
+    assert "ccc" not in narrow
+    assert "n" * 30 in narrow
+    assert "b" * 30 in narrow
+    assert "hidden columns (--wide shows them): a, c" in narrow
+
+
+def test_missing_numbers_are_null_and_empty() -> None:
+    """NaN is null in JSON and empty in CSV; in a terminal it reads n/a."""
+    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY)]
+    table = Table("t", columns, [{"a": math.nan, "b": [1, 2]}])
+    assert '"a": null' in render_table(table, "json")
+    assert render_table(table, "csv") == "a,b\n,1;2\n"
+    assert "n/a" in render_table(table, "table")
+
+
+def test_wide_characters_take_two_columns() -> None:
+    """Columns stay aligned beside CJK text."""
+    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY), Column("b")]
+    lines = render_table(Table("t", columns, [{"a": "測試", "b": "x"}]), "table").splitlines()
+    assert lines[2] == "測試  x"
+    assert lines[1] == "────  ─"
