@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.lab.proof import Proof, Workload, made, measure
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 
 pytestmark = pytest.mark.alone
 

@@ -12,7 +12,7 @@ from tests.lab.proof import SAMPLE_S, Workload, made, measure
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.price.steady_performance import performance
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 
 pytestmark = pytest.mark.alone
 

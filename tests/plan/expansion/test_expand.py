@@ -12,7 +12,8 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Profile
+from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.bundled import profile_names, read_profile

@@ -7,7 +7,8 @@ import pytest
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import Job, Phase, Warming, WarmingMode
+from volbench.model.profile.profile_model import Job, Phase
+from volbench.model.profile.profile_settings import Warming, WarmingMode
 from volbench.plan.expansion.extents import LADDER, auto_clones, cut, touches, with_clones
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 

@@ -14,7 +14,8 @@ from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Phase, Profile, Start
+from volbench.model.profile.profile_model import Phase, Profile, Start
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.estimate import deadline_s, estimate
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, client_numbers, clients_of, expand_clients

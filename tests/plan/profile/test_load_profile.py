@@ -6,7 +6,8 @@ import pytest
 
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Limits, Order, Phase, Profile, Tool
+from volbench.model.profile.profile_model import Order, Phase, Profile, Tool
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 

@@ -13,7 +13,8 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import BurstRuntime, Metric, Profile, Rounds, Track
+from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import BurstRuntime, Metric, Rounds, Track
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
 from volbench.plan.profile.load_profile import dump_profile, load_profile

@@ -12,7 +12,8 @@ from ruamel.yaml import YAML
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Profile, Until
+from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import Limits, Until
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile

@@ -11,7 +11,8 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Profile
+from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
 from volbench.plan.inventory.load_inventory import load_inventory

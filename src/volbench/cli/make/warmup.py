@@ -20,14 +20,8 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import OnError
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import (
-    MOST_EXTENTS,
-    Job,
-    Phase,
-    Profile,
-    Warming,
-    WarmingMode,
-)
+from volbench.model.profile.profile_model import Job, Phase, Profile
+from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, WarmingMode
 from volbench.plan.expansion.extents import LADDER
 from volbench.plan.profile.job_conflicts import warming_conflict
 from volbench.store.archive import create_campaign

@@ -14,7 +14,8 @@ from volbench.fio.jobs.job_targets import Place, find_place, is_device
 from volbench.model.profile.canonical import check_option, check_text
 from volbench.model.profile.fio_option import OWN, OptionTable
 from volbench.model.profile.option_conflicts import fio_conflicts
-from volbench.model.profile.profile_model import Job, Options, Profile, Source
+from volbench.model.profile.profile_model import Job, Options, Profile
+from volbench.model.profile.profile_settings import Source
 
 _PLACES = frozenset({"filename", "directory", "uri"})
 _KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}

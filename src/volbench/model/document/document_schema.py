@@ -25,7 +25,7 @@ def _cleaned(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
         return [_cleaned(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    cleaned = {
+    cleaned: Schema = {
         _BOUNDS.get(key, key): {name: _cleaned(part) for name, part in value.items()}
         if key in {"properties", "$defs"}
         else _cleaned(value)

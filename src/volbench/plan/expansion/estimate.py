@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import LEAST_ROUNDS, Start, Tool
+from volbench.model.profile.profile_model import Start, Tool
+from volbench.model.profile.profile_settings import LEAST_ROUNDS
 
 LAYOUT_BYTES_PER_S = 20e6
 """Bandwidth a file is laid out with at least; a slower volume needs a longer grace."""

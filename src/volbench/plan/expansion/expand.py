@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import Job, Limits, Order, Phase, Profile, Tool
+from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.extents import Touch, touches
 from volbench.plan.expansion.known_limits import with_burst_runtime, with_known_limits
 

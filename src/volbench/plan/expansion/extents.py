@@ -13,13 +13,8 @@ from dataclasses import dataclass
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Extent, Section
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import (
-    MOST_EXTENTS,
-    Job,
-    Options,
-    Warming,
-    WarmingMode,
-)
+from volbench.model.profile.profile_model import Job, Options
+from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, WarmingMode
 from volbench.plan.profile.job_conflicts import SECTOR_BYTES
 
 EXTENT_BYTES = 16 << 30

@@ -6,7 +6,7 @@ import math
 
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Run
-from volbench.model.profile.profile_model import BurstRuntime, Limits
+from volbench.model.profile.profile_settings import BurstRuntime, Limits
 from volbench.plan.volume_types import evaluate
 from volbench.units import parse_duration
 

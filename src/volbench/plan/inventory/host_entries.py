@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from volbench.model.campaign.host import LOCAL, Host
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import checks
 from volbench.plan.inventory.draft import Draft, HostReader
 from volbench.plan.profile.volume_type_limits import read_role_limits

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from volbench.errors import InputError
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.units import parse_rate, parse_size
 
 

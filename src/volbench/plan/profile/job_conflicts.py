@@ -8,15 +8,8 @@ from dataclasses import dataclass
 from volbench.model.document.located_errors import Fault
 from volbench.model.profile.fio_option import nearest
 from volbench.model.profile.option_conflicts import dd_conflicts, fio_conflicts, unintended
-from volbench.model.profile.profile_model import (
-    TRACK_HINT,
-    Job,
-    Metric,
-    Options,
-    Phase,
-    Profile,
-    Tool,
-)
+from volbench.model.profile.profile_model import Job, Options, Phase, Profile, Tool
+from volbench.model.profile.profile_settings import TRACK_HINT, Metric
 from volbench.units import parse_duration
 
 SECTOR_BYTES = 512

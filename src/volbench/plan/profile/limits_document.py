@@ -16,7 +16,7 @@ from volbench.errors import InputError
 from volbench.model.catalogue.volume_type import Wanted
 from volbench.model.document.field_types import Filled, Text, value_schema
 from volbench.model.document.located_errors import Fault, input_fault, reject
-from volbench.model.profile.profile_model import Bytes, LimitNumbers, Limits
+from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
 from volbench.plan.volume_types import catalogue, evaluate, find_type
 
 TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")

@@ -13,7 +13,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from volbench.model.document.document_model import Document
 from volbench.model.document.field_types import Filled, Text
 from volbench.model.document.located_errors import Fault, reject
-from volbench.model.profile.profile_model import JobSettings, Name
+from volbench.model.profile.profile_model import JobSettings
+from volbench.model.profile.profile_settings import Name
 from volbench.plan.profile.option_values import (
     WrittenAxes,
     WrittenOption,

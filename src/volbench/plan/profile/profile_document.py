@@ -18,16 +18,15 @@ from volbench.model.document.located_errors import (
 )
 from volbench.model.profile.profile_model import (
     LEAST_STAGGER_S,
-    NAME_PATTERN,
     Job,
     JobSettings,
-    Name,
     Phase,
     Profile,
     ProfileSettings,
     Start,
     Tool,
 )
+from volbench.model.profile.profile_settings import NAME_PATTERN, Name
 from volbench.plan.profile.limits_document import LimitsDocument, RoleLimits
 from volbench.plan.profile.matrix_document import Combination, MatrixDocument, canonical
 from volbench.plan.profile.option_values import (

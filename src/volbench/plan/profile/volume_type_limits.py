@@ -14,7 +14,7 @@ from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Run
 from volbench.model.catalogue.volume_type import Wanted
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.declared_limits import LIMIT_KEYS, limit_problem
 from volbench.plan.profile.document_fields import FieldReader
 from volbench.plan.volume_types import catalogue, evaluate, find_type

@@ -15,7 +15,7 @@ from typing import TypeVar
 from volbench.errors import InputError
 from volbench.model.catalogue.volume_type import VolumeType, Wanted
 from volbench.model.profile.fio_option import nearest
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.bundled import bundled_folder
 from volbench.plan.volume_types.evaluate import evaluate
 from volbench.plan.volume_types.read_types import parse_types

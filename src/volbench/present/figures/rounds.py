@@ -27,7 +27,7 @@ from volbench.analyse.time.round_convergence import (
     window_matrix,
 )
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.figures.chart import Chart, Frames, caption, lack_of_runs, new_figure
 from volbench.present.figures.colours import line_legend
 from volbench.present.figures.series import LATENCY

@@ -13,7 +13,8 @@ from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.round_convergence import Determination, Variable, determination
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
-from volbench.model.profile.profile_model import Phase, Rounds
+from volbench.model.profile.profile_model import Phase
+from volbench.model.profile.profile_settings import Rounds
 from volbench.model.results.finding import Finding, Severity
 
 
