@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,15 @@ def measure(scenario: str | Scenario, folder: Path, *workloads: Workload, more: 
         more: further lines of the profile.
     """
     volume = read_scenario(scenario) if isinstance(scenario, str) else scenario
+    profile = folder / "proof.yaml"
+    profile.write_text(profile_text(volume, workloads, more=more))
+    with serve(volume, folder / "lab") as served:
+        run(profile, served.uri, folder / "campaign")
+    return Proof(volbench.open_campaign(folder / "campaign"), volume, workloads)
+
+
+def profile_text(volume: Scenario, workloads: Sequence[Workload], *, more: str = "") -> str:
+    """Return the profile that measures workloads on a volume."""
     lines = [
         "name: proof",
         f"sample: {SAMPLE_S * 1000:.0f}ms",
@@ -129,11 +138,7 @@ def measure(scenario: str | Scenario, folder: Path, *workloads: Workload, more: 
         "jobs:",
         *(f"  job{number}: {one.yaml}" for number, one in enumerate(workloads, start=1)),
     ]
-    profile = folder / "proof.yaml"
-    profile.write_text("\n".join(lines) + "\n")
-    with serve(volume, folder / "lab") as served:
-        run(profile, served.uri, folder / "campaign")
-    return Proof(volbench.open_campaign(folder / "campaign"), volume, workloads)
+    return "\n".join(lines) + "\n"
 
 
 def run(profile: Path | str, target: str, into: Path, *more: str) -> None:
