@@ -104,7 +104,7 @@ def test_a_campaign_is_the_sum_of_its_runs() -> None:
 def test_endless_campaigns_are_refused() -> None:
     """The product of repeats and jobs is told before memory runs out."""
     assert estimate(planned("rw: read", repeat=2000)).runs == 2000
-    with pytest.raises(InputError, match="200000 Runs") as caught:
+    with pytest.raises(InputError, match="200000 runs") as caught:
         planned(*["rw: read"] * 20, repeat=10_000)
     assert "repeat" in caught.value.hint
 

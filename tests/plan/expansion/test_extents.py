@@ -9,7 +9,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Job, Phase
 from volbench.model.profile.profile_settings import Warming, WarmingMode
-from volbench.plan.expansion.extents import LADDER, auto_clones, cut, touches, with_clones
+from volbench.plan.expansion.extents import LADDER, auto_numjobs, cut, touches, with_numjobs
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 MIB = 1 << 20
@@ -22,11 +22,11 @@ DEVICE = VolumeKind.DEVICE
 def test_pieces_cover_the_volume_once(size: int, clones: int, count: int) -> None:
     """Each piece begins where the last one ended, and every clone does whole blocks."""
     at = 0
-    for piece in cut(size, block_bytes=MIB, clones=clones, count=count):
+    for piece in cut(size, block_bytes=MIB, numjobs=clones, count=count):
         assert piece.offset_bytes == at
         assert piece.size_bytes > 0
-        assert piece.size_bytes % (piece.block_bytes * piece.clones) == 0
-        assert piece.clones <= clones
+        assert piece.size_bytes % (piece.block_bytes * piece.numjobs) == 0
+        assert piece.numjobs <= clones
         at += piece.size_bytes
     assert at == size
 
@@ -36,10 +36,10 @@ def test_every_rung_divides_extents_whose_clones_are_found(size: int) -> None:
     """With any number of clones an extent is still done as a whole, in whole blocks."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
     found = [t for t in touches(job, {}, size_bytes=size, kind=VolumeKind.NBD) if t.extent.auto]
-    most = auto_clones(size, block_bytes=MIB)
+    most = auto_numjobs(size, block_bytes=MIB)
     for touch in found:
         for clones in (rung for rung in LADDER if rung <= most):
-            options = with_clones(touch.section, touch.extent, clones).options
+            options = with_numjobs(touch.section, touch.extent, clones).options
             assert int(options["size"]) * clones == touch.extent.size_bytes
             assert int(options["size"]) % MIB == 0
 

@@ -76,7 +76,7 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
         ("least: 1g, ", "", ":6:12: types.fast.sizes", "least is missing"),
         ("least: 1g", "least: 1x", ":6:20: types.fast.sizes.least", "unknown suffix"),
         ("per_gib: 10", "per_gb: 10", ":7:23: types.fast.iops.per_gb", "did you mean"),
-        ("base: 100", "base: 1MB", ":7:18: types.fast.iops.base", "no number of I/Os"),
+        ("base: 100", "base: 1MB", ":7:18: types.fast.iops.base", "must be a number"),
         ("base: 10MB/s", "base: 10Mb/s", ":8:24: types.fast.bandwidth.0.base", "ambiguous"),
         ("iops: 50", "note: none", ":9:3: types.small", "no limit at all"),
         (

@@ -26,7 +26,7 @@ def _cleaned(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
     if not isinstance(schema, dict):
         return schema
     cleaned: Schema = {
-        _BOUNDS.get(key, key): {name: _cleaned(part) for name, part in value.items()}
+        str(_BOUNDS.get(key, key)): {name: _cleaned(part) for name, part in value.items()}
         if key in {"properties", "$defs"}
         else _cleaned(value)
         for key, value in schema.items()
@@ -59,7 +59,7 @@ def key_table(model: type[BaseModel]) -> str:
     """Return the keys of a model as a Markdown table: key, value, default, meaning."""
     schema = document_schema(model)
     definitions = schema.get("$defs", {})
-    schema = next((one for one in schema.get("anyOf", ()) if "properties" in one), schema)
+    schema = next((c for c in schema.get("anyOf", ()) if "properties" in c), schema)
     rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
     for key, part in schema["properties"].items():
         if "description" in part:

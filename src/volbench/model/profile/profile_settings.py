@@ -128,11 +128,11 @@ class Limits(LimitNumbers):
         """Return the limits as they are written in a profile."""
         if self.wanted is None:
             return super().document()
-        bought = wanted_values(self.wanted)
-        return {"type": self.name, **{key: shortest(value) for key, value in bought.items()}}
+        provisioned = provisioned_values(self.wanted)
+        return {"type": self.name, **{key: shortest(value) for key, value in provisioned.items()}}
 
 
-def wanted_values(wanted: Wanted) -> dict[str, float]:
+def provisioned_values(wanted: Wanted) -> dict[str, float]:
     """Return what a profile says of a volume beside its type, by key."""
     values = {
         "size": wanted.size_bytes,

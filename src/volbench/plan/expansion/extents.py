@@ -1,8 +1,8 @@
-"""A volume's size in; extents that cover it exactly once out, and the Runs that touch them.
+"""Extents of a warm-up: they cover a volume exactly once, and each is one run.
 
-fio drops a part of a block at the end of its range, and clones that share a range do all of it
-each. So an extent is cut into whole blocks for each clone, and what is left over becomes extents of
-its own: first the odd blocks, then the rest that is shorter than a block.
+fio drops a partial block at the end of its range, and jobs in parallel that share a range each do
+all of it. So an extent is cut into whole blocks for each of them, and the remainder becomes extents
+of its own: first the odd blocks, then what is shorter than a block.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, Warmi
 from volbench.plan.profile.job_conflicts import SECTOR_BYTES
 
 EXTENT_BYTES = 16 << 30
-"""What an interruption may cost at most: an extent is done again from its start."""
+"""Work that an interruption may cost at most: an extent is repeated from its start."""
 LEAST_EXTENT_BYTES = 64 << 20
 LADDER = (1, 2, 4, 8, 16, 32, 64)
-"""Clones that are tried one after another when volbench finds the parallelism itself."""
+"""Values of numjobs that are tried in turn when volbench chooses it."""
 PAGE_BYTES = 4096
 """Direct I/O to files has to be aligned to a filesystem block, 4 KiB at most (open(2))."""
 SAMPLED_BLOCKS = 64
@@ -43,33 +43,33 @@ class Piece:
 
     Attributes:
         offset_bytes: where it starts.
-        size_bytes: a multiple of block times clones.
+        size_bytes: a multiple of block size times numjobs.
         block_bytes: of its I/O.
-        clones: that share it, each a range of its own.
+        numjobs: jobs in parallel that share it, each with a range of its own.
     """
 
     offset_bytes: int
     size_bytes: int
     block_bytes: int
-    clones: int
+    numjobs: int
 
 
-def cut(size_bytes: int, *, block_bytes: int, clones: int, count: int = 0) -> tuple[Piece, ...]:
+def cut(size_bytes: int, *, block_bytes: int, numjobs: int, count: int = 0) -> tuple[Piece, ...]:
     """Return pieces in order that cover every byte of a volume exactly once.
 
     Args:
         size_bytes: of the volume.
         block_bytes: of usual I/O.
-        clones: at most so many share a piece.
+        numjobs: jobs in parallel that share a piece, at most.
         count: of pieces, odd ends apart; 0 for one in 16 GiB, or in 64 MiB on small volumes.
     """
     blocks = size_bytes // block_bytes
-    rows, odd = divmod(blocks, clones)
+    rows, odd = divmod(blocks, numjobs)
     wanted = max(1, min(count or usual_count(size_bytes), MOST_EXTENTS, rows))
     found, at = [], 0
     for index in range(wanted if rows else 0):
         own_rows = rows // wanted + (index < rows % wanted)
-        found.append(Piece(at, own_rows * clones * block_bytes, block_bytes, clones))
+        found.append(Piece(at, own_rows * numjobs * block_bytes, block_bytes, numjobs))
         at += found[-1].size_bytes
     if odd:
         found.append(Piece(at, odd * block_bytes, block_bytes, odd))
@@ -83,20 +83,20 @@ def cut(size_bytes: int, *, block_bytes: int, clones: int, count: int = 0) -> tu
 
 
 def usual_count(size_bytes: int) -> int:
-    """Return how many extents a volume of a size is done in when nobody says."""
+    """Return the default number of extents of a volume."""
     return max(min(16, size_bytes // LEAST_EXTENT_BYTES), size_bytes // EXTENT_BYTES, 1)
 
 
-def auto_clones(size_bytes: int, *, block_bytes: int) -> int:
-    """Return the most clones that leave extents enough to climb the ladder; a power of two."""
+def auto_numjobs(size_bytes: int, *, block_bytes: int) -> int:
+    """Return the largest numjobs that leaves enough extents to try the ladder."""
     blocks = size_bytes // block_bytes
-    fitting = [clones for clones in LADDER if blocks // clones >= 2 * len(LADDER)]
+    fitting = [numjobs for numjobs in LADDER if blocks // numjobs >= 2 * len(LADDER)]
     return max(fitting, default=1)
 
 
 @dataclass(frozen=True)
 class Touch:
-    """One Run of a warm-up.
+    """One run of a warm-up.
 
     Attributes:
         label: for its id, such as ``write-01of16``.
@@ -112,7 +112,7 @@ class Touch:
 
 
 def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -> Iterator[Touch]:
-    """Yield the Runs of a warm-up: each pass extent after extent, then a sample read back.
+    """Yield the runs of a warm-up: each pass extent after extent, then a sample read back.
 
     Args:
         job: with `warming`.
@@ -128,12 +128,14 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
     block = int(options["bs"])
     if size_bytes <= 0:
         raise InputError(
-            f"job {job.name}: there is nothing to warm", hint="name its size with size: 10g"
+            f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
-    clones = auto_clones(size_bytes, block_bytes=block) if warming.auto_jobs else _clones(options)
+    numjobs = (
+        auto_numjobs(size_bytes, block_bytes=block) if warming.auto_jobs else _numjobs(options)
+    )
     least = 2 * len(LADDER) if warming.auto_jobs else 1
     count = warming.extents or max(least, usual_count(size_bytes))
-    pieces = cut(size_bytes, block_bytes=block, clones=clones, count=count)
+    pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=count)
     passes = {
         WarmingMode.WRITE: ("write",),
         WarmingMode.READ: ("read",),
@@ -153,7 +155,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
                 size_bytes=piece.size_bytes,
                 volume_bytes=size_bytes,
                 direction=rw,
-                auto=warming.auto_jobs and piece.clones == clones and piece.block_bytes == block,
+                auto=warming.auto_jobs and piece.numjobs == numjobs and piece.block_bytes == block,
             )
             yield Touch(label, job.name, extent, Section(name=job.name, options=own))
     if "write" in passes and pieces[0].block_bytes % SECTOR_BYTES == 0:
@@ -168,7 +170,7 @@ def _sample(
     size_bytes: int,
     kind: VolumeKind,
 ) -> Touch:
-    """Return the Run that reads random blocks and checks what the writes put into them."""
+    """Return the run that reads random blocks and checks what the writes put into them."""
     block = pieces[0].block_bytes
     covered = sum(piece.size_bytes for piece in pieces if piece.block_bytes == block)
     read = min(SAMPLED_BLOCKS, covered // block) * block
@@ -192,10 +194,10 @@ def _sample(
 
 
 def _range(piece: Piece) -> dict[str, str]:
-    each = piece.size_bytes // piece.clones
+    each = piece.size_bytes // piece.numjobs
     return {
         "bs": str(piece.block_bytes),
-        "numjobs": str(piece.clones),
+        "numjobs": str(piece.numjobs),
         "size": str(each),
         "offset": str(piece.offset_bytes),
         "offset_increment": str(each),
@@ -210,20 +212,20 @@ def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
     return {"direct": "0"} | ({"end_fsync": "1"} if rw == "write" else {})
 
 
-def with_clones(section: Section, extent: Extent, clones: int) -> Section:
-    """Return a section that does the same extent with another number of clones.
+def with_numjobs(section: Section, extent: Extent, numjobs: int) -> Section:
+    """Return a section that does the same extent with another numjobs.
 
     Args:
         section: as planned.
-        extent: divisible by block times clones.
-        clones: to use.
+        extent: divisible by block size times numjobs.
+        numjobs: to use.
     """
-    each = extent.size_bytes // clones
-    changed = {"numjobs": str(clones), "size": str(each), "offset_increment": str(each)}
+    each = extent.size_bytes // numjobs
+    changed = {"numjobs": str(numjobs), "size": str(each), "offset_increment": str(each)}
     return section.model_copy(update={"options": {**section.options, **changed}})
 
 
-def _clones(options: dict[str, str]) -> int:
+def _numjobs(options: dict[str, str]) -> int:
     return max(1, int(options["numjobs"]))
 
 

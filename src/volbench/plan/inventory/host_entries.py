@@ -9,7 +9,7 @@ from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import checks
 from volbench.plan.inventory.draft import Draft, HostReader
-from volbench.plan.profile.volume_type_limits import read_role_limits
+from volbench.plan.profile.limits_document import read_role_limits
 
 HOST_KEYS = (
     "address",
@@ -135,7 +135,7 @@ def _limits(reader: HostReader, node: Node) -> dict[str, Limits]:
     def check_role(entry: Entry) -> None:
         reader.value(_name_node(entry.name, entry.value), "limits", checks.role, "")
 
-    return read_role_limits(reader, node, check_role=check_role)
+    return read_role_limits(reader.problems, node, check_role=check_role)
 
 
 def _allow_destroy(reader: HostReader, node: Node) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from volbench.plan.inventory.host_entries import HOST_KEYS
 from volbench.plan.inventory.own import OWN_KEYS
-from volbench.plan.profile.declared_limits import limits_schema
+from volbench.plan.profile.limits_document import limits_schema
 
 Schema = dict[str, object]
 

@@ -7,15 +7,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
-from volbench.errors import InputError
+from volbench.errors import InputError, Problems
 from volbench.model.catalogue.volume_type import Wanted
+from volbench.model.document.document_schema import document_schema
 from volbench.model.document.field_types import Filled, Text, value_schema
-from volbench.model.document.located_errors import Fault, input_fault, reject
+from volbench.model.document.located_errors import (
+    Fault,
+    faults_of,
+    input_fault,
+    note_fault,
+    plain,
+    reject,
+)
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
 from volbench.plan.volume_types import catalogue, evaluate, find_type
 
@@ -142,3 +151,35 @@ RoleLimits = Annotated[
     BeforeValidator(_by_role, json_schema_input_type=LimitsDocument | dict[str, LimitsDocument]),
 ]
 """Limits of all roles, or by role."""
+
+
+def read_role_limits(
+    problems: Problems, node: Node, *, check_role: Callable[[Entry], object] | None = None
+) -> dict[str, Limits]:
+    """Return limits by role; ``*`` stands for all roles where none is named.
+
+    Args:
+        problems: collects what is wrong.
+        node: the value of ``limits``.
+        check_role: is called with the entry of each role that is named, except ``*``.
+    """
+    if check_role is not None and _by_role(plain(node)) == plain(node):
+        for entry in node.entries or ():
+            if entry.name != "*":
+                check_role(entry)
+    try:
+        found = _ROLE_LIMITS.validate_python(plain(node), by_alias=True, by_name=False)
+    except ValidationError as error:
+        for fault in faults_of(error, LimitsDocument):
+            note_fault(problems, node, fault)
+        return {}
+    return {role: limits.limits() for role, limits in found.items()}
+
+
+def limits_schema() -> dict[str, object]:
+    """Return the JSON Schema of the limits of one role: a volume type, or a mapping."""
+    schema = document_schema(LimitsDocument)
+    return {key: value for key, value in schema.items() if key != "$schema"}
+
+
+_ROLE_LIMITS: TypeAdapter[dict[str, LimitsDocument]] = TypeAdapter(RoleLimits)
