@@ -128,12 +128,12 @@ def measure(root: Path, *, runs: int) -> list[tuple[str, Cost]]:
     make_results(results, runs=runs)
     labels = "{host}/{repeat}/{job}"
     costs = [
-        ("import", volbench("import", str(results), "--labels", labels, "--into", str(campaign)))
+        ("import", volbench("import", str(results), "--labels", labels, "--output", str(campaign)))
     ]
     for words in (
         ("show", str(campaign)),
         ("check", str(campaign)),
-        ("export", str(campaign), "--into", str(sink)),
+        ("export", str(campaign), "--output", str(sink)),
     ):
         costs.append((words[0], volbench(*words)))
         sink.unlink(missing_ok=True)

@@ -151,10 +151,14 @@ class CampaignData:
         Raises:
             InputError: no frame has that name.
         """
+        return self._shared(name).copy()
+
+    def _shared(self, name: str) -> pd.DataFrame:
+        """Return a frame that nobody may change."""
         table = self.table(name)
         if name not in self._frames:
             self._frames[name] = frame_of(table)
-        return self._frames[name].copy()
+        return self._frames[name]
 
     def rows(self, name: str) -> list[dict[str, object]]:
         """Return a frame by name as plain rows, None for what is unknown, without pandas.
@@ -236,7 +240,7 @@ class CampaignData:
         rows: dict[str, Sequence[Mapping[str, object]]] = {
             "verdicts": verdict_rows(context),
             "findings": finding_rows(context),
-            "aggregate": aggregate_rows(self.campaign, {name: self.frame(name) for name in _READ}),
+            "aggregate": aggregate_rows(self.campaign, self._shared),
         }
         return {name: table_of(name, part) for name, part in rows.items()}
 
@@ -246,7 +250,7 @@ class CampaignData:
         facts = {run.id: self._facts(run.id) for run in self.campaign.runs}
         return run_views(
             self.campaign,
-            {name: self.frame(name) for name in _READ},
+            {name: self._shared(name) for name in ("summary", "series", "device", "percentiles")},
             volumes={run: found for run, found in facts.items() if found is not None},
             hosts={host.host: host for host in self.provenance.hosts},
             colds=self._colds(),

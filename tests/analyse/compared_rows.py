@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
 from volbench.model.frames.columns import FINDINGS, SUMMARY
 
@@ -87,3 +88,14 @@ def findings_of(*found: tuple[str, str, str, str | None]) -> pd.DataFrame:
     ]
     names = [column.name for column in FINDINGS]
     return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names, "str"))
+
+
+def candidates_of_three_jobs() -> Comparison:
+    """Return three jobs of two candidates: faster, slower, unknown, too few."""
+    jobs = {"fast": 1.2, "slow": 0.7, "even": 1.0}
+    base = pd.concat([rows_of(1000, job=job) for job in (*jobs, "brief <b>|x")])
+    other = [rows_of(1000 * ratio, job=job, seed=2) for job, ratio in jobs.items()]
+    other.append(rows_of(1000, job="brief <b>|x", repeats=2))
+    sides = {"old": base, "new": pd.concat(other), "newer": pd.concat(other)}
+    question = Question(metrics=("iops", "p99"), tolerance=0.001)
+    return compare(sides, dict.fromkeys(sides, no_findings()), question)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from volbench.cli.main import VERBS, cli
+from volbench.model.campaign.planned_run import OnError
+from volbench.model.profile.profile_model import MOST_REPEATS, MOST_SEED
+from volbench.model.profile.profile_settings import MOST_EXTENTS, WarmingMode
+from volbench.plan.expansion.extents import LADDER
 
 
 def paths(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
@@ -62,6 +67,44 @@ def test_output_has_one_name_everywhere() -> None:
         assert "--into" not in text, words
         assert ("-o, --output" in text) == ("--output" in text), words
     assert "run" in VERBS
+
+
+def option(verb: str, name: str) -> click.ParamType:
+    """Return the type of an option of a verb."""
+    command = cli.get_command(click.Context(cli), verb)
+    assert command is not None
+    return next(param.type for param in command.params if param.name == name)
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "choices"),
+    [("run", "on_error", OnError), ("warmup", "mode", WarmingMode)],
+)
+def test_choices_are_those_of_the_model(verb: str, name: str, choices: type[StrEnum]) -> None:
+    """Help spells choices out, because the model is slow to import; they are the same."""
+    kind = option(verb, name)
+    assert isinstance(kind, click.Choice)
+    assert set(kind.choices) == {choice.value for choice in choices}
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "most"),
+    [
+        ("run", "repeat", MOST_REPEATS),
+        ("run", "seed", MOST_SEED),
+        ("warmup", "extents", MOST_EXTENTS),
+    ],
+)
+def test_ranges_are_those_of_the_plan(verb: str, name: str, most: int) -> None:
+    """The same for the largest numbers."""
+    kind = option(verb, name)
+    assert isinstance(kind, click.IntRange)
+    assert kind.max == most
+
+
+def test_the_steps_of_auto_are_those_of_the_plan() -> None:
+    """--auto says how many jobs it tries at most."""
+    assert f"to {LADDER[-1]}" in " ".join(" ".join(rendered("warmup")).split())
 
 
 def test_the_former_name_of_output_still_works() -> None:

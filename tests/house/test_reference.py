@@ -37,6 +37,14 @@ def test_page_is_current(root: Path, page: str) -> None:
     assert kept == done.stdout, f"run: .venv/bin/python scripts/make-{page}-page"
 
 
+def test_profile_index_is_current(root: Path) -> None:
+    """The index of bundled profiles says what the profiles say."""
+    script = root / "scripts" / "make-profile-index"
+    done = subprocess.run([sys.executable, str(script)], check=True, capture_output=True, text=True)
+    kept = (root / "profiles" / "index.json").read_text(encoding="utf-8")
+    assert kept == done.stdout, "run: scripts/make-profile-index > profiles/index.json"
+
+
 def test_every_verb_has_help_and_a_place_in_the_page(root: Path) -> None:
     """Each command says what it does, explains its options, and stands in cli.md."""
     page = (root / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")

@@ -87,7 +87,7 @@ class Proof:
     def view(self, workload: Workload | None = None, *, limits: Limits | None = None) -> RunView:
         """Return all that is known of a Run, as if limits had been declared."""
         name = self._job(workload)
-        (view,) = (one for one in self.campaign.views() if one.run.job == name)
+        (view,) = (one for one in self.campaign.context().views if one.run.job == name)
         run = view.run.model_copy(update={} if limits is None else {"limits": limits})
         return replace(view, run=run)
 

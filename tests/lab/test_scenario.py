@@ -4,18 +4,22 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
 from tests.lab.clients import KIB, MIB, keep_busy, rate
 from volbench.errors import InputError, ProfileError
 from volbench.lab.scenario import (
-    Expected,
     Scenario,
     load_scenario,
     read_scenario,
     scenario_names,
+    scenario_text,
 )
+from volbench.lab.scenario_fields import Expected
 from volbench.lab.simulated_disk import Disk
 from volbench.lab.truth import truth, warm_up
+from volbench.model.document.document_model import document_schema
 
 NEEDED = {
     "clean",
@@ -100,37 +104,54 @@ def test_what_is_left_out_does_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("line", "place", "words"),
     [
-        ("caps: {iops: -1}", "s.yaml:4:8: caps.iops: '-1' must be greater than 0"),
-        ("caps: {iops: many}", "s.yaml:4:8: caps.iops: 'many' is not a number"),
-        ("caps: {iops: inf}", "s.yaml:4:8: caps.iops: 'inf' must be a finite number"),
-        ("caps: {bandwidth: 5mb/s}", "s.yaml:4:8: caps.bandwidth: '5mb/s' is ambiguous"),
-        ("cpas: {}", "s.yaml:4:1: cpas: is not known here (did you mean `caps`?)"),
-        ("block: 1000", "s.yaml:1:1: size must be a multiple of 4k, and block of 512"),
-        ("size: 8m", "s.yaml:4:1: size is given twice"),
-        ("stalls: 5", "s.yaml:4:1: stalls: '5' must be a list"),
-        ("stalls: [{at: 8s}]", "s.yaml:4:10: stalls.0.for: is missing"),
-        ("stalls: [{at: 2, for: 2}, {at: 3, for: 1}]", "stalls must be in order and apart"),
-        ("steps: [{at: 2, to: 2}, {at: 1, to: 1}]", "steps must be in order"),
-        ("steps: [{at: 5 parsecs, to: 1}]", "s.yaml:4:10: steps.0.at: '5 parsecs' has an unknown"),
-        ("first_touch: {write: fastx}", "s.yaml:4:15: first_touch.write: 'fast' is not a number"),
-        ("first_touch: {parallel: 0}", "s.yaml:4:15: first_touch.parallel: '0' must be greater"),
-        ("burst: {iops: {to: 5, baseline: 9, credits: 1}}", "to (5) is not above baseline (9)"),
-        ("cache: {size: 1m, drain: 1MB/s, when_full: stall}", "resume_below go together"),
+        ("caps: {iops: -1}", "4:14: caps.iops", "above 0"),
+        ("caps: {iops: many}", "4:14: caps.iops", "a number, not 'many'"),
+        ("caps: {iops: inf}", "4:14: caps.iops", "finite"),
+        ("caps: {bandwidth: 5mb/s}", "4:19: caps.bandwidth", "ambiguous"),
+        ("cpas: {}", "4:1: cpas", "did you mean `caps`"),
+        ("block: 1000", "4:8: block", "multiple of 512"),
+        ("size: 8m", "4:1: size", "duplicate"),
+        ("stalls: 5", "4:9: stalls", "a list"),
+        ("stalls: [{at: 8s}]", "4:10: stalls.0.for", "missing"),
+        ("stalls: [{at: 2, for: 2}, {at: 3, for: 1}]", "4:9: stalls", "in order and apart"),
+        ("steps: [{at: 2, to: 2}, {at: 1, to: 1}]", "4:8: steps", "in order"),
+        ("steps: [{at: 5 parsecs, to: 1}]", "4:14: steps.0.at", "'5 parsecs'"),
+        ("first_touch: {write: fastx}", "4:22: first_touch.write", "'fast'"),
+        ("first_touch: {write: 0.5x}", "4:22: first_touch.write", "at least 1x"),
+        ("first_touch: {parallel: 0}", "4:25: first_touch.parallel", "at least 1"),
         (
-            "cache: {size: 1m, drain: 1MB/s}\nfirst_touch: {write: 1ms}",
-            "a write cache hides first touches",
+            "burst: {iops: {to: 5, baseline: 9, credits: 1}}",
+            "4:20: burst.iops.to",
+            "above baseline",
         ),
-        ("restored: perhaps", "s.yaml:4:1: restored: 'perhaps' must be true or false"),
-        ("drift: -101%", "s.yaml:4:1: drift: '-101.0' must be greater than or equal to -100"),
-        ("truth: [{rw: trim, bs: 4k, iodepth: 1}]", "truth.0.rw: 'trim' must be 'read' or 'write'"),
+        ("cache: {size: 1m, drain: 1MB/s, when_full: stall}", "4:8: cache", "resume_below"),
+        (
+            "first_touch: {write: 1ms}\ncache: {size: 1m, drain: 1MB/s}",
+            "5:8: cache",
+            "hides first touches",
+        ),
+        ("restored: perhaps", "4:11: restored", "true or false"),
+        ("drift: -101%", "4:8: drift", "at least -100"),
+        ("truth: [{rw: trim, bs: 4k, iodepth: 1}]", "4:14: truth.0.rw", "one of read, write"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(line: str, complaint: str) -> None:
+def test_a_mistake_is_reported_with_its_place(line: str, place: str, words: str) -> None:
     """Each mistake names line, column and key, and says what was expected."""
     (found,) = complaints(SMALL + line)
-    assert complaint in found
+    assert found.startswith(f"s.yaml:{place}: ")
+    assert words in found
+
+
+def test_the_schema_knows_every_bundled_scenario() -> None:
+    """Editors accept what the loader accepts."""
+    schema = document_schema(Scenario)
+    Draft202012Validator.check_schema(schema)
+    for name in scenario_names():
+        content = YAML(typ="safe", pure=True).load(scenario_text(name)[0])
+        errors = [error.message for error in Draft202012Validator(schema).iter_errors(content)]
+        assert errors == []
 
 
 def test_all_mistakes_are_told_at_once() -> None:

@@ -16,7 +16,7 @@ ROUNDS = (900.0, 980.0, 1000.0, 1010.0, 990.0, 1000.0)
 
 
 def ladder() -> Frames:
-    """Return random reads and writes over depth and clones; IOPS are 100 times their product."""
+    """Return reads and writes over queue depth and numjobs; IOPS are 100 times their product."""
     rows = [
         result(
             f"{rw}-{depth}-{clones}",
@@ -120,8 +120,14 @@ def mapped() -> Frames:
 
 
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {
+    "iops": repeats,
+    "bandwidth": repeats,
+    "latency": repeats,
+    "sweep": ladder,
+    "heatmap": ladder,
+    "series": repeats,
     "depth": ladder,
-    "clones": ladder,
+    "numjobs": ladder,
     "knee": ladder,
     "ceiling": ladder,
     "bars3d": ladder,

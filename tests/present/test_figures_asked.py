@@ -7,13 +7,10 @@ from matplotlib.patches import Rectangle
 
 from tests.present.frames_by_kind import (
     FOR_KIND,
-    Frames,
     fleet,
-    ladder,
     mapped,
     repeats,
     rounds,
-    two_sets,
 )
 from tests.present.frames_for_figures import frames, result
 from tests.present.test_figures import texts_outside
@@ -37,11 +34,6 @@ def upright(axes: Axes) -> list[float]:
     bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     assert all(bar.get_y() == 0 for bar in bars)
     return [float(bar.get_height()) for bar in bars]
-
-
-def lying(axes: Axes) -> list[float]:
-    """Return the lengths of lying bars."""
-    return [float(bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)]
 
 
 @pytest.mark.parametrize("kind", ASKED)
@@ -87,17 +79,11 @@ def test_failed_runs_give_no_chart(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("depth", "differ in depth alone"),
-        ("clones", "differ in clones alone"),
-        ("sets", "one set of results"),
-        ("knee", "no curve"),
-        ("bars3d", "no grid"),
         ("histogram", "no histogram"),
         ("hdr", "no histogram"),
         ("lines", "no series"),
         ("violin", "no series"),
         ("fleet", "one host"),
-        ("cpu", "no CPU time"),
         ("convergence", "no rounds"),
         ("window", "no rounds"),
         ("mixes", "no rounds"),
@@ -109,79 +95,6 @@ def test_what_is_missing_is_said(kind: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as caught:
         draw_chart(kind, frames([result("alone")]))
     assert "iops" in caught.value.hint
-
-
-def test_depth_bars_are_the_numbers() -> None:
-    """At each depth stands a bar for each line, as high as the IOPS, and the table says so."""
-    given = ladder()
-    figure = draw_chart("depth", given)
-    told = chart_numbers("depth", given)
-    assert sorted(upright(figure.axes[0])) == sorted(told["iops"])
-    assert sorted(upright(figure.axes[1])) == sorted(told["lat_mean_s"])
-    assert set(told.loc[told["iodepth"] == 4, "iops"]) == {400.0, 800.0, 1600.0}
-    cells = {cell.get_text().get_text() for cell in figure.axes[2].tables[0].get_celld().values()}
-    assert {"1.6k ± 7", "100 ± 7", "depth 4"} <= cells
-    assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["1", "2", "4"]
-
-
-def test_deviation_never_reaches_below_zero() -> None:
-    """A whisker ends at zero where the deviation is greater than the value."""
-    rows = [
-        result(f"d{n}", iodepth=n, iops=100.0 * n, iops_stddev=500.0, lat_stddev_s=0.5)
-        for n in (1, 2, 4)
-    ]
-    axes = draw_chart("depth", frames(rows)).axes[0]
-    whiskers = [line.get_segments() for line in axes.collections if hasattr(line, "get_segments")]
-    assert min(point[1] for line in whiskers for segment in line for point in segment) == 0
-
-
-def test_sets_stand_beside_each_other() -> None:
-    """Each job has a bar per set in that set's colour, with the least and greatest repeat."""
-    given = two_sets()
-    figure = draw_chart("sets", given)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "IOPS",
-        "Bandwidth",
-        "Mean latency",
-        "p99 latency",
-    ]
-    assert lying(figure.axes[0]) == [120.0, 240.0, 70.0, 140.0]
-    told = chart_numbers("sets", given)
-    assert list(told["iops"]) == [120.0, 240.0, 70.0, 140.0]
-    assert list(told["iops_low"]) == [110.0, 220.0, 60.0, 120.0]
-    legend = figure.axes[-1].get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["old", "new"]
-    assert "Pooled: 3 repeats" in figure.get_supxlabel()
-
-
-def test_knee_is_where_power_is_greatest() -> None:
-    """IOPS over mean latency decides; 1,2,4 with a latency that jumps at 4 has its knee at 2."""
-    rows = [
-        result(f"d{n}", iodepth=n, iops=iops, lat_mean_s=mean)
-        for n, iops, mean in ((1, 500.0, 0.002), (2, 990.0, 0.0021), (4, 1000.0, 0.004))
-    ]
-    told = chart_numbers("knee", frames(rows))
-    assert told.loc[told["knee"], "iodepth"].tolist() == [2]
-    line = next(x for x in draw_chart("knee", frames(rows)).axes[0].lines if x.get_marker() == "o")
-    assert np.asarray(line.get_xdata()).tolist() == [500.0, 990.0, 1000.0]
-
-
-def test_ceiling_has_caps_and_points() -> None:
-    """Points lie at IOPS and bandwidth, and each declared cap is a line at its value."""
-    given = ladder()
-    axes = draw_chart("ceiling", given).axes[0]
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    caps = {str(line.get_label()): line for line in axes.lines if "limit" in str(line.get_label())}
-    assert list(np.asarray(caps["limit: 1.6k"].get_xdata())) == [1600.0, 1600.0]
-    assert list(np.asarray(caps["limit: 5 MB/s"].get_ydata())) == [5e6, 5e6]
-    told = chart_numbers("ceiling", given)
-    points = {
-        (float(np.asarray(line.get_xdata())[0]), float(np.asarray(line.get_ydata())[0]))
-        for line in axes.lines
-        if line.get_linestyle() == "None"
-    }
-    assert points == set(zip(told["iops"], told["bw_bytes_per_s"], strict=True))
 
 
 def test_histogram_shares_add_up() -> None:
@@ -289,14 +202,6 @@ def test_few_hosts_have_no_outliers() -> None:
     assert not chart_numbers("fleet", fleet(hosts=4))["outlier_iops"].any()
 
 
-def test_cpu_is_stacked_from_zero() -> None:
-    """System time follows user time, both the medians of the repeats."""
-    axes = draw_chart("cpu", repeats()).axes[0]
-    bars = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
-    assert [(bar.get_x(), bar.get_width()) for bar in bars[:2]] == [(0.0, 5.0), (5.0, 9.0)]
-    assert "14 %" in [text.get_text() for text in axes.texts]
-
-
 def test_convergence_adds_reads_and_writes() -> None:
     """A line of a mix is reads and writes together, round by round."""
     given = rounds()
@@ -359,10 +264,3 @@ def test_latency_map_keeps_gaps() -> None:
     cells: list[float] = drawn.filled(-1).ravel().tolist()
     assert sorted(cells) == [-1, -1, -1, 3, 40, 50]
     assert axes.get_yscale() == "log"
-
-
-def test_dd_beside_fio_leaves_gaps() -> None:
-    """A job without IOPS has no bar in that panel, and no zero."""
-    given: Frames = two_sets()
-    given["summary"].loc[given["summary"]["job"] == "large", "iops"] = None
-    assert lying(draw_chart("sets", given).axes[0]) == [120.0, 240.0]

@@ -9,10 +9,6 @@ from matplotlib.colors import to_hex
 
 from tests.present.frames_by_kind import (
     FOR_KIND,
-    in_campaign,
-    repeats,
-    together,
-    two_sets,
 )
 from tests.present.frames_for_figures import frames, result
 from volbench.present.figures import chart_numbers, draw_chart
@@ -64,17 +60,3 @@ def test_long_lines_keep_their_extremes() -> None:
     drawn = np.asarray(line.get_ydata(), dtype=float)
     assert len(drawn) <= 2000
     assert (drawn.min(), drawn.max()) == (0.0, 9000.0)
-
-
-def test_rows_of_another_campaign_stay_there() -> None:
-    """Three campaigns are three sets, also when one lacks a job."""
-    third = in_campaign(repeats(factor=3), "third")
-    third = {
-        name: frame[frame["job"] == "small"] if "job" in frame else frame
-        for name, frame in third.items()
-    }
-    told = chart_numbers("sets", together(two_sets(), third))
-    assert told.groupby("job", sort=False)["colour"].agg(list).to_dict() == {
-        "small": ["old", "new", "third"],
-        "large": ["old", "new"],
-    }

@@ -1,13 +1,14 @@
-"""A scenario's YAML in, a Scenario out, or every problem in it with file, line and column."""
+"""Scenario of a simulated volume: its file, and the parameters of the disk that follow."""
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from volbench.errors import InputError, Problems
 from volbench.lab.disk_parameters import (
@@ -21,100 +22,84 @@ from volbench.lab.scenario_fields import (
     Bytes,
     Cache,
     Caps,
+    Expected,
     FirstTouch,
-    Part,
     Percent,
-    Positive,
-    Rate,
-    Seconds,
     Service,
     Services,
     Stall,
     Step,
-    Whole,
 )
-from volbench.lab.validation_errors import hint, words
-from volbench.lab.yaml_text import read_document
+from volbench.model.document.document_model import Document
+from volbench.model.document.field_types import Boolean, Integer, Text
+from volbench.model.document.located_errors import Fault, faults_of, read_document, reject
 from volbench.model.profile.fio_option import nearest
 
 MOST_BYTES = 16 * 1024**3
-"""What is written to the volume is kept in memory."""
+"""Maximum size: what is written to the volume is kept in memory."""
 
 _FILE_LIMIT = 1 << 20
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
-class Expected(Part):
-    """What a client must find who keeps `iodepth` requests of one kind and size in flight.
-
-    Every figure may be left out. Names are those of `volbench.lab.truth.Truth`.
-    """
-
-    rw: Literal["read", "write"]
-    bs: Bytes
-    iodepth: Whole = Field(ge=1)
-    iops: Positive | None = None
-    bandwidth: Rate | None = None
-    bottleneck: str | None = None
-    cold_iops: Positive | None = None
-    penalty: Percent | None = None
-    warm_after: Seconds | None = None
-    fast_iops: Positive | None = None
-    fast_for: Seconds | None = None
-    stall_for: Seconds | None = None
+def _check_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        reject(Fault(f"must be up to 60 letters, digits, - and _, not {text!r}"))
+    return text
 
 
-class Scenario(Part):
-    """A simulated volume; every number is the truth that a measurement must find.
+class Scenario(Document):
+    """A simulated volume; every number is the truth that a measurement must find."""
 
-    Attributes:
-        name: letters, digits, - and _.
-        description: what it stands for.
-        size_bytes: capacity; ``size``.
-        block_bytes: unit of first touches; ``block``.
-        seed: of the random spread.
-        restored: whether every block holds data already, as after a restored snapshot.
-        service: how long the device works on a request.
-        caps: what the provider allows.
-        burst: credits that run out.
-        first_touch: what the first touch of a block costs.
-        unwritten_reads: ``served`` like any other, or answered at once: ``instant``.
-        cache: write-back cache.
-        stalls: times in which nothing completes.
-        steps: changes of speed.
-        drift_percent_per_minute: change of speed, of the normal one; ``drift``.
-        clock: whether `stalls`, `steps` and `drift` count from the ``first-request`` or the
-            ``first-write``.
-        truth: what follows from all that for some clients.
-    """
-
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")
-    description: str = ""
-    size_bytes: Bytes = Field(alias="size", le=MOST_BYTES)
-    block_bytes: Bytes = Field(default=65536, alias="block")
-    seed: Whole = Field(default=1, ge=0)
-    restored: bool = False
-    service: Services
-    caps: Caps = Caps()
-    burst: Burst = Burst()
-    first_touch: FirstTouch = FirstTouch()
-    unwritten_reads: Literal["served", "instant"] = "served"
-    cache: Cache | None = None
-    stalls: tuple[Stall, ...] = ()
-    steps: tuple[Step, ...] = ()
-    drift_percent_per_minute: Percent = Field(default=0.0, alias="drift", ge=-100, le=1000)
-    clock: Literal["first-request", "first-write"] = "first-request"
-    truth: tuple[Expected, ...] = ()
+    name: Annotated[Text, AfterValidator(_check_name)] = Field(description="Letters, digits, - _.")
+    description: Text = Field(default="", description="What it stands for.")
+    size_bytes: Bytes = Field(alias="size", le=MOST_BYTES, description="Capacity.")
+    block_bytes: Bytes = Field(default=65536, alias="block", description="Unit of first touches.")
+    seed: Integer = Field(default=1, ge=0, description="Of the random spread.")
+    restored: Boolean = Field(
+        default=False, description="Whether every block holds data, as in a restored snapshot."
+    )
+    service: Services = Field(description="Time that the device works on a request.")
+    caps: Caps = Field(default=Caps(), description="Limits of the provider.")
+    burst: Burst = Field(default=Burst(), description="Credits that run out.")
+    first_touch: FirstTouch = Field(default=FirstTouch(), description="Cost of a cold block.")
+    unwritten_reads: Literal["served", "instant"] = Field(
+        default="served", description="Reads of blocks that hold nothing: like any other, or free."
+    )
+    cache: Cache | None = Field(default=None, description="Write-back cache.")
+    stalls: tuple[Stall, ...] = Field(default=(), description="Times without any completion.")
+    steps: tuple[Step, ...] = Field(default=(), description="Changes of speed.")
+    drift_percent_per_minute: Percent = Field(
+        default=0.0, alias="drift", ge=-100, le=1000, description="Even change of speed a minute."
+    )
+    clock: Literal["first-request", "first-write"] = Field(
+        default="first-request", description="Begin of the times of stalls, steps and drift."
+    )
+    truth: tuple[Expected, ...] = Field(default=(), description="What some clients must find.")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.size_bytes % 4096 or self.block_bytes % 512:
-            raise ValueError("size must be a multiple of 4k, and block of 512")
-        if self.cache and self.first_write_s:
-            raise ValueError("a write cache hides first touches: leave out first_touch: write")
-        if any(a.at_s + a.length_s > b.at_s for a, b in pairwise(self.stalls)):
-            raise ValueError("stalls must be in order and apart")
-        if any(a.at_s >= b.at_s for a, b in pairwise(self.steps)):
-            raise ValueError("steps must be in order")
+        faults = [
+            (self.size_bytes % 4096 != 0, "size", "must be a multiple of 4k"),
+            (self.block_bytes % 512 != 0, "block", "must be a multiple of 512"),
+            (
+                self.cache is not None and self.first_write_s > 0,
+                "cache",
+                "a write cache hides first touches: leave out first_touch: write",
+            ),
+            (
+                any(a.at_s + a.length_s > b.at_s for a, b in pairwise(self.stalls)),
+                "stalls",
+                "stalls must be in order and apart",
+            ),
+            (
+                any(a.at_s >= b.at_s for a, b in pairwise(self.steps)),
+                "steps",
+                "steps must be in order",
+            ),
+        ]
+        if any(is_wrong for is_wrong, _, _ in faults):
+            reject(*(Fault(message, at=(key,)) for is_wrong, key, message in faults if is_wrong))
         return self
 
     @property
@@ -142,8 +127,9 @@ class Scenario(Part):
         try:
             return Scenario.model_validate(values)
         except ValidationError as error:
+            reason = next(faults_of(error, Scenario)).message
             raise InputError(
-                f"{self.name} can't have {size_bytes} bytes: {words(error.errors()[0])}",
+                f"{self.name} can't have {size_bytes} bytes: size {reason}",
                 hint="a multiple of 4k, up to 16g; what is written is kept in memory",
             ) from error
 
@@ -203,23 +189,12 @@ def load_scenario(text: str, *, path: str) -> Scenario:
         ProfileError: everything that is wrong in it, in file order.
     """
     problems = Problems(path)
-    document = read_document(text, problems)
+    needs = "a name, a size and a service"
+    found = read_document(text, Scenario, problems, what="a scenario", needs=needs)
     problems.raise_if_any()
-    try:
-        return Scenario.model_validate(document.values)
-    except ValidationError as error:
-        for found in error.errors():
-            line, column = document.place(found["loc"])
-            key = ".".join(map(str, found["loc"]))
-            problems.add(
-                words(found),
-                line=line,
-                column=column,
-                key=key,
-                hint=hint(found, (Scenario, *Part.__subclasses__())),
-            )
-    problems.raise_if_any()
-    raise AssertionError("a scenario that is not valid has a problem")
+    if found is None:
+        raise AssertionError("a scenario that is not valid has a problem")
+    return found
 
 
 def scenario_names() -> tuple[str, ...]:

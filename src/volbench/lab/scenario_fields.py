@@ -1,155 +1,124 @@
-"""The parts of a scenario: texts with units in, numbers in base units out."""
+"""Parts of a scenario file, one model each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from volbench.errors import InputError
 from volbench.model.base import Frozen
-from volbench.units import parse_duration, parse_rate, parse_size
-
-_T = TypeVar("_T")
-
-
-def _reading(parse: Callable[[str], _T]) -> Callable[[object], object]:
-    """Return a validator that reads texts by `parse` and leaves what was read already."""
-
-    def read(value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        try:
-            return parse(value)
-        except InputError as error:
-            raise ValueError(f"{error.message} ({error.hint})") from error
-
-    return read
-
-
-def _whole(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise InputError(f"{text!r} is not a whole number", hint="write it like 16")
-    return int(text)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise InputError(f"{text!r} is not a number", hint="write it like 1100 or 0.5") from error
+from volbench.model.document.document_model import Document
+from volbench.model.document.field_types import (
+    Duration,
+    Integer,
+    Number,
+    Rate,
+    Size,
+    parsed,
+    value_schema,
+)
+from volbench.model.document.located_errors import Fault, reject
+from volbench.units import parse_duration
 
 
 def _percent(text: str) -> float:
     return _number(text.strip().removesuffix("%"))
 
 
-def _factor(text: str) -> float:
-    return _number(text.strip()[:-1])
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(
+            f"must be a number, not {text!r}", hint="write it like 1100 or 0.5"
+        ) from error
 
 
-Bytes = Annotated[int, BeforeValidator(_reading(parse_size)), Field(gt=0)]
-Seconds = Annotated[float, BeforeValidator(_reading(parse_duration)), Field(ge=0)]
-Rate = Annotated[float, BeforeValidator(_reading(parse_rate)), Field(gt=0)]
-Whole = Annotated[int, BeforeValidator(_reading(_whole))]
-Number = Annotated[float, BeforeValidator(_reading(_number)), Field(allow_inf_nan=False)]
-Percent = Annotated[float, BeforeValidator(_reading(_percent)), Field(allow_inf_nan=False)]
-Positive = Annotated[float, BeforeValidator(_reading(_number)), Field(gt=0, allow_inf_nan=False)]
+Bytes = Annotated[Size, Field(gt=0)]
+Seconds = Annotated[Duration, Field(ge=0)]
+BytesPerSecond = Annotated[Rate, Field(gt=0)]
+Positive = Annotated[Number, Field(gt=0)]
+AtOnce = Annotated[Integer, Field(ge=1, le=4096)]
+Percent = Annotated[float, parsed(_percent), Field(allow_inf_nan=False), value_schema("percent")]
 
 
-class Part(Frozen):
-    """A mapping of a scenario; keys are as in the file, names carry their unit."""
+class Service(Document):
+    """Time that the device works on a request; a single value is its latency."""
 
-    model_config = ConfigDict(populate_by_name=True)
+    shorthand: ClassVar[str] = "latency"
 
-
-class Service(Part):
-    """How long the device works on a request.
-
-    Attributes:
-        latency_s: mean of the fixed part; ``latency``.
-        sigma: shape of a log-normal spread around that mean; 0 for a constant.
-        stream_bytes_per_s: speed of one request's bytes; None when size costs nothing; ``stream``.
-    """
-
-    latency_s: Seconds = Field(alias="latency", gt=0)
-    sigma: Number = Field(default=0.0, ge=0, le=2)
-    stream_bytes_per_s: Rate | None = Field(default=None, alias="stream")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: object) -> object:
-        """Read a bare latency."""
-        return {"latency": value} if isinstance(value, str) else value
+    latency_s: Seconds = Field(alias="latency", gt=0, description="Mean of the fixed part.")
+    sigma: Number = Field(
+        default=0.0, ge=0, le=2, description="Shape of a log-normal spread around that mean."
+    )
+    stream_bytes_per_s: BytesPerSecond | None = Field(
+        default=None, alias="stream", description="Speed of one request's bytes."
+    )
 
 
-class Services(Part):
-    """Service of reads and writes, and how many requests are worked on at once."""
+class Services(Document):
+    """Service of reads and writes."""
 
-    read: Service
-    write: Service
-    slots: Whole | None = Field(default=None, ge=1, le=4096)
-
-
-class Caps(Part):
-    """What the provider allows, of everything together."""
-
-    iops: Positive | None = None
-    bandwidth_bytes_per_s: Rate | None = Field(default=None, alias="bandwidth")
+    read: Service = Field(description="Of a read.")
+    write: Service = Field(description="Of a write.")
+    slots: AtOnce | None = Field(
+        default=None, description="Requests worked on at once; any number when left out."
+    )
 
 
-class IopsBurst(Part):
-    """Credits for I/Os: `to` while they last, `baseline` after; one is spent on each I/O."""
+class Caps(Document):
+    """Limits of the provider, for reads and writes together."""
 
-    to: Positive
-    baseline: Positive
-    credits_ios: Positive = Field(alias="credits")
+    iops: Positive | None = Field(default=None, description="I/Os a second.")
+    bandwidth_bytes_per_s: BytesPerSecond | None = Field(
+        default=None, alias="bandwidth", description="Bytes a second."
+    )
+
+
+class IopsBurst(Document):
+    """Credits for I/Os, one of which is spent on each I/O."""
+
+    to: Positive = Field(description="Rate while credits last.")
+    baseline: Positive = Field(description="Rate afterwards, at which credits come back.")
+    credits_ios: Positive = Field(alias="credits", description="Of a full bucket.")
 
     @model_validator(mode="after")
     def _above(self) -> Self:
-        return _checked_burst(self, self.to, self.baseline)
+        _check_burst(self.to, self.baseline)
+        return self
 
 
-class BandwidthBurst(Part):
-    """Credits for bytes: `to` while they last, `baseline` after."""
+class BandwidthBurst(Document):
+    """Credits for bytes."""
 
-    to: Rate
-    baseline: Rate
-    credits_bytes: Bytes = Field(alias="credits")
+    to: BytesPerSecond = Field(description="Rate while credits last.")
+    baseline: BytesPerSecond = Field(description="Rate afterwards, at which credits come back.")
+    credits_bytes: Bytes = Field(alias="credits", description="Of a full bucket.")
 
     @model_validator(mode="after")
     def _above(self) -> Self:
-        return _checked_burst(self, self.to, self.baseline)
+        _check_burst(self.to, self.baseline)
+        return self
 
 
-def _checked_burst(burst: _T, to: float, baseline: float) -> _T:
+def _check_burst(to: float, baseline: float) -> None:
     if to <= baseline:
-        raise ValueError(f"to ({to:g}) is not above baseline ({baseline:g})")
-    return burst
+        reject(Fault(f"must be above baseline ({baseline:g}), not {to:g}", at=("to",)))
 
 
-class Burst(Part):
+class Burst(Document):
     """Credits that run out."""
 
-    iops: IopsBurst | None = None
-    bandwidth: BandwidthBurst | None = None
+    iops: IopsBurst | None = Field(default=None, description="For I/Os.")
+    bandwidth: BandwidthBurst | None = Field(default=None, description="For bytes.")
 
 
 class Penalty(Frozen):
-    """What a first touch costs: seconds, or so many times the service (``20x``)."""
+    """Cost of a first touch, in seconds or as a multiple of the service."""
 
-    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    times: float | None = Field(default=None, ge=1, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _text(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        if value.strip().lower().endswith("x"):
-            return {"times": _reading(_factor)(value)}
-        return {"seconds": _reading(parse_duration)(value)}
+    seconds: float = 0.0
+    times: float | None = None
 
     def of(self, service: Service) -> float:
         """Return it in seconds."""
@@ -158,54 +127,86 @@ class Penalty(Frozen):
         return (self.times - 1) * service.latency_s
 
 
-class FirstTouch(Part):
-    """The first touch of a block: what it costs, and how many blocks are prepared at once.
-
-    A block is worked on once. A request waits for all blocks it needs. `parallel` None prepares any
-    number of blocks at the same time.
-    """
-
-    write: Penalty = Penalty()
-    read: Penalty = Penalty()
-    parallel: Whole | None = Field(default=None, ge=1, le=4096)
+def _penalty(text: str) -> Penalty:
+    if not text.strip().lower().endswith("x"):
+        return Penalty(seconds=parse_duration(text))
+    times = _number(text.strip()[:-1])
+    if not 1 <= times < float("inf"):
+        raise InputError(f"must be at least 1x, not {text}", hint="write it like 20x or 5ms")
+    return Penalty(times=times)
 
 
-class Cache(Part):
-    """A write-back cache that takes writes quickly until it is full.
+Touch = Annotated[
+    Penalty,
+    parsed(_penalty),
+    WithJsonSchema({"type": ["string", "number"], "$comment": "duration, or a factor such as 20x"}),
+]
 
-    Attributes:
-        size_bytes: what it holds; ``size``.
-        drain_bytes_per_s: how fast it empties, all the time; ``drain``.
-        latency_s: of a write that it takes; ``latency``.
-        when_full: ``drain``: writes go on as room appears. ``stall``: nothing is taken until the
-            cache holds `resume_bytes` or less.
-        resume_bytes: for ``stall``; ``resume_below``.
-    """
 
-    size_bytes: Bytes = Field(alias="size")
-    drain_bytes_per_s: Rate = Field(alias="drain")
-    latency_s: Seconds = Field(default=0.0001, alias="latency", gt=0)
-    when_full: Literal["drain", "stall"] = "drain"
-    resume_bytes: Bytes | None = Field(default=None, alias="resume_below")
+class FirstTouch(Document):
+    """Cost of the first touch of a block; a request waits for all blocks it needs."""
+
+    write: Touch = Field(default=Penalty(), description="Of a write: 5ms, or 20x the service.")
+    read: Touch = Field(default=Penalty(), description="Of a read, in the same way.")
+    parallel: AtOnce | None = Field(
+        default=None, description="Blocks prepared at once; any number when left out."
+    )
+
+
+class Cache(Document):
+    """Write-back cache that takes writes quickly until it is full."""
+
+    size_bytes: Bytes = Field(alias="size", description="Its capacity.")
+    drain_bytes_per_s: BytesPerSecond = Field(alias="drain", description="Speed of emptying.")
+    latency_s: Seconds = Field(
+        default=0.0001, alias="latency", gt=0, description="Of a write that it takes."
+    )
+    when_full: Literal["drain", "stall"] = Field(
+        default="drain",
+        description="drain: writes go on as room appears; stall: none is taken for a while.",
+    )
+    resume_bytes: Bytes | None = Field(
+        default=None, alias="resume_below", description="Content at which a stall ends."
+    )
 
     @model_validator(mode="after")
     def _stall_has_an_end(self) -> Self:
         if (self.when_full == "stall") != (self.resume_bytes is not None):
-            raise ValueError("when_full: stall and resume_below go together")
+            reject(Fault("when_full: stall and resume_below go together"))
         if self.resume_bytes is not None and self.resume_bytes >= self.size_bytes:
-            raise ValueError("resume_below is not below size")
+            reject(Fault("must be below size", at=("resume_below",)))
         return self
 
 
-class Stall(Part):
-    """A time in which nothing completes."""
+class Stall(Document):
+    """Time in which nothing completes."""
 
-    at_s: Seconds = Field(alias="at")
-    length_s: Seconds = Field(alias="for", gt=0)
+    at_s: Seconds = Field(alias="at", description="Its begin.")
+    length_s: Seconds = Field(alias="for", gt=0, description="Its length.")
 
 
-class Step(Part):
-    """From `at` on everything is `to` times as fast as at first."""
+class Step(Document):
+    """Change of speed."""
 
-    at_s: Seconds = Field(alias="at")
-    to: Positive
+    at_s: Seconds = Field(alias="at", description="Its time.")
+    to: Positive = Field(description="Speed from then on, as a multiple of the first.")
+
+
+class Expected(Document):
+    """Results that a client with a constant number of requests in flight must find.
+
+    Names are those of `volbench.lab.truth.Truth`; every figure may be left out.
+    """
+
+    rw: Literal["read", "write"] = Field(description="Direction.")
+    bs: Bytes = Field(description="Block size.")
+    iodepth: Integer = Field(ge=1, description="Requests in flight.")
+    iops: Positive | None = Field(default=None, description="In the long run.")
+    bandwidth: BytesPerSecond | None = Field(default=None, description="In the long run.")
+    bottleneck: str | None = Field(default=None, description="In the long run.")
+    cold_iops: Positive | None = Field(default=None, description="On cold blocks.")
+    penalty: Percent | None = Field(default=None, description="1 - cold / warm, in percent.")
+    warm_after: Seconds | None = Field(default=None, description="Time to 90 % of the warm rate.")
+    fast_iops: Positive | None = Field(default=None, description="While credits or cache last.")
+    fast_for: Seconds | None = Field(default=None, description="How long that is.")
+    stall_for: Seconds | None = Field(default=None, description="Of a full cache.")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError
@@ -70,9 +69,9 @@ def rows_of(table: pa.Table) -> list[dict[str, object]]:
 
 
 def _values(column: pa.ChunkedArray) -> list[object]:
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     values: list[object] = column.to_pylist()
+    if pa.types.is_floating(column.type):
+        return [None if value != value else value for value in values]  # noqa: PLR0124 - finds NaN
     return values
 
 
@@ -105,7 +104,8 @@ def read_table(path: Path) -> pa.Table:
         ArchiveError: it is missing or damaged.
     """
     try:
-        return pq.read_table(path)
+        with pq.ParquetFile(path) as file:  # read_table would import pandas
+            return file.read()
     except (OSError, pa.ArrowException) as error:
         raise ArchiveError(
             f"{path} can't be read: {error}",

@@ -191,7 +191,6 @@ def a_view(run: Run | None = None, **parts: object) -> RunView:
         "series": series_rows(run, [IOPS] * SECONDS),
         "device": device_samples(run),
         "percentiles": percentile_rows(run),
-        "histogram": [],
     }
     kept: dict[str, object] = {}
     for name, part in parts.items():
@@ -208,7 +207,6 @@ def a_view(run: Run | None = None, **parts: object) -> RunView:
         series=frame("series", rows["series"]),
         device=frame("device", rows["device"]),
         percentiles=frame("percentiles", rows["percentiles"]),
-        histogram=frame("histogram", rows["histogram"]),
         volume=VolumeFacts(
             role=run.volume.role,
             target=run.volume.target,

@@ -81,7 +81,7 @@ def test_sums_are_over_the_time_that_all_share() -> None:
     """A client that ran alone for 10 s before the other counts only from there."""
     first = ran(0, [900.0] * 10 + [500.0] * 20)
     second = ran(1, [500.0] * 30, after_s=10)
-    (row,) = aggregate_rows(a_campaign(2), frames(first, second))
+    (row,) = aggregate_rows(a_campaign(2), frames(first, second).__getitem__)
     assert row["iops"] == pytest.approx(1000)
     assert row["bw_bytes_per_s"] == pytest.approx(1000 * BLOCK)
     assert (row["overlap_s"], row["start_skew_s"], row["end_skew_s"]) == (20, 10, 10)
@@ -90,9 +90,8 @@ def test_sums_are_over_the_time_that_all_share() -> None:
 
 def test_clients_that_never_meet_have_no_sum() -> None:
     """One after another, there is no time for a sum, and none is made up."""
-    (row,) = aggregate_rows(
-        a_campaign(2), frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=60))
-    )
+    clients = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=60))
+    (row,) = aggregate_rows(a_campaign(2), clients.__getitem__)
     assert row["overlap_s"] == 0
     assert "iops" not in row
 
@@ -101,7 +100,7 @@ def test_percentiles_come_from_all_bins_together() -> None:
     """99 fast I/Os of one and 901 slow ones of the other: the median is slow."""
     fast = ran(0, [100.0] * 5, bins={0.001: 99})
     slow = ran(1, [300.0] * 5, bins={0.02: 891, 0.5: 10})
-    (row,) = aggregate_rows(a_campaign(2), frames(fast, slow))
+    (row,) = aggregate_rows(a_campaign(2), frames(fast, slow).__getitem__)
     assert row["lat_p50_s"] == 0.02
     assert row["lat_p99_s"] == 0.02
     assert row["lat_p999_s"] == 0.5
@@ -114,20 +113,20 @@ def test_a_total_over_fewer_clients_says_so() -> None:
     kept = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5))
     lost = pd.DataFrame([{"run": "r2", "group": "j", "direction": None, "status": "failed"}])
     kept["summary"] = pd.concat([kept["summary"], lost], ignore_index=True)
-    (row,) = aggregate_rows(a_campaign(3), kept)
+    (row,) = aggregate_rows(a_campaign(3), kept.__getitem__)
     assert (row["clients"], row["clients_planned"]) == (2, 3)
     assert row["iops"] == pytest.approx(1000)
 
 
 def test_one_client_has_no_total() -> None:
     """Its own row says it all."""
-    assert aggregate_rows(a_campaign(1), frames(ran(0, [500.0] * 5))) == []
+    assert aggregate_rows(a_campaign(1), frames(ran(0, [500.0] * 5)).__getitem__) == []
 
 
 def test_a_client_without_series_leaves_no_sum() -> None:
     """When it ran nobody knows, so nothing is claimed about a time that all shared."""
     silent = ran(1, [500.0] * 5)
     silent["series"] = []
-    (row,) = aggregate_rows(a_campaign(2), frames(ran(0, [500.0] * 5), silent))
+    (row,) = aggregate_rows(a_campaign(2), frames(ran(0, [500.0] * 5), silent).__getitem__)
     assert math.isnan(float(str(row.get("iops", math.nan))))
     assert row["clients"] == 2

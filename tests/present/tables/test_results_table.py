@@ -12,7 +12,7 @@ from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.formatting import Row
 from volbench.present.tables.hosts_tables import facts_table, facts_text
-from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
+from volbench.present.tables.plan_tables import profile_summary, profile_table, runs_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import states_table, summary_table
 from volbench.present.tables.table import Table, text_table
@@ -136,7 +136,7 @@ def test_a_profile_is_shown_with_inherited_options() -> None:
     assert "read bs=8k" in text
     assert "direct=1" not in text
     assert "why" in text
-    assert "1  d" in printed(profiles_table([profile]))
+    assert profile_summary(profile) == {"profile": "p", "jobs": 1, "description": "d"}
 
 
 def test_states_keep_every_line_of_a_reason() -> None:

@@ -25,7 +25,7 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.plan.prices import load_prices, price_names
-from volbench.plan.profile.bundled import profile_names
+from volbench.plan.profile.bundled import profile_index, profile_names
 from volbench.plan.volume_types import catalogue
 from volbench.present import tables
 from volbench.present.formatting import Row
@@ -38,8 +38,9 @@ from volbench.present.tables.hosts_tables import (
     hosts_table,
     survey_table,
 )
-from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
+from volbench.present.tables.plan_tables import profile_table, runs_table
 from volbench.present.tables.price_table import market_table, prices_table
+from volbench.present.tables.profiles_table import profiles_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import (
     aggregate_table,
@@ -220,7 +221,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "aggregate": lambda: aggregate_table(AGGREGATE),
     "frame": lambda: frame_table("answer", results()),
     "profile": lambda: profile_table(profiles()[0]),
-    "profiles": lambda: profiles_table(profiles()),
+    "profiles": lambda: profiles_table(profile_index()),
     "runs": lambda: runs_table(plan(), expected_s={}),
     "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,

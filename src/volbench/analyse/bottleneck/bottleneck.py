@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
-from volbench.analyse.frames.observed import host_rows_in_run, told_by_tool
+from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.analyse.time.run_rates import Rates
 from volbench.units import format_count, format_latency, format_rate
 
@@ -115,7 +114,7 @@ def explain_level(
 
 def _paced(case: _Case) -> Explanation | None:
     """Explain a rate that the job itself asked for."""
-    if not any(asked.is_paced for asked in asked_of(case.view.run)):
+    if not any(workload.is_paced for workload in case.view.workloads):
         return None
     return case.explanation(
         Cause.UNKNOWN, case.iops, [], ["the job itself was told to be slower than it could be"]
@@ -174,7 +173,7 @@ def _cpu(case: _Case) -> Explanation | None:
     """Explain a level by CPUs that had no time left."""
     usage = [
         row["cpu_usr"] + row["cpu_sys"]
-        for row in told_by_tool(case.view)
+        for row in results_of(case.view)
         if not math.isnan(row["cpu_usr"])
     ]
     rows = host_rows_in_run(case.view)

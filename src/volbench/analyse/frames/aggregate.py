@@ -7,7 +7,7 @@ of several clients are never averaged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -23,17 +23,27 @@ Row = dict[str, object]
 _PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
 
 
-def aggregate_rows(campaign: Campaign, frames: Frames) -> Sequence[Row]:
+def aggregate_rows(campaign: Campaign, frame: Callable[[str], pd.DataFrame]) -> Sequence[Row]:
     """Return a row for each measured step of several clients, section and direction.
 
     Args:
-        campaign: the plan, which tells how many clients a step should have had.
-        frames: summary, series and histogram.
+        campaign: the plan, which says how many clients a step should have had.
+        frame: returns a frame by name: summary, series and histogram, if there are such steps.
     """
+    steps = _steps(campaign)
+    if not steps:
+        return []
+    step_of = {run.id: run.step for runs in steps for run in runs}
+    parts = {name: _by_step(frame(name), step_of) for name in ("summary", "series", "histogram")}
+    nothing = {name: frame(name).iloc[:0] for name in parts}
     return [
         row
-        for runs in _steps(campaign)
-        for row in _step_rows(campaign, runs, _of_runs(frames, [run.id for run in runs]))
+        for runs in steps
+        for row in _step_rows(
+            campaign,
+            runs,
+            {name: part.get(runs[0].step, nothing[name]) for name, part in parts.items()},
+        )
     ]
 
 
@@ -45,11 +55,10 @@ def _steps(campaign: Campaign) -> list[list[Run]]:
     return [runs for runs in steps.values() if len(runs) + campaign.clients_absent > 1]
 
 
-def _of_runs(frames: Frames, ids: Sequence[str]) -> dict[str, pd.DataFrame]:
-    return {
-        name: frames[name][frames[name]["run"].isin(ids)]
-        for name in ("summary", "series", "histogram")
-    }
+def _by_step(frame: pd.DataFrame, step_of: Mapping[str, int]) -> dict[int, pd.DataFrame]:
+    """Return step to its rows; rows of other runs are left out."""
+    steps = frame["run"].map(step_of)
+    return {int(step): rows for step, rows in frame.groupby(steps, sort=False)}
 
 
 def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[Row]:

@@ -1,17 +1,19 @@
-"""A campaign's Runs side by side: views enter, judgements that several readers need leave, once.
+"""Runs of a campaign side by side, with judgements that verdicts and findings share.
 
-Verdicts and Findings stand on the same judgements, so that they can't contradict each other.
+Each judgement is made once, so that verdicts and findings cannot contradict each other. Runs are
+grouped once as well: nothing here looks through all runs for each of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from volbench.analyse.bottleneck.explain import Explanation, explain
-from volbench.analyse.frames.concurrent_load import Crowd, crowd_of
+from volbench.analyse.frames.concurrent_load import ConcurrentLoad, concurrent_load
 from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.analyse.time.steady_state import (
     State,
     Steadiness,
@@ -19,25 +21,53 @@ from volbench.analyse.time.steady_state import (
     judge_steady,
     steady_end,
 )
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run
+from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase
+
+Shape = tuple[int, int]
+"""Queue depth and block size of a run."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What finished on a volume before a run.
+
+    Attributes:
+        previous: the run right before it; None for the first.
+        is_prepared: whether a preparation or a warm-up was among it.
+        is_written: whether a run that writes was among it.
+    """
+
+    previous: RunView | None = None
+    is_prepared: bool = False
+    is_written: bool = False
+
+    def then(self, view: RunView) -> Earlier:
+        """Return the same with one more run."""
+        return Earlier(
+            previous=view,
+            is_prepared=self.is_prepared or view.run.phase is not Phase.MEASURED,
+            is_written=self.is_written or view.writes,
+        )
 
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of all Runs of a campaign.
+    """All runs of a campaign that have ended.
 
     Attributes:
-        views: every Run of the campaign that has ended, in the order of the plan.
+        views: of the runs, in the order of the plan.
     """
 
     views: tuple[RunView, ...]
     _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
     _explained: dict[str, tuple[Explanation, ...]] = field(default_factory=dict, repr=False)
-    _crowds: dict[tuple[str, int, str], Crowd] = field(default_factory=dict, repr=False)
+    _steps: dict[int, dict[int, list[Run]]] = field(default_factory=dict, repr=False)
+    _loads: dict[tuple[str, int, str], ConcurrentLoad] = field(default_factory=dict, repr=False)
 
     def steadiness(self, view: RunView, direction: str) -> Steadiness:
-        """Return whether the IOPS of one direction of a Run are steady, judged once."""
+        """Return whether the IOPS of one direction of a run are steady."""
         key = view.run.id, direction
         if key not in self._steady:
             t_s, iops = rate_per_s(view, "iops", direction=direction)
@@ -45,9 +75,9 @@ class Context:
         return self._steady[key]
 
     def steady_end(self, view: RunView, direction: str) -> Steadiness | None:
-        """Return the steady stretch at the end of a Run; None where there is none.
+        """Return the steady stretch at the end of a run; None where there is none.
 
-        A Run that was to go on until it is steady ended when its last window was.
+        A run that was to go on until it is steady ended when its last window was.
         """
         t_s, iops = rate_per_s(view, "iops", direction=direction)
         whole, until = self.steadiness(view, direction), view.run.until
@@ -57,75 +87,131 @@ class Context:
                 return last
         return steady_end(t_s, iops, whole)
 
-    def crowd(self, view: RunView) -> Crowd | None:
-        """Return all that worked on a Run's volume in its step; None where it was alone."""
-        if view.run.volume.kind is VolumeKind.UNKNOWN:
+    def load(self, view: RunView) -> ConcurrentLoad | None:
+        """Return the load of all clients on a run's volume in its step; None for a single one."""
+        if view.run.volume.kind is VolumeKind.UNKNOWN or not view.run.step:
             return None
         key = _place_of(view)
-        beside = [one for one in self.views if view.run.step and _place_of(one) == key]
-        if len(beside) < 2:
+        clients = self._clients[key]
+        if len(clients) < 2:
             return None
-        if key not in self._crowds:
-            self._crowds[key] = crowd_of(beside)
-        return self._crowds[key]
+        if key not in self._loads:
+            self._loads[key] = concurrent_load(clients)
+        return self._loads[key]
 
-    def before(self, view: RunView) -> list[RunView]:
-        """Return the Runs on the same volume that came before a Run, finished ones only."""
-        if view.run.volume.kind is VolumeKind.UNKNOWN:
-            return []
-        place = next(n for n, other in enumerate(self.views) if other.run.id == view.run.id)
-        return [
-            other
-            for other in self.views[:place]
-            if other.run.host == view.run.host
-            and other.run.volume == view.run.volume
-            and other.is_finished
-        ]
+    def step(self, view: RunView) -> Sequence[Run]:
+        """Return the runs of a run's step, whether they have ended or not."""
+        key = id(view.campaign)
+        if key not in self._steps:
+            steps = self._steps.setdefault(key, {})
+            for run in view.campaign.runs:
+                steps.setdefault(run.step, []).append(run)
+        return self._steps[key][view.run.step]
+
+    def earlier(self, view: RunView) -> Earlier:
+        """Return what finished on the volume of a run before it."""
+        return self._earlier[view.run.id]
 
     def explanations(self, view: RunView) -> tuple[Explanation, ...]:
-        """Return what explains the rates of a Run, all its directions, judged once."""
+        """Return what explains the rates of a run, all its directions."""
         if view.run.id not in self._explained:
             others = self._comparable(view)
             self._explained[view.run.id] = tuple(
-                one
+                explanation
                 for direction in directions(view)
-                for one in explain(view, direction, others=others)
+                for explanation in explain(view, direction, others=others)
             )
         return self._explained[view.run.id]
 
+    @cached_property
+    def finished(self) -> frozenset[str]:
+        """Ids of the runs that finished."""
+        return frozenset(view.run.id for view in self.views if view.is_finished)
+
+    @cached_property
+    def disks(self) -> Mapping[str, Mapping[str, set[str]]]:
+        """Host to role to the kernel names of the disks that its volumes are on."""
+        disks: dict[str, dict[str, set[str]]] = {}
+        for view in self.views:
+            roles = disks.setdefault(view.run.host, {})
+            roles.setdefault(view.run.volume.role, set()).update(view.disks)
+        return disks
+
+    @cached_property
+    def tracked(self) -> Mapping[str, Sequence[RunView]]:
+        """Profile with rounds to the finished runs that decide when they end, in order."""
+        found: dict[str, list[RunView]] = {}
+        for view in self.views:
+            rounds = view.campaign.rounds.get(view.run.profile)
+            is_result = view.run.phase is Phase.MEASURED and view.is_finished
+            if rounds and is_result and view.run.job in {track.job for track in rounds.track}:
+                found.setdefault(view.run.profile, []).append(view)
+        return found
+
+    @cached_property
+    def _clients(self) -> dict[tuple[str, int, str], list[RunView]]:
+        clients: dict[tuple[str, int, str], list[RunView]] = {}
+        for view in self.views:
+            clients.setdefault(_place_of(view), []).append(view)
+        return clients
+
+    @cached_property
+    def _earlier(self) -> dict[str, Earlier]:
+        found: dict[str, Earlier] = {}
+        latest: dict[tuple[str, Volume], Earlier] = {}
+        for view in self.views:
+            volume = view.run.host, view.run.volume
+            is_known = view.run.volume.kind is not VolumeKind.UNKNOWN
+            found[view.run.id] = latest.get(volume, Earlier()) if is_known else Earlier()
+            if view.is_finished:
+                latest[volume] = latest.get(volume, Earlier()).then(view)
+        return found
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[str, Volume, int], dict[Shape, list[tuple[int, RunView]]]]:
+        """Host, volume and repeat to shape to its first runs, of at most two different jobs."""
+        shapes: dict[tuple[str, Volume, int], dict[Shape, list[tuple[int, RunView]]]] = {}
+        for place, view in enumerate(self.views):
+            run = view.run
+            if run.phase is not Phase.MEASURED or not view.is_finished:
+                continue
+            group = shapes.setdefault((run.host, run.volume, run.repeat), {})
+            first = group.setdefault(_shape(view), [])
+            if not first or (len(first) == 1 and first[0][1].run.job != run.job):
+                first.append((place, view))
+        return shapes
+
     def _comparable(self, view: RunView) -> list[RunView]:
-        """Return the other jobs on the same volume that are nearest in depth and block size.
+        """Return other jobs on the same volume: the nearest deeper, flatter and of another size.
 
         Each costs a search for change points, so that all of a sweep would be too many.
         """
-        mine = _shape(view)
-        shapes = [(other, _shape(other)) for other in self.views if _is_alike(view, other)]
-        deeper = [(one[0], other) for other, one in shapes if one[1] == mine[1] and one > mine]
-        flatter = [(-one[0], other) for other, one in shapes if one[1] == mine[1] and one < mine]
-        sized = [(abs(one[0] - mine[0]), other) for other, one in shapes if one[1] != mine[1]]
-        return [
-            min(group, key=lambda pair: pair[0])[1] for group in (deeper, flatter, sized) if group
-        ]
+        if view.run.volume.kind is VolumeKind.UNKNOWN:
+            return []
+        group = self._shapes.get((view.run.host, view.run.volume, view.run.repeat), {})
+        depth, size = _shape(view)
+        deeper: list[tuple[int, int, RunView]] = []
+        flatter: list[tuple[int, int, RunView]] = []
+        sized: list[tuple[int, int, RunView]] = []
+        for (other_depth, other_size), runs in group.items():
+            other = next((pair for pair in runs if pair[1].run.job != view.run.job), None)
+            if other is None:
+                continue
+            ranked = (abs(other_depth - depth), *other)
+            if other_size != size:
+                sized.append(ranked)
+            elif other_depth != depth:
+                (deeper if other_depth > depth else flatter).append(ranked)
+        nearest = (
+            min(runs, key=lambda ranked: ranked[:2]) for runs in (deeper, flatter, sized) if runs
+        )
+        return [other for _, _, other in nearest]
 
 
 def _place_of(view: RunView) -> tuple[str, int, str]:
     return view.run.host, view.run.step, view.run.volume.target
 
 
-def _shape(view: RunView) -> tuple[int, int]:
-    """Return depth and block size of what a Run asked for."""
-    asked = asked_of(view.run)
-    return sum(one.depth * one.clones for one in asked), max(one.block_bytes for one in asked)
-
-
-def _is_alike(view: RunView, other: RunView) -> bool:
-    """Tell whether two Runs are of different jobs on the same volume."""
-    return (
-        other.run.volume == view.run.volume
-        and other.run.volume.kind is not VolumeKind.UNKNOWN
-        and other.run.host == view.run.host
-        and other.run.phase is Phase.MEASURED
-        and other.run.job != view.run.job
-        and other.is_finished
-        and other.run.repeat == view.run.repeat
-    )
+def _shape(view: RunView) -> Shape:
+    depth = sum(workload.depth * workload.numjobs for workload in view.workloads)
+    return depth, max(workload.block_bytes for workload in view.workloads)

@@ -1,4 +1,4 @@
-"""What others of one step did to a volume meanwhile: views enter, bytes leave."""
+"""Load of several clients on one volume at the same time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GRID_S = 1.0
 
 
 @dataclass(frozen=True)
-class Crowd:
+class ConcurrentLoad:
     """All clients that worked on one volume at a time.
 
     Attributes:
@@ -42,14 +42,14 @@ class Crowd:
         return float((rate * np.diff(inside)).sum())
 
 
-def crowd_of(views: Sequence[RunView]) -> Crowd:
-    """Return the crowd of Runs that went on side by side on one volume."""
+def concurrent_load(views: Sequence[RunView]) -> ConcurrentLoad:
+    """Return the load of runs that ran side by side on one volume."""
     series = pd.concat([view.series for view in views], ignore_index=True)
     summary = pd.concat([view.summary for view in views], ignore_index=True)
     told = series.dropna(subset=["utc", "bw_bytes_per_s"])
     is_whole = {view.run.id for view in views} == set(told["run"])
     if not is_whole:
-        return Crowd(np.zeros(1), {}, is_whole=False)
+        return ConcurrentLoad(np.zeros(1), {}, is_whole=False)
     rows = on_clock(told, summary, rate="bw_bytes_per_s", total="io_bytes")
     begin_s = float((rows["end_s"] - rows["width_s"]).min())
     count = math.ceil((float(rows["end_s"].max()) - begin_s) / _GRID_S)
@@ -59,4 +59,4 @@ def crowd_of(views: Sequence[RunView]) -> Crowd:
         own = spread_rows(part, "bw_bytes_per_s", edges_s)
         for name in (str(run), ""):
             rates[name, str(direction)] = rates.get((name, str(direction)), 0.0) + own
-    return Crowd(edges_s, rates, is_whole=True)
+    return ConcurrentLoad(edges_s, rates, is_whole=True)

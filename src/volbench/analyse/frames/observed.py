@@ -1,4 +1,4 @@
-"""What was seen of a Run: its rows of the frames enter, plain numbers leave. NaN is "not told"."""
+"""Numbers of one run out of its rows of the frames; NaN is "unknown"."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ _MOVING = ("read", "write", "trim")
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the tool told of one direction of one section."""
+class Result:
+    """What fio or dd reported for one direction of one section."""
 
     section: str
     direction: str
     row: Mapping[str, object]
 
     def __getitem__(self, column: str) -> float:
-        """Return a number of the summary; NaN when it was not told."""
+        """Return a number of the summary; NaN when it is unknown."""
         value = self.row[column]
         return float(value) if isinstance(value, int | float) else math.nan
 
 
-def told_by_tool(view: RunView) -> Iterator[Told]:
+def results_of(view: RunView) -> Iterator[Result]:
     """Yield the rows of the summary that moved data; rows of fsync are left out."""
-    for row in view.told:
+    for row in view.results:
         if row["direction"] in _MOVING:
-            yield Told(str(row["group"]), str(row["direction"]), row)
+            yield Result(str(row["group"]), str(row["direction"]), row)
 
 
 def total(view: RunView, column: str, *, direction: str | None = None) -> float:
-    """Return the sum of a column of the summary over sections; NaN when nothing was told."""
+    """Return the sum of a column of the summary over sections; NaN when nothing was reported."""
     values = [
-        told[column]
-        for told in told_by_tool(view)
-        if direction in (None, told.direction) and not math.isnan(told[column])
+        result[column]
+        for result in results_of(view)
+        if direction in (None, result.direction) and not math.isnan(result[column])
     ]
     return math.fsum(values) if values else math.nan
 
 
 def directions(view: RunView) -> list[str]:
     """Return the directions in which data moved, in the order of the summary."""
-    return list(dict.fromkeys(told.direction for told in told_by_tool(view)))
+    return list(dict.fromkeys(result.direction for result in results_of(view)))
 
 
 def runtime_s(view: RunView) -> float:
     """Return how long I/O went on; NaN when the tool told nothing."""
-    return max((told["runtime_s"] for told in told_by_tool(view)), default=math.nan)
+    return max((result["runtime_s"] for result in results_of(view)), default=math.nan)
 
 
 @once
@@ -105,12 +105,44 @@ def _added(table: Floats) -> Floats:
     return total
 
 
+@dataclass(frozen=True)
+class Percentiles:
+    """Latency percentiles of one direction of a run, as arrays of one length.
+
+    Attributes:
+        group: section of the job file.
+        latency: ``lat``, ``clat`` or ``slat``.
+        percentile: from 0 to 100.
+        value_s: latency at that percentile.
+    """
+
+    group: npt.NDArray[np.object_]
+    latency: npt.NDArray[np.object_]
+    percentile: Floats
+    value_s: Floats
+
+
+@once
+def percentiles_of(view: RunView, direction: str) -> Percentiles:
+    """Return the latency percentiles that were reported for one direction."""
+    rows = view.percentiles
+    mine = rows["direction"].to_numpy(dtype=object) == direction
+    return Percentiles(
+        group=rows["group"].to_numpy(dtype=object)[mine],
+        latency=rows["latency"].to_numpy(dtype=object)[mine],
+        percentile=rows["percentile"].to_numpy(dtype=float)[mine],
+        value_s=rows["value_s"].to_numpy(dtype=float)[mine],
+    )
+
+
 @once
 def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
     """Return the samples of the volume's device, or of its backing disks, in order of time.
 
     There are none for a volume without a device, such as an NBD export or a network filesystem.
     """
+    if view.device.empty:
+        return view.device
     rows = view.device[(view.device["level"] == level) & view.device["device"].notna()]
     return rows.sort_values("t_s", ignore_index=True)
 
@@ -118,6 +150,8 @@ def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
 @once
 def host_rows(view: RunView) -> pd.DataFrame:
     """Return one sample of the host's own numbers (CPU, memory) for each time, in order."""
+    if view.device.empty:
+        return view.device
     rows = view.device.drop_duplicates("t_s")
     return rows.sort_values("t_s", ignore_index=True)
 
@@ -130,6 +164,8 @@ def host_rows_in_run(view: RunView) -> pd.DataFrame:
 
 def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
     """Return the samples whose whole interval lies in the Run's I/O."""
+    if rows.empty:
+        return rows
     inside = (rows["t_s"] - rows["interval_s"] >= -0.05) & (rows["t_s"] <= runtime + 0.05)
     return rows[inside & ~rows["after_fio"].fillna(value=False).astype(bool)]
 

@@ -1,15 +1,18 @@
-"""All that is known of one Run in one place: frames of a campaign in, a RunView a Run out."""
+"""View of one run: its plan, its rows of every frame, and the facts of its host and volume."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, wraps
+from itertools import pairwise
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import plain_rows
+from volbench.analyse.frames.workload_spec import WorkloadSpec, workloads_of
 from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import DAMAGED
@@ -30,7 +33,6 @@ class RunView:
         series: interval by interval, as fio saw it.
         device: interval by interval, as the host's kernel saw it.
         percentiles: of latency.
-        histogram: of latency.
         volume: the volume as it was right before the Run; None when nobody looked.
         host: the machine; None when nobody looked.
         cold: what a probe of the volume told before the first Run; None without one.
@@ -42,7 +44,6 @@ class RunView:
     series: pd.DataFrame
     device: pd.DataFrame
     percentiles: pd.DataFrame
-    histogram: pd.DataFrame
     volume: VolumeFacts | None = None
     host: HostFacts | None = None
     cold: ColdProbe | None = None
@@ -57,20 +58,42 @@ class RunView:
         return self._answers[asked]
 
     @cached_property
-    def told(self) -> Sequence[Mapping[str, object]]:
-        """The rows of the summary as mappings; made once, because every rule asks for them."""
-        kept = self.answer("told", lambda: plain_rows(self.summary))
+    def results(self) -> Sequence[Mapping[str, object]]:
+        """The rows of the summary as mappings; made once, because every rule reads them."""
+        kept = self.answer("results", lambda: plain_rows(self.summary))
         return cast("Sequence[Mapping[str, object]]", kept)
+
+    @cached_property
+    def workloads(self) -> tuple[WorkloadSpec, ...]:
+        """The planned load of each section, in the order of the job file."""
+        return workloads_of(self.run)
+
+    @cached_property
+    def is_buffered(self) -> bool:
+        """Whether any section goes through the page cache."""
+        return any(workload.is_buffered for workload in self.workloads)
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether any section writes."""
+        return any(workload.writes for workload in self.workloads)
+
+    @property
+    def disks(self) -> set[str]:
+        """Kernel names of the volume's device and of its backing disks; none if not known."""
+        if self.volume is None:
+            return set()
+        return {name for name in (self.volume.device, *self.volume.backing) if name}
 
     @cached_property
     def is_finished(self) -> bool:
         """Whether the Run finished, so that its numbers count."""
-        return any(row["status"] == "finished" for row in self.told)
+        return any(row["status"] == "finished" for row in self.results)
 
     @property
     def is_damaged(self) -> bool:
         """Tell whether the Run finished and its result can no longer be read."""
-        return any(row["status"] == DAMAGED for row in self.told)
+        return any(row["status"] == DAMAGED for row in self.results)
 
 
 def once(
@@ -102,25 +125,20 @@ def run_views(
 
     Args:
         campaign: the plan.
-        frames: summary, series, device, percentiles and histogram of the campaign.
+        frames: summary, series, device and percentiles of the campaign.
         volumes: id of a Run to what its volume was.
         hosts: name of a host to what it is.
         colds: role to what a cold-volume probe told.
     """
-    parts = {
-        name: dict(iter(frames[name].groupby("run", sort=False)))
-        for name in ("summary", "series", "device", "percentiles", "histogram")
-    }
-    told: dict[str, list[Mapping[str, object]]] = {}
+    parts = {name: _by_run(frames[name]) for name in ("summary", "series", "device", "percentiles")}
+    nothing = {name: frames[name].iloc[:0] for name in parts}
+    results: dict[str, list[Mapping[str, object]]] = {}
     for row in plain_rows(frames["summary"]):
-        told.setdefault(str(row["run"]), []).append(row)
+        results.setdefault(str(row["run"]), []).append(row)
     for run in campaign.runs:
         if run.id not in parts["summary"]:
             continue
-        rows = {
-            name: part.get(run.id, frames[name].iloc[:0]).reset_index(drop=True)
-            for name, part in parts.items()
-        }
+        rows = {name: part.get(run.id, nothing[name]) for name, part in parts.items()}
         view = RunView(
             campaign=campaign,
             run=run,
@@ -129,5 +147,21 @@ def run_views(
             host=hosts.get(run.host),
             cold=(colds or {}).get(run.volume.role),
         )
-        view.answer("told", partial(told.get, run.id))
+        view.answer("results", partial(results.get, run.id))
         yield view
+
+
+def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return run to its rows, with an index from 0.
+
+    Texts become Python objects, which are compared many times faster than Arrow's in short frames.
+    """
+    plain = frame.astype(dict.fromkeys(map(str, frame.select_dtypes("string")), object))
+    codes, runs = pd.factorize(plain["run"])
+    order = np.argsort(codes, kind="stable")
+    ordered = plain if (order[:-1] < order[1:]).all() else plain.iloc[order]
+    edges = np.searchsorted(codes[order], np.arange(len(runs) + 1))
+    return {
+        str(run): ordered.iloc[first:last].reset_index(drop=True)
+        for run, (first, last) in zip(runs, pairwise(edges), strict=True)
+    }

@@ -1,4 +1,4 @@
-"""What a Run was asked to do: its plan enters, one WorkloadSpec for each section leaves.
+"""Planned load of a run, section by section, with the defaults of fio and dd.
 
 Defaults are fio's (HOWTO of 3.33): rw=read, bs=4k, ioengine=psync, direct=0, iodepth=1.
 """
@@ -55,13 +55,13 @@ class WorkloadSpec:
         return self.options.get(name, "0") not in {"0", "", "none"}
 
     @property
-    def clones(self) -> int:
-        """How many of it run."""
+    def numjobs(self) -> int:
+        """Jobs in parallel."""
         return self.number("numjobs", default=1)
 
     @property
     def depth(self) -> int:
-        """I/Os to keep in flight, by each clone."""
+        """I/Os to keep in flight, by each job."""
         return self.number("iodepth", default=1)
 
     @property
@@ -135,9 +135,9 @@ class WorkloadSpec:
         return float(digits) * factor
 
 
-def asked_of(run: Run) -> tuple[WorkloadSpec, ...]:
-    """Return what each section of a Run was asked to do, in the order of the job file."""
-    asked = []
+def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
+    """Return the planned load of each section of a run, in the order of the job file."""
+    workloads = []
     for section in run.sections:
         options = run.effective(section)
         is_dd, is_told = run.tool is Tool.DD, run.tells(section)
@@ -145,7 +145,7 @@ def asked_of(run: Run) -> tuple[WorkloadSpec, ...]:
         engine = engine.partition(":")[0]
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
             engine = "nbd"
-        asked.append(
+        workloads.append(
             WorkloadSpec(
                 section=section.name,
                 options=options,
@@ -157,7 +157,7 @@ def asked_of(run: Run) -> tuple[WorkloadSpec, ...]:
                 unsaid=frozenset(run.imported.unsaid if run.imported else ()),
             )
         )
-    return tuple(asked)
+    return tuple(workloads)
 
 
 def _unsaid_pattern(run: Run, section: Section) -> str:
@@ -165,8 +165,3 @@ def _unsaid_pattern(run: Run, section: Section) -> str:
     if not run.tells(section):
         return ""
     return "write" if run.tool is Tool.DD else "read"
-
-
-def is_buffered(run: Run) -> bool:
-    """Tell whether any section of a Run goes through the page cache."""
-    return any(asked.is_buffered for asked in asked_of(run))

@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from volbench.analyse.frames.observed import (
     device_rows,
+    percentiles_of,
     rate_per_s,
+    results_of,
     runtime_s,
-    told_by_tool,
     within_run,
 )
 from volbench.analyse.frames.run_view import RunView, once
-from volbench.analyse.frames.workload_spec import WorkloadSpec, asked_of, is_buffered
+from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.analyse.time.change_points import Change, Floats, Plateau, find_changes, plateaus
 
 _LEAST = 5
@@ -88,7 +89,7 @@ class Rates:
 @once
 def rates_of(view: RunView, direction: str) -> Rates | None:
     """Return the rates of one direction; None when there are too few intervals to say anything."""
-    at_device = is_buffered(view.run)
+    at_device = view.is_buffered
     found = _of_device(view, direction) if at_device else _of_fio(view, direction)
     if found is None:
         return None
@@ -96,7 +97,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
     changes = find_changes(t_s, iops)
     if at_device:
         changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
-    asked = [one for one in asked_of(view.run) if _moves(one, direction)]
+    workload = [one for one in view.workloads if _moves(one, direction)]
     mean_s, min_s, low_s = _latencies(view, direction)
     return Rates(
         direction=direction,
@@ -106,7 +107,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         at_device=at_device,
         changes=changes,
         plateaus=plateaus(t_s, iops, changes=changes),
-        depth=sum(one.depth * one.clones for one in asked) or 1,
+        depth=sum(one.depth * one.numjobs for one in workload) or 1,
         lat_mean_s=mean_s,
         lat_min_s=min_s,
         lat_low_s=low_s,
@@ -138,8 +139,10 @@ def _share_of(change: Change, before: float, after: float) -> float:
     return math.log(after / before) / math.log(change.ratio)
 
 
-def _moves(asked: WorkloadSpec, direction: str) -> bool:
-    return {"read": asked.reads, "write": asked.writes}.get(direction, "trim" in asked.pattern)
+def _moves(workload: WorkloadSpec, direction: str) -> bool:
+    return {"read": workload.reads, "write": workload.writes}.get(
+        direction, "trim" in workload.pattern
+    )
 
 
 def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
@@ -180,18 +183,13 @@ def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _latencies(view: RunView, direction: str) -> tuple[float, float, float]:
-    """Return mean, least and percentile 1, of the section that did most."""
-    told = [row for row in told_by_tool(view) if row.direction == direction]
-    if not told:
+    """Return mean, min and percentile 1, of the section that did most."""
+    results = [result for result in results_of(view) if result.direction == direction]
+    if not results:
         return math.nan, math.nan, math.nan
-    main = max(told, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
-    mean_s, min_s = main["lat_mean_s"], main["lat_min_s"]
-    rows = view.percentiles
-    rows = rows[
-        (rows["direction"] == direction)
-        & (rows["group"] == main.section)
-        & np.isclose(rows["percentile"].astype(float), 1.0)
-    ]
-    kinds, values = rows["latency"], rows["value_s"]
-    low_s = {str(kind): float(value) for kind, value in zip(kinds, values, strict=True)}
-    return mean_s, min_s, low_s.get("lat", low_s.get("clat", math.nan))
+    main = max(results, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
+    found = percentiles_of(view, direction)
+    at_1 = (found.group == main.section) & np.isclose(found.percentile, 1.0)
+    low_s = dict(zip(found.latency[at_1], found.value_s[at_1], strict=True))
+    low = low_s["lat"] if "lat" in low_s else low_s.get("clat", math.nan)
+    return main["lat_mean_s"], main["lat_min_s"], float(low)

@@ -145,8 +145,8 @@ def _drift(blocks: Floats, median: float) -> tuple[float, float, bool]:
     if len(blocks) < 2 or not median:
         return float("nan"), float("inf"), False
     slope, low, high = theil_sen(blocks)
-    line = slope * np.arange(len(blocks))
-    residuals = blocks - np.median(blocks) - line + np.median(line)
+    level = float(np.median(blocks)) - slope * (len(blocks) - 1) / 2
+    residuals = blocks - level - slope * np.arange(len(blocks))
     scale = 1.4826 * float(np.median(np.abs(residuals)))
     wider = inflation_of(residuals / scale) if scale else 1.0
     low, high = slope - wider * (slope - low), slope + wider * (high - slope)

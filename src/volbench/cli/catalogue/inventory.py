@@ -11,8 +11,6 @@ from volbench.cli.catalogue.inventory_options import read_hosts
 from volbench.cli.catalogue.profile_sources import knows_volume_types
 from volbench.cli.options import LIMIT, MAPPING
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.plan.inventory.inventory_schema import json_schema
-from volbench.present.tables.hosts_tables import hosts_table
 
 FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 
@@ -30,6 +28,8 @@ def command() -> None:
 @knows_volume_types
 def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, shown: TableOutput) -> None:
     """Show the hosts in FILE, defaults applied. Nobody is connected to."""
+    from volbench.present.tables.hosts_tables import hosts_table
+
     inventory = read_hosts(file, limits=limits, mapping=mapping)
     shown.write(hosts_table(inventory))
 
@@ -48,4 +48,6 @@ def check(file: Path, mapping: Path | None) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of volbench's own inventories, for editors."""
+    from volbench.plan.inventory.inventory_schema import json_schema
+
     click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.model.campaign.host import Inventory
-from volbench.plan.inventory import load_inventory, select
+if TYPE_CHECKING:
+    from volbench.model.campaign.host import Inventory
 
 
 def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
@@ -17,6 +18,8 @@ def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None =
     Raises:
         InventoryError: problems in the file, or a limit that means no host.
     """
+    from volbench.plan.inventory import load_inventory, select
+
     inventory = load_inventory(
         file, mapping=mapping, ssh_config=Path.home() / ".ssh" / "config", tell=_tell
     )

@@ -11,7 +11,7 @@ from volbench.analyse.price.steady_performance import performance
 from volbench.cli.read.table_charts import write_picture
 from volbench.dataset import Dataset, open_campaigns
 from volbench.model.catalogue.price_list import Prices
-from volbench.present.figures.pareto import pareto_figure
+from volbench.present.plots.compare.pareto import pareto_plot
 from volbench.present.tables.price_table import market_table
 from volbench.present.tables.render_table import csv_text
 
@@ -59,5 +59,5 @@ def draw_market(found: Market, chart: str, *, title: str, theme: str) -> None:
     Raises:
         InputError: nothing can be drawn, or a file can't be written.
     """
-    figure = pareto_figure(found, title=title, theme=theme)
-    write_picture(figure, chart, numbers=csv_text(market_table(found).records()))
+    plot = pareto_plot(found, title=title)
+    write_picture(plot, chart, theme=theme, numbers=csv_text(market_table(found).records()))

@@ -7,9 +7,6 @@ import json
 import click
 
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.plan.prices import load_prices, price_names
-from volbench.plan.prices.prices_schema import json_schema
-from volbench.present.tables.price_table import prices_table
 
 FILE = click.argument("file", metavar="FILE|NAME")
 
@@ -22,6 +19,8 @@ def command() -> None:
 @command.command("list")
 def list_prices() -> None:
     """List the bundled files of prices."""
+    from volbench.plan.prices import price_names
+
     for name in price_names():
         click.echo(name)
 
@@ -31,6 +30,9 @@ def list_prices() -> None:
 @table_options()
 def show(file: str, *, shown: TableOutput) -> None:
     """Show the prices in FILE, or in a bundled one."""
+    from volbench.plan.prices import load_prices
+    from volbench.present.tables.price_table import prices_table
+
     shown.write(prices_table(load_prices(file)))
 
 
@@ -38,6 +40,8 @@ def show(file: str, *, shown: TableOutput) -> None:
 @FILE
 def check(file: str) -> None:
     """Check FILE; every problem is printed with file, line, column and key."""
+    from volbench.plan.prices import load_prices
+
     prices = load_prices(file)
     flavors, types = len(prices.flavors), len(prices.volume_types)
     click.echo(f"{file}: prices are good, flavors: {flavors}, volume types: {types}")
@@ -46,4 +50,6 @@ def check(file: str) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of files of prices, for editors."""
+    from volbench.plan.prices.prices_schema import json_schema
+
     click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

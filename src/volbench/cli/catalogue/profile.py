@@ -7,20 +7,10 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.catalogue.job_files import plan_anywhere, render_profile
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
 from volbench.cli.options import ALLOW_EXEC, SETTINGS, output_option
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.engine.guard.preflight import check_job_files
-from volbench.engine.hosts.machine import Machine
-from volbench.engine.run.fio_options import options_on
 from volbench.errors import InputError
-from volbench.execute.local import LocalExecutor
-from volbench.fio.jobs.job_file import parse_jobfile
-from volbench.plan.profile.bundled import profile_names, read_profile
-from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.profile.profile_schema import json_schema
-from volbench.present.tables.plan_tables import profile_table, profiles_table
 
 
 @click.group("profile")
@@ -32,7 +22,10 @@ def command() -> None:
 @table_options()
 def list_profiles(*, shown: TableOutput) -> None:
     """List the bundled profiles."""
-    shown.write(profiles_table(load_profiles(LocalExecutor(), profile_names())))
+    from volbench.plan.profile.bundled import profile_index
+    from volbench.present.tables.profiles_table import profiles_table
+
+    shown.write(profiles_table(profile_index()))
 
 
 @command.command("show")
@@ -42,6 +35,10 @@ def list_profiles(*, shown: TableOutput) -> None:
 @table_options()
 def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show the jobs of a profile, defaults applied."""
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.profile.bundled import read_profile
+    from volbench.present.tables.plan_tables import profile_table
+
     if as_yaml:
         click.echo(read_profile(name)[0], nl=False)
         return
@@ -57,6 +54,11 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 
     Where fio is installed, it parses every job file too, without running it.
     """
+    from volbench.cli.catalogue.job_files import plan_anywhere
+    from volbench.engine.guard.preflight import check_job_files
+    from volbench.engine.hosts.machine import Machine
+    from volbench.execute.local import LocalExecutor
+
     executor = LocalExecutor()
     fio = executor.which("fio")
     for name in files:
@@ -94,6 +96,9 @@ def render(
     allow_exec: bool,
 ) -> None:
     """Write the job files of a profile into DIR, one for each job, to run with plain fio."""
+    from volbench.cli.catalogue.job_files import render_profile
+    from volbench.execute.local import LocalExecutor
+
     executor = LocalExecutor()
     (profile,) = load_profiles(executor, [name], settings=settings, allow_exec=allow_exec)
     output.mkdir(parents=True, exist_ok=True)
@@ -112,6 +117,11 @@ def render(
 @ALLOW_EXEC
 def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) -> None:
     """Turn a fio JOB_FILE into a profile that means the same to fio."""
+    from volbench.engine.run.fio_options import options_on
+    from volbench.execute.local import LocalExecutor
+    from volbench.fio.jobs.job_file import parse_jobfile
+    from volbench.plan.profile.load_profile import dump_profile, load_profile
+
     table = options_on(LocalExecutor())
     try:
         text = job_file.read_text(encoding="utf-8")
@@ -132,4 +142,8 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of a profile, for editors."""
+    from volbench.engine.run.fio_options import options_on
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.profile.profile_schema import json_schema
+
     click.echo(json.dumps(json_schema(options_on(LocalExecutor())), indent=2, ensure_ascii=False))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from volbench.cli.options import VOLUME_TYPES
-from volbench.engine.run.fio_options import options_on
-from volbench.execute.protocol import Executor
-from volbench.model.profile.profile_model import Profile
-from volbench.plan.profile.bundled import read_profile
-from volbench.plan.profile.load_profile import load_profile
-from volbench.plan.profile.override import apply_overrides
-from volbench.plan.profile.profile_overrides import settings_by_profile
-from volbench.plan.volume_types import also_types
+
+if TYPE_CHECKING:
+    from volbench.execute.protocol import Executor
+    from volbench.model.profile.profile_model import Profile
 
 
 def knows_volume_types(function: Callable[..., None]) -> Callable[..., None]:
@@ -23,6 +20,8 @@ def knows_volume_types(function: Callable[..., None]) -> Callable[..., None]:
     @VOLUME_TYPES
     @wraps(function)
     def wrapped(*arguments: object, type_files: tuple[Path, ...], **others: object) -> None:
+        from volbench.plan.volume_types import also_types
+
         with also_types(type_files):
             function(*arguments, **others)
 
@@ -41,6 +40,12 @@ def load_profiles(
     Raises:
         InputError: a profile is unknown, or wrong in one or more places.
     """
+    from volbench.engine.run.fio_options import options_on
+    from volbench.plan.profile.bundled import read_profile
+    from volbench.plan.profile.load_profile import load_profile
+    from volbench.plan.profile.override import apply_overrides
+    from volbench.plan.profile.profile_overrides import settings_by_profile
+
     table = options_on(executor)
     profiles = []
     for name in names:

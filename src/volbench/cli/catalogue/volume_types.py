@@ -9,15 +9,6 @@ import click
 
 from volbench.cli.options import VOLUME_TYPES
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.plan.volume_types import catalogue, find_type, limits_of, read_types
-from volbench.present.tables.table import text_table
-from volbench.present.tables.volume_types_table import (
-    about_rows,
-    lasting,
-    limits_rows,
-    type_cells,
-    types_table,
-)
 from volbench.units import parse_rate, parse_size
 
 
@@ -31,6 +22,9 @@ def command() -> None:
 @table_options()
 def list_types(type_files: tuple[Path, ...], *, shown: TableOutput) -> None:
     """List the volume types: bundled ones and your own."""
+    from volbench.plan.volume_types import catalogue
+    from volbench.present.tables.volume_types_table import types_table
+
     shown.write(types_table(catalogue(type_files)))
 
 
@@ -51,6 +45,15 @@ def show(
     shown: TableOutput,
 ) -> None:
     """Show what a volume of TYPE is allowed, and for how long."""
+    from volbench.plan.volume_types import catalogue, find_type, limits_of
+    from volbench.present.tables.table import text_table
+    from volbench.present.tables.volume_types_table import (
+        about_rows,
+        lasting,
+        limits_rows,
+        type_cells,
+    )
+
     types = catalogue(type_files)
     kind = find_type(name, types)
     rows: list[tuple[str, str]] = []
@@ -83,5 +86,7 @@ def show(
 )
 def check(files: tuple[Path, ...]) -> None:
     """Check files of volume types; every problem is printed with file, line, column and key."""
+    from volbench.plan.volume_types import read_types
+
     for file in files:
         click.echo(f"{file}: volume types are good: {', '.join(read_types(file))}")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.engine.campaign.prepare import Prepared
 from volbench.errors import InputError, RefusedError
-from volbench.model.campaign.planned_run import Run
-from volbench.plan.prices import Bill, Rented, load_prices, money
-from volbench.present.terminal.estimate_text import estimate_words
+
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Prepared
+    from volbench.model.campaign.planned_run import Run
+    from volbench.plan.prices import Bill, Rented
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
 """Labels of hosts that name what is paid for."""
@@ -30,6 +32,8 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
     Raises:
         RefusedError: it was not.
     """
+    from volbench.present.terminal.estimate_text import estimate_words
+
     click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
@@ -46,6 +50,8 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
     Raises:
         InputError: the prices can't be read, lack something, or no host says what it is.
     """
+    from volbench.plan.prices import Bill, load_prices, money
+
     if prices is None:
         return None
     read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
@@ -69,6 +75,8 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
 
 def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
     """Return the volumes of a host that are paid for: each that a Run works on."""
+    from volbench.plan.prices import Rented
+
     if not volume_type:
         return []
     used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}

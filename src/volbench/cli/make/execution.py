@@ -18,7 +18,6 @@ from volbench.engine.run.stop_request import stop_on_signals
 from volbench.model.campaign.planned_run import Campaign, RunState
 from volbench.plan.expansion.estimate import expected_s
 from volbench.plan.prices import Bill
-from volbench.present.formatting import records
 from volbench.present.tables.plan_tables import runs_table
 from volbench.present.tables.results_table import summary_table
 from volbench.present.terminal.estimate_text import estimate_words
@@ -45,7 +44,8 @@ def execute(
             )
     finally:
         opened = open_campaign(layout.root)
-        TableOutput().write(summary_table(records(opened.summary()), states=opened.runs))
+        opened.store_tables()
+        TableOutput().write(summary_table(opened.rows("summary"), states=opened.runs))
         click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
         states = read_history(layout.journal).states

@@ -7,15 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.catalogue.inventory_options import read_hosts
 from volbench.cli.options import INVENTORY, LIMIT, MAPPING
-from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
 from volbench.errors import InputError
-from volbench.execute.connect import HostKeyPolicy, connect_hosts
-from volbench.model.campaign.host import Host, Policy
+
+if TYPE_CHECKING:
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.execute.connect import HostKeyPolicy
+    from volbench.model.campaign.host import Host, Policy
 
 KNOWN_HOSTS = click.option(
     "--known-hosts",
@@ -33,7 +36,7 @@ ACCEPT_NEW = click.option(
 
 POLICY = click.option(
     "--policy",
-    default=Policy.ALL.value,
+    default="all",
     show_default=True,
     metavar="all|quorum:N|best-effort",
     help="How many clients must be ready for a step to start.",
@@ -75,6 +78,8 @@ def on_hosts(function: Callable[..., None]) -> Callable[..., None]:
         accept_new: bool,
         **others: object,
     ) -> None:
+        from volbench.execute.connect import HostKeyPolicy
+
         host_keys = HostKeyPolicy(known_hosts, accept_new)
         function(*arguments, where=Where(inventory, limits, mapping, host_keys), **others)
 
@@ -89,6 +94,8 @@ def stations_of(where: Where) -> Iterator[list[ConnectedHost]]:
         InventoryError: problems in the inventory.
         InputError: it is missing, though a part of it is named.
     """
+    from volbench.engine.hosts.connected_host import this_machine
+
     if where.inventory is None:
         if where.limits or where.mapping:
             raise InputError(
@@ -105,6 +112,9 @@ def stations_of(where: Where) -> Iterator[list[ConnectedHost]]:
 @contextmanager
 def connected(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[ConnectedHost]]:
     """Hand out stations for hosts; this machine's for none."""
+    from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
+    from volbench.execute.connect import connect_hosts
+
     if not hosts:
         yield [this_machine()]
         return
@@ -118,6 +128,8 @@ def parse_policy(text: str) -> tuple[Policy, int]:
     Raises:
         InputError: it is none.
     """
+    from volbench.model.campaign.host import Policy
+
     name, _, number = text.partition(":")
     if name == Policy.QUORUM.value and number.isdecimal() and int(number):
         return Policy.QUORUM, int(number)

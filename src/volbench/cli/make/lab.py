@@ -9,19 +9,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.make.scenario_text import facts_of, truth_rows, truth_table
 from volbench.cli.options import output_option
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.engine.run.stop_request import stop_on_signals
 from volbench.errors import VolbenchError
-from volbench.lab.scenario import read_scenario, scenario_names, scenario_text
-from volbench.lab.server import LabVolume, check_tools, serve
-from volbench.present.tables.hosts_tables import facts_table
-from volbench.present.tables.table import text_table
 from volbench.units import format_capacity, parse_size
+
+if TYPE_CHECKING:
+    from volbench.lab.server import LabVolume
 
 _SCENARIO = click.argument("scenario", metavar="SCENARIO")
 _LOOK_S = 0.2
@@ -38,6 +36,9 @@ def command() -> None:
 @table_options()
 def list_scenarios(*, shown: TableOutput) -> None:
     """List the bundled scenarios."""
+    from volbench.lab.scenario import read_scenario, scenario_names
+    from volbench.present.tables.table import text_table
+
     scenarios = [read_scenario(name) for name in scenario_names()]
     rows = [
         {
@@ -61,6 +62,10 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
 
     SCENARIO is a bundled name or a YAML file.
     """
+    from volbench.cli.make.scenario_text import facts_of, truth_rows, truth_table
+    from volbench.lab.scenario import read_scenario, scenario_text
+    from volbench.present.tables.hosts_tables import facts_table
+
     if as_yaml:
         click.echo(scenario_text(scenario)[0], nl=False)
         return
@@ -85,6 +90,10 @@ def up(scenario: str, output: Path | None, size: str | None, *, device: bool) ->
 
     The NBD uri is printed on standard output, and the device below it if there is one.
     """
+    from volbench.engine.run.stop_request import stop_on_signals
+    from volbench.lab.scenario import read_scenario
+    from volbench.lab.server import check_tools, serve
+
     check_tools(device=device)
     found = read_scenario(scenario)
     found = found.resized(parse_size(size)) if size else found

@@ -6,23 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.make.fleet_options import Where, on_hosts
-from volbench.cli.make.survey_output import show_survey
 from volbench.cli.options import parse_targets
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.engine.conditioning.cold_probe import Probed, probe_cold
-from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume, require_fio
-from volbench.engine.run.stop_request import Stop
 from volbench.errors import InputError
-from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import Executor
-from volbench.model.campaign.target import Volume
-from volbench.model.results.provenance import VolumeFacts
-from volbench.present.tables.hosts_tables import facts_table
-from volbench.store.layout import ProbeFolder
+
+if TYPE_CHECKING:
+    from volbench.engine.conditioning.cold_probe import Probed
+    from volbench.execute.protocol import Executor
+    from volbench.model.campaign.target import Volume
+    from volbench.model.results.provenance import VolumeFacts
 
 
 @click.command("probe")
@@ -40,6 +37,11 @@ def command(targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: 
     With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
     offset, contents of the disks.
     """
+    from volbench.cli.make.survey_output import show_survey
+    from volbench.engine.hosts.volume_probe import probe_host
+    from volbench.execute.local import LocalExecutor
+    from volbench.present.tables.hosts_tables import facts_table
+
     if where.inventory is not None:
         if targets or cold:
             raise InputError(
@@ -67,6 +69,8 @@ def _looks(
     executor: Executor, targets: tuple[str, ...], *, with_cold: bool
 ) -> Iterator[tuple[VolumeFacts, Probed | None]]:
     """Yield the facts of each target, and the result of the cold probe."""
+    from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+
     for text in targets:
         for role, place in parse_targets([text]).items():
             volume = find_volume(executor, role=role, target=place)
@@ -76,6 +80,11 @@ def _looks(
 
 
 def _probe(executor: Executor, volume: Volume) -> Probed:
+    from volbench.engine.conditioning.cold_probe import probe_cold
+    from volbench.engine.hosts.volume_probe import require_fio
+    from volbench.engine.run.stop_request import Stop
+    from volbench.store.layout import ProbeFolder
+
     with TemporaryDirectory(prefix="volbench-probe-") as folder:
         return probe_cold(
             executor,

@@ -9,11 +9,6 @@ import click
 
 from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
 from volbench.cli.options import CAMPAIGN
-from volbench.engine.campaign.cleanup import reap
-from volbench.engine.campaign.resume_plan import resume_on
-from volbench.execute.connect import HostKeyPolicy
-from volbench.present.terminal.live_display import listener_for
-from volbench.store.archive import read_campaign
 
 
 @click.command("reap")
@@ -26,6 +21,12 @@ def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> No
     Only processes that it started, scratch files that it made, its folders and its locks. Results
     that have come home stay; volbench resume does the Runs again that were ended.
     """
+    from volbench.engine.campaign.cleanup import reap
+    from volbench.engine.campaign.resume_plan import resume_on
+    from volbench.execute.connect import HostKeyPolicy
+    from volbench.present.terminal.live_display import listener_for
+    from volbench.store.archive import read_campaign
+
     layout, archive = read_campaign(campaign)
     with connected(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as stations:
         machines = resume_on(stations, archive, allow_exec=True)

@@ -6,13 +6,8 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.make.execution import execute
 from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
 from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
-from volbench.engine.campaign.client_worker import Settings
-from volbench.engine.campaign.resume_plan import require_own, resume_on
-from volbench.execute.connect import HostKeyPolicy
-from volbench.store.archive import read_campaign
 from volbench.units import parse_duration
 
 
@@ -38,6 +33,12 @@ def command(
 
     Runs that went on without a controller, on the hosts of an inventory, are found again.
     """
+    from volbench.cli.make.execution import execute
+    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.resume_plan import require_own, resume_on
+    from volbench.execute.connect import HostKeyPolicy
+    from volbench.store.archive import read_campaign
+
     layout, archive = read_campaign(campaign)
     require_own(archive.campaign)
     settings = Settings(

@@ -8,9 +8,7 @@ import click
 
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
 from volbench.cli.make.cost_confirmation import PRICES, YES, bill_of, confirm_length
-from volbench.cli.make.execution import execute, show_plan
 from volbench.cli.make.fleet_options import POLICY, Where, on_hosts, parse_policy, stations_of
-from volbench.cli.make.wipe_confirmation import confirm_destruction
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
@@ -23,12 +21,6 @@ from volbench.cli.options import (
     parse_targets,
 )
 from volbench.cli.outputs import default_campaign_folder, recorded_command
-from volbench.engine.campaign.client_worker import Settings
-from volbench.engine.campaign.prepare import Request, prepare
-from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.planned_run import OnError
-from volbench.model.profile.profile_model import MOST_REPEATS, MOST_SEED
-from volbench.store.archive import create_campaign
 from volbench.units import parse_duration
 
 
@@ -47,21 +39,19 @@ from volbench.units import parse_duration
     "targets",
     multiple=True,
     metavar="[ROLE=]TARGET",
-    help="Device, file, directory or NBD uri of a role; without a role: data.",
+    help="Device, file, directory or NBD URI of a role; without a role: data.",
 )
 @NEW_CAMPAIGN
 @SETTINGS
 @knows_volume_types
-@click.option(
-    "--repeat", type=click.IntRange(1, MOST_REPEATS), help="Run the measured jobs N times."
-)
-@click.option("--seed", type=click.IntRange(0, MOST_SEED), help="Seed of order and random offsets.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), help="Run the measured jobs N times.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of order and random offsets.")
 @click.option(
     "--on-error",
-    type=click.Choice([choice.value for choice in OnError]),
-    default=OnError.CONTINUE.value,
+    type=click.Choice(["continue", "stop"]),
+    default="continue",
     show_default=True,
-    help="After a failed Run: go on with the next, or stop.",
+    help="After a failed run: continue with the next, or stop.",
 )
 @ALLOW_DESTROY
 @KEEP_FILES
@@ -98,6 +88,14 @@ def command(
     yes: bool,
 ) -> None:
     """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
+    from volbench.cli.make.execution import execute, show_plan
+    from volbench.cli.make.wipe_confirmation import confirm_destruction
+    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.prepare import Request, prepare
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import OnError
+    from volbench.store.archive import create_campaign
+
     executor = LocalExecutor()
     loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)

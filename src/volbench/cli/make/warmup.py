@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.make.cost_confirmation import YES, confirm_length
-from volbench.cli.make.execution import execute, show_plan
-from volbench.cli.make.wipe_confirmation import confirm_destruction
 from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE, NEW_CAMPAIGN, examples
 from volbench.cli.outputs import default_campaign_folder, recorded_command
-from volbench.engine.campaign.client_worker import Settings
-from volbench.engine.campaign.prepare import Request, prepare
-from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import InputError
-from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import Executor
-from volbench.model.campaign.planned_run import OnError
-from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import Job, Phase, Profile
-from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, WarmingMode
-from volbench.plan.expansion.extents import LADDER
-from volbench.plan.profile.job_conflicts import warming_conflict
-from volbench.store.archive import create_campaign
 from volbench.units import parse_duration, parse_size
 
-_MOST_CLONES = 1024
+if TYPE_CHECKING:
+    from volbench.execute.protocol import Executor
+    from volbench.model.profile.profile_model import Job
+
+_MOST_JOBS = 1024
 _JOB = "fill"
 
 
@@ -41,42 +31,42 @@ _JOB = "fill"
 @click.argument("volume")
 @click.option(
     "--mode",
-    type=click.Choice([mode.value for mode in WarmingMode]),
-    default=WarmingMode.WRITE_READ.value,
+    type=click.Choice(["write", "read", "write-read"]),
+    default="write-read",
     show_default=True,
     help="Write all of it, read all of it (a volume restored from a snapshot), or both.",
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, _MOST_CLONES),
+    type=click.IntRange(1, _MOST_JOBS),
     default=32,
     show_default=True,
-    help="Clones that share each extent; --auto finds its own number.",
+    help="numjobs: jobs that share each extent; --auto finds the number itself.",
 )
 @click.option(
     "--iodepth",
     type=click.IntRange(1, 65536),
     default=32,
     show_default=True,
-    help="I/Os that each clone keeps under way.",
+    help="I/Os in flight for each job.",
 )
 @click.option("--bs", default="1m", show_default=True, metavar="SIZE", help="Block size.")
 @click.option(
     "--extents",
-    type=click.IntRange(0, MOST_EXTENTS),
+    type=click.IntRange(0, 1000),
     default=0,
-    help="Parts the volume is done in, about. Default: by its size.",
+    help="Approximate number of parts that the volume is divided into. Default: by its size.",
 )
 @click.option(
     "--auto",
     is_flag=True,
-    help=f"Raise the number of clones from 1 to {LADDER[-1]} until it gains nothing more.",
+    help="Raise numjobs step by step from 1 to 64, as long as bandwidth grows.",
 )
 @click.option(
     "--size",
     default="",
     metavar="SIZE",
-    help="Of the volume where nobody tells, or of its first part.",
+    help="Volume size, if it cannot be detected, or size of the part to warm up.",
 )
 @NEW_CAMPAIGN
 @ALLOW_DESTROY
@@ -100,6 +90,9 @@ def command(
     yes: bool,
 ) -> None:
     """Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it."""
+    from volbench.model.profile.profile_model import Job, Phase
+    from volbench.model.profile.profile_settings import Warming, WarmingMode
+
     options = {"bs": str(parse_size(bs)), "iodepth": str(iodepth), "numjobs": str(jobs)}
     job = Job(
         name=_JOB,
@@ -129,6 +122,16 @@ def _run(
     yes: bool,
 ) -> None:
     """Run a profile of one warm-up job by the usual engine."""
+    from volbench.cli.make.execution import execute, show_plan
+    from volbench.cli.make.wipe_confirmation import confirm_destruction
+    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.prepare import Request, prepare
+    from volbench.engine.hosts.connected_host import this_machine
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import OnError
+    from volbench.model.profile.profile_model import Profile
+    from volbench.store.archive import create_campaign
+
     executor = LocalExecutor()
     _check(executor, job, volume)
     request = Request(
@@ -153,6 +156,10 @@ def _run(
 
 def _check(executor: Executor, job: Job, target: str) -> None:
     """Refuse what is no warm-up, and what volbench would make and then remove."""
+    from volbench.engine.hosts.volume_probe import find_volume
+    from volbench.model.campaign.target import VolumeKind
+    from volbench.plan.profile.job_conflicts import warming_conflict
+
     for conflict in warming_conflict(job):
         raise InputError(conflict.message, hint=conflict.hint)
     volume = find_volume(executor, role=job.role, target=target)

@@ -61,10 +61,12 @@ def draw_comparison(comparison: Comparison, chart: str, *, title: str, theme: st
     Raises:
         InputError: a file can't be written.
     """
-    from volbench.present.figures.forest import forest_figure
+    from volbench.present.plots.compare.forest import forest_plot
 
-    figure = forest_figure(comparison, title=title, theme=theme)
-    write_picture(figure, chart, numbers=csv_text(comparison_table(comparison).records()))
+    plot = forest_plot(comparison, title=title)
+    write_picture(
+        plot, chart, theme=theme, numbers=csv_text(comparison_table(comparison).records())
+    )
 
 
 def fail_on_regression(comparison: Comparison) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from volbench.analyse.findings import RULES
 from volbench.api import CampaignData
 from volbench.errors import FindingsError, InputError
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.profile.fio_option import nearest
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, records
+from volbench.present.formatting import Row
 from volbench.present.tables.findings_table import count_severities, counted
 
 
@@ -30,7 +29,7 @@ class Checked:
     @classmethod
     def of(cls, campaigns: Sequence[CampaignData], *, rules: Collection[str]) -> Checked:
         """Check campaigns; with no rules named, by all of them."""
-        rows = [row for campaign in campaigns for row in records(campaign.findings())]
+        rows = [row for campaign in campaigns for row in campaign.rows("findings")]
         notes = [note for campaign in campaigns for note in campaign.runs.values()]
         return cls(
             rows=[row for row in rows if not rules or row["rule"] in rules],
@@ -44,6 +43,10 @@ def check_rules(names: Sequence[str]) -> Collection[str]:
     Raises:
         InputError: there is no such rule.
     """
+    if not names:
+        return ()
+    from volbench.analyse.findings import RULES
+
     known = [rule.id for rule in RULES]
     for name in names:
         if name not in known:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from volbench.api import open_campaign
 from volbench.cli.options import NEW_CAMPAIGN, examples
 from volbench.cli.outputs import default_campaign_folder, recorded_command
-from volbench.importer.folder_labels import parse_labels
-from volbench.importer.import_campaign import Intake, Wanted, import_results
-from volbench.model.campaign.planned_run import RunState
+
+if TYPE_CHECKING:
+    from volbench.importer.import_campaign import Intake
 
 
 @click.command(
@@ -62,6 +64,9 @@ def command(
     fio's JSON of any version is read, alone or in other tools' reports, plain or compressed, with
     its logs beside it; results of fio's clients become a host each. Nothing there is changed.
     """
+    from volbench.importer.folder_labels import parse_labels
+    from volbench.importer.import_campaign import Wanted, import_results
+
     wanted = Wanted(
         paths=paths,
         into=output or default_campaign_folder(name or paths[0].resolve().stem),
@@ -74,12 +79,15 @@ def command(
         command=recorded_command(paths, output),
     )
     intake = import_results(wanted)
+    open_campaign(intake.into).store_tables()
     _tell(intake)
     click.echo(json.dumps(_record(intake), indent=1) if as_json else str(intake.into))
 
 
 def _tell(intake: Intake) -> None:
     """Say on standard error what was imported, and what was not, and why."""
+    from volbench.model.campaign.planned_run import RunState
+
     for problem in intake.malformed:
         click.echo(f"not imported: {problem}", err=True)
     for remark in intake.remarks:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.options import output_option
 from volbench.cli.outputs import binary_output
-from volbench.cli.read.report_content import report_content, side_by_side
-from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
-from volbench.present.report import render_report, render_reports
+
+if TYPE_CHECKING:
+    from volbench.dataset import Dataset
 
 
 @click.command("report")
@@ -44,6 +45,8 @@ def command(
     DIR is a campaign folder, or a folder with campaigns at any depth; several are shown side by
     side, and each by itself.
     """
+    from volbench.dataset import open_campaigns
+
     dataset = open_campaigns(*folders)
     place = output or _default_place(dataset)
     page = _page(dataset, title=title, charts=charts)
@@ -53,6 +56,9 @@ def command(
 
 def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
     """Return the page of one campaign, or of several."""
+    from volbench.cli.read.report_content import report_content, side_by_side
+    from volbench.present.report import render_report, render_reports
+
     if len(dataset.names) == 1:
         (opened,) = dataset.names.values()
         return render_report(report_content(opened, title=title, charts=charts))

@@ -61,18 +61,17 @@ def command(
 
 
 def _show_results(opened: Dataset, shown: TableOutput) -> None:
-    from volbench.present.formatting import records
     from volbench.present.tables.findings_table import warning_marks
     from volbench.present.tables.results_table import aggregate_table, summary_table
     from volbench.present.terminal.import_notice import came_from
 
-    rows = records(opened.summary())
+    rows = opened.rows("summary")
     if shown.format in {"json", "csv"}:
         shown.write(summary_table(rows))
         return
-    marks = warning_marks(records(opened.frame("findings")))
+    marks = warning_marks(opened.rows("findings"))
     tables = [summary_table(rows, states=_selected(opened), warnings=marks)]
-    if aggregate := records(opened.frame("aggregate")):
+    if aggregate := opened.rows("aggregate"):
         shown.write(*tables, aggregate_table(aggregate))
     else:
         shown.write(*tables)

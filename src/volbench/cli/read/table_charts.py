@@ -12,7 +12,7 @@ from volbench.cli.outputs import binary_output
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from volbench.present.plots.description import Plot
 
 _Verb = TypeVar("_Verb", bound=Callable[..., object])
 
@@ -65,7 +65,7 @@ def _format_of(chart: str) -> str:
     Raises:
         InputError: the ending is none of a picture.
     """
-    from volbench.present.figures.save import FORMATS
+    from volbench.present.renderers.matplotlib import FORMATS
 
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in FORMATS:
@@ -75,20 +75,22 @@ def _format_of(chart: str) -> str:
     return image
 
 
-def write_picture(figure: Figure, chart: str, *, numbers: str) -> None:
+def write_picture(plot: Plot, chart: str, *, theme: str, numbers: str) -> None:
     """Write a chart, and what it shows as CSV beside it.
 
     Args:
-        figure: the chart.
+        plot: the chart.
         chart: file of the picture.
+        theme: of its colours.
         numbers: the CSV.
 
     Raises:
         InputError: a file can't be written.
     """
-    from volbench.present.figures.save import save
+    from volbench.present.renderers.matplotlib import draw, save
 
     image = _format_of(chart)
+    figure = draw(plot, theme=theme)
     with binary_output(chart, default_name=f"chart.{image}") as sink:
         save(figure, sink, format=image)
     beside = str(Path(chart).with_suffix(".csv"))

@@ -1,13 +1,13 @@
-"""Profiles by name or path: text out."""
+"""Bundled profiles and profile files: names, index and text."""
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from volbench.errors import InputError
-from volbench.model.profile.fio_option import nearest
 
 _SUFFIXES = (".yaml", ".yml")
 _SIZE_LIMIT = 1 << 20
@@ -29,6 +29,15 @@ def profile_names() -> tuple[str, ...]:
     """Return the names of the bundled profiles, sorted."""
     entries = (entry.name for entry in _folder().iterdir())
     return tuple(sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml")))
+
+
+def profile_index() -> list[dict[str, object]]:
+    """Return name, number of jobs and description of each bundled profile.
+
+    They are kept in a file of their own, so that a list needs no YAML parser.
+    """
+    index: list[dict[str, object]] = json.loads((_folder() / "index.json").read_text("utf-8"))
+    return index
 
 
 def read_profile(name_or_path: str) -> tuple[str, str]:
@@ -56,6 +65,8 @@ def read_profile(name_or_path: str) -> tuple[str, str]:
 
 
 def _unknown(name: str, names: tuple[str, ...]) -> InputError:
+    from volbench.model.profile.fio_option import nearest  # noqa: PLC0415 - brings pydantic, which the list of names does without
+
     near = nearest(name, list(names))
     return InputError(
         f"there is no profile {name!r}, neither bundled nor a file",

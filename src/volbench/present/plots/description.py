@@ -284,6 +284,7 @@ class Panel:
     Attributes:
         heading: in bold, over the title.
         row: of the grid, from 0 at the top; `column` likewise from the left.
+        has_grid: lines at the ticks of axes without categories.
         background: empty, ``hatched`` where cells may be missing, or ``quiet``.
         legend: where the panel explains its own series; empty to leave it to the plot.
     """
@@ -296,6 +297,7 @@ class Panel:
     row: int = 0
     column: int = 0
     columns: int = 1
+    has_grid: bool = True
     background: Literal["", "hatched", "quiet"] = ""
     legend: Literal["", "right", "inside"] = ""
 

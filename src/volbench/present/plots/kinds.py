@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from volbench.present.plots.kind import Kind
-from volbench.present.plots.results.heatmap import HEATMAP
-from volbench.present.plots.results.job_bars import BANDWIDTH_BARS, IOPS_BARS
-from volbench.present.plots.results.latency_percentiles import LATENCY
-from volbench.present.plots.time.run_series import SERIES
+if TYPE_CHECKING:
+    from volbench.present.plots.kind import Kind
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
-    {
-        kind.name: kind
-        for kind in (
-            IOPS_BARS,
-            BANDWIDTH_BARS,
-            LATENCY,
-            HEATMAP,
-            SERIES,
-        )
-    }
-)
-"""Every kind by its name, in the order of lists."""
+_PLACES = {
+    "iops": "results.job_bars.IOPS_BARS",
+    "bandwidth": "results.job_bars.BANDWIDTH_BARS",
+    "latency": "results.latency_percentiles.LATENCY",
+    "sweep": "results.sweep_lines.SWEEP",
+    "heatmap": "results.heatmap.HEATMAP",
+    "series": "time.run_series.SERIES",
+    "depth": "results.option_bars.DEPTH",
+    "numjobs": "results.option_bars.NUMJOBS",
+    "sets": "results.result_sets.SETS",
+    "knee": "results.knee.KNEE",
+    "ceiling": "results.ceiling.CEILING",
+    "bars3d": "results.option_towers.BARS3D",
+    "cpu": "results.cpu_time.CPU",
+}
+"""Name to module and constant below this package, in the order of lists."""
+
+
+class _Registry(Mapping[str, "Kind"]):
+    """Kinds by their name, each imported when it is first needed."""
+
+    def __getitem__(self, name: str) -> Kind:
+        module, _, constant = _PLACES[name].rpartition(".")
+        kind: Kind = getattr(import_module(f"volbench.present.plots.{module}"), constant)
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+KINDS: Mapping[str, Kind] = _Registry()
+"""Every kind by its name. The names alone cost no import."""

@@ -186,8 +186,8 @@ def _with_axes(panels: Sequence[Panel], xs: Sequence[Axis], ys: Sequence[Axis]) 
 def _shared(axes: Sequence[Axis]) -> list[Axis]:
     """Return axes with common ends and ticks where they have the same label and scale."""
     limits = [axis.limits for axis in axes if axis.limits is not None]
-    alike = len({(axis.label, axis.scale, axis.format) for axis in axes}) == 1
-    if not alike or len(limits) < len(axes) or axes[0].scale == "category":
+    is_same = len({(axis.label, axis.scale, axis.format) for axis in axes}) == 1
+    if not is_same or len(limits) < len(axes) or axes[0].scale == "category":
         return list(axes)
     ends = (min(low for low, _ in limits), max(high for _, high in limits))
     ticks = tuple(sorted({tick for axis in axes for tick in axis.ticks}))

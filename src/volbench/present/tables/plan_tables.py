@@ -1,8 +1,8 @@
-"""Tables of plans: the runs of a campaign in their order, the jobs of a profile, the profiles."""
+"""Tables of plans: the runs of a campaign in their order, and the jobs of a profile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Job, Phase, Profile
@@ -47,22 +47,10 @@ def profile_table(profile: Profile) -> Table[Job]:
     )
 
 
-PROFILE_COLUMNS: tuple[Column[tuple[str, int, str]], ...] = (
-    Column("profile", lambda row: row[0], priority=IDENTITY),
-    Column("jobs", lambda row: str(row[1]), is_right=True),
-    Column("description", lambda row: row[2], is_folded=True),
-)
-
-
-def profiles_table(profiles: Iterable[Profile]) -> Table[tuple[str, int, str]]:
-    """Return a list of profiles: name, number of jobs, description."""
-    rows = [(p.name, len(p.jobs), " ".join(p.description.split())) for p in profiles]
-    return Table(
-        "profiles",
-        PROFILE_COLUMNS,
-        rows,
-        record=lambda row: {"profile": row[0], "jobs": row[1], "description": row[2]},
-    )
+def profile_summary(profile: Profile) -> dict[str, object]:
+    """Return a profile as the list of profiles shows it: name, number of jobs, description."""
+    description = " ".join(profile.description.split())
+    return {"profile": profile.name, "jobs": len(profile.jobs), "description": description}
 
 
 def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[tuple[int, Run]]:

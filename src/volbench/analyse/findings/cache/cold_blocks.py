@@ -10,14 +10,13 @@ from volbench.analyse.findings.wording import percent
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.cold_volume import ColdProbe
-from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_duration, format_latency
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding when a probe found the volume cold, or when its rate rose from the start."""
-    if view.cold is not None and view.cold.cold and not _was_prepared(view, context):
+    if view.cold is not None and view.cold.cold and not context.earlier(view).is_prepared:
         yield _probed(view, view.cold)
     for one in context.explanations(view):
         if one.cause is not Cause.WARMING:
@@ -32,11 +31,6 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
             direction=one.direction,
             window=Window(one.from_s, one.to_s),
         )
-
-
-def _was_prepared(view: RunView, context: Context) -> bool:
-    """Tell whether a preparation or a warm-up came between the probe and a Run."""
-    return any(other.run.phase is not Phase.MEASURED for other in context.before(view))
 
 
 def _probed(view: RunView, probe: ColdProbe) -> Finding:

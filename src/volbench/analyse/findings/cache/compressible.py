@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.wording import amount
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import told_by_tool
+from volbench.analyse.frames.observed import results_of
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import WorkloadSpec, asked_of
+from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_size
@@ -22,20 +22,20 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each section that wrote data a volume could store for less."""
     del context
     written = {
-        told.section: told["io_bytes"] for told in told_by_tool(view) if told.direction == "write"
+        told.section: told["io_bytes"] for told in results_of(view) if told.direction == "write"
     }
-    for asked in asked_of(view.run):
-        bytes_ = written.get(asked.section, math.nan)
-        if asked.writes and bytes_ > 0:
-            yield from _of_section(view, asked, bytes_)
+    for workload in view.workloads:
+        bytes_ = written.get(workload.section, math.nan)
+        if workload.writes and bytes_ > 0:
+            yield from _of_section(view, workload, bytes_)
 
 
-def _of_section(view: RunView, asked: WorkloadSpec, written: float) -> Iterator[Finding]:
-    source = asked.options.get("if", "/dev/zero")
-    evidence: dict[str, float | str] = {"written_bytes": written, "section": asked.section}
-    repeats = asked.number("buffer_compress_percentage", default=0)
-    alike = asked.number("dedupe_percentage", default=0)
-    if asked.tool is Tool.DD:
+def _of_section(view: RunView, workload: WorkloadSpec, written: float) -> Iterator[Finding]:
+    source = workload.options.get("if", "/dev/zero")
+    evidence: dict[str, float | str] = {"written_bytes": written, "section": workload.section}
+    repeats = workload.number("buffer_compress_percentage", default=0)
+    alike = workload.number("dedupe_percentage", default=0)
+    if workload.tool is Tool.DD:
         if source == "/dev/zero":
             yield RULE.finding(
                 view,
@@ -43,11 +43,11 @@ def _of_section(view: RunView, asked: WorkloadSpec, written: float) -> Iterator[
                 evidence | {"source": source},
                 direction="write",
             )
-    elif asked.is_on("zero_buffers") or repeats == 100:
+    elif workload.is_on("zero_buffers") or repeats == 100:
         yield RULE.finding(
             view, f"{amount(written)} of zeros were written.", evidence, direction="write"
         )
-    elif "buffer_pattern" in asked.options:
+    elif "buffer_pattern" in workload.options:
         yield RULE.finding(
             view,
             f"{amount(written)} of one repeated pattern were written (buffer_pattern).",
@@ -63,18 +63,18 @@ def _of_section(view: RunView, asked: WorkloadSpec, written: float) -> Iterator[
             severity=Severity.NOTE,
         )
     elif not (
-        asked.is_on("refill_buffers")
-        or "refill_buffers" in asked.unsaid
-        or "verify" in asked.options
+        workload.is_on("refill_buffers")
+        or "refill_buffers" in workload.unsaid
+        or "verify" in workload.options
     ):
-        yield from _reused(view, asked, written, evidence)
+        yield from _reused(view, workload, written, evidence)
 
 
 def _reused(
-    view: RunView, asked: WorkloadSpec, written: float, evidence: dict[str, float | str]
+    view: RunView, workload: WorkloadSpec, written: float, evidence: dict[str, float | str]
 ) -> Iterator[Finding]:
     """Yield a note when few buffers were written many times over."""
-    buffers = asked.block_bytes * asked.depth * asked.clones
+    buffers = workload.block_bytes * workload.depth * workload.numjobs
     if written < _REUSES * buffers:
         return
     yield RULE.finding(

@@ -19,7 +19,6 @@ from volbench.analyse.frames.observed import (
     total,
 )
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import is_buffered
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_duration, format_rate
 
@@ -32,7 +31,7 @@ _LEFT = 0.5
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for rates above what is declared, and for a backing disk that saw little."""
-    if is_buffered(view.run):
+    if view.is_buffered:
         return
     for one in context.explanations(view):
         if one.cause is Cause.CACHE_FULL:

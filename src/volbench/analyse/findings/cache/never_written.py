@@ -10,7 +10,6 @@ from volbench.analyse.findings.wording import amount, percent
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import bytes_until_end, device_rows, total
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of, is_buffered
 from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_rate
@@ -23,7 +22,7 @@ _MOSTLY_EMPTY = 0.5
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding when a Run likely read blocks that were never written."""
     read = total(view, "io_bytes", direction="read")
-    if is_buffered(view.run) or not read > 0:
+    if view.is_buffered or not read > 0:
         return
     rows = device_rows(view)
     if not rows.empty:
@@ -38,16 +37,12 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
                 severity=Severity.INVALID,
             )
             return
-    if any(_writes(other) for other in context.before(view)):
+    if context.earlier(view).is_written:
         return
     if view.cold is not None and view.cold.never_written:
         yield _probed(view, view.cold)
-    elif not _writes(view):
+    elif not view.writes:
         yield from _too_fast(view)
-
-
-def _writes(view: RunView) -> bool:
-    return any(asked.writes for asked in asked_of(view.run))
 
 
 def _probed(view: RunView, probe: ColdProbe) -> Finding:

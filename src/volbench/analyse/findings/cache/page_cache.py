@@ -12,12 +12,11 @@ from volbench.analyse.frames.observed import (
     bytes_until_end,
     device_rows,
     host_rows,
+    results_of,
     runtime_s,
-    told_by_tool,
     total,
 )
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of, is_buffered
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_duration, format_rate
 
@@ -32,10 +31,10 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each direction of a Run that went through the page cache."""
     del context
     rows, runtime = device_rows(view), runtime_s(view)
-    directions = {told.direction for told in told_by_tool(view)} & {"read", "write"}
+    directions = {told.direction for told in results_of(view)} & {"read", "write"}
     if math.isnan(runtime) or not runtime:
         return
-    buffered = is_buffered(view.run)
+    buffered = view.is_buffered
     for direction in sorted(directions):
         if buffered and rows.empty:
             yield _unwatched(view, direction)
@@ -45,7 +44,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 def _unwatched(view: RunView, direction: str) -> Finding:
     """Return what can be said when nobody looked at the device: that nobody knows."""
-    synced = all(asked.is_synced for asked in asked_of(view.run)) and direction == "write"
+    synced = all(workload.is_synced for workload in view.workloads) and direction == "write"
     end = ", though it waited for the data at the end" if synced else ""
     rate = total(view, "bw_bytes_per_s", direction=direction)
     return RULE.finding(
@@ -65,7 +64,7 @@ def _compared(
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
     told = total(view, "io_bytes", direction=direction)
     # What is flushed before the clock stops, or was never cached, may count in full.
-    prompt = not buffered or all(asked.is_synced for asked in asked_of(view.run))
+    prompt = not buffered or all(workload.is_synced for workload in view.workloads)
     device = bytes_until_end(rows, column, runtime=math.inf if prompt else runtime)
     if not told > 0 or (not buffered and device >= _MOSTLY_MEMORY * told):
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import WorkloadSpec, asked_of
+from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_size
 
@@ -17,10 +17,10 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding when all that buffered sections touch fits in memory."""
     del context
     memory = view.host.memory_bytes if view.host is not None else None
-    buffered = [asked for asked in asked_of(view.run) if asked.is_buffered]
+    buffered = [workload for workload in view.workloads if workload.is_buffered]
     if memory is None or not buffered:
         return
-    touched = math.fsum(_touched_bytes(asked, _volume_bytes(view)) for asked in buffered)
+    touched = math.fsum(_touched_bytes(workload, _volume_bytes(view)) for workload in buffered)
     if touched < memory:  # never true for NaN, an unknown size
         yield RULE.finding(
             view,
@@ -35,15 +35,15 @@ def _volume_bytes(view: RunView) -> float:
     return math.nan if pin is None else float(pin.size_bytes)
 
 
-def _touched_bytes(asked: WorkloadSpec, volume_bytes: float) -> float:
+def _touched_bytes(workload: WorkloadSpec, volume_bytes: float) -> float:
     """Return the bytes that the clones of a section touch at most; NaN when not told."""
-    size = asked.options.get("size", "")
+    size = workload.options.get("size", "")
     each = volume_bytes
     if size.isdecimal():
         each = float(size) if math.isnan(volume_bytes) else min(float(size), volume_bytes)
     elif size.endswith("%"):
         each = volume_bytes * float(size[:-1]) / 100
-    return each * asked.clones
+    return each * workload.numjobs
 
 
 RULE = Rule(

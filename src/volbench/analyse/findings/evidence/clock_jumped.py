@@ -19,7 +19,10 @@ _JUMP_S = 1.0
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield the greatest step between the time of day and the length of the intervals."""
     del context
-    rows = host_rows(view).dropna(subset=["utc", "interval_s"])
+    rows = host_rows(view)
+    if len(rows) < 2:
+        return
+    rows = rows.dropna(subset=["utc", "interval_s"])
     if len(rows) < 2:
         return
     day = pd.to_datetime(rows["utc"], utc=True, format="ISO8601")

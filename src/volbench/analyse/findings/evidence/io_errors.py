@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Rule, Window
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import device_rows, told_by_tool
+from volbench.analyse.frames.observed import device_rows, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Finding, Severity
 
@@ -14,13 +14,13 @@ from volbench.model.results.finding import Finding, Severity
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for errors that the tool met, and one for those the device counted."""
     del context
-    codes = sorted({told["error"] for told in told_by_tool(view) if told["error"] > 0})
+    codes = sorted({told["error"] for told in results_of(view) if told["error"] > 0})
     if codes:
         yield RULE.finding(
             view, f"The tool met an error (errno {codes[0]:.0f}).", {"errno": codes[0]}
         )
-    rows = device_rows(view).dropna(subset=["io_errors"])
-    bad = rows[rows["io_errors"] > 0]
+    rows = device_rows(view)
+    bad = rows[(rows["io_errors"] > 0).fillna(value=False)] if len(rows) else rows
     if not bad.empty:
         count = float(bad["io_errors"].sum())
         yield RULE.finding(

@@ -18,6 +18,8 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding when the host swapped while the Run went on."""
     del context
     rows = host_rows_in_run(view)
+    if rows.empty:
+        return
     rate = float(rows["swap_bytes_per_s"].mean())
     if rate >= _LEAST_BYTES_PER_S:
         yield RULE.finding(

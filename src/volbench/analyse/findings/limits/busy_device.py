@@ -12,7 +12,6 @@ from volbench.analyse.findings.wording import percent
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import device_rows, runtime_s, total, within_run
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of, is_buffered
 from volbench.analyse.time.resample import seconds
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.results.finding import Finding, Severity
@@ -26,7 +25,9 @@ _MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each device and direction with I/O that is not the tool's."""
     more = _MORE.get(view.run.volume.kind)
-    if more is None or is_buffered(view.run) or any(a.waits_for_sync for a in asked_of(view.run)):
+    if more is None or view.is_buffered or any(a.waits_for_sync for a in view.workloads):
+        return
+    if view.device.empty:
         return
     rows = within_run(_own_devices(view), runtime=runtime_s(view))
     own = {d: max(total(view, "io_bytes", direction=d), 0.0) for d in ("read", "write")}
@@ -42,7 +43,7 @@ def _with_others(
     view: RunView, context: Context, rows: pd.DataFrame, own: dict[str, float]
 ) -> dict[str, float]:
     """Return the tool's bytes with those of other clients meanwhile; NaN when one told nothing."""
-    crowd = context.crowd(view)
+    crowd = context.load(view)
     if crowd is None:
         return own
     ends_s = seconds(rows["utc"])

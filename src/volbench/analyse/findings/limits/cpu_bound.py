@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import host_rows_in_run, told_by_tool
+from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Finding, Severity
 
@@ -21,9 +21,9 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     del context
     yield from _tool(view)
     rows = host_rows_in_run(view)
-    steal = float(rows["steal_percent"].mean()) if rows["steal_percent"].notna().any() else 0.0
     if len(rows) < _LEAST_SAMPLES:
         return
+    steal = float(rows["steal_percent"].mean()) if rows["steal_percent"].notna().any() else 0.0
     if steal >= _STEAL_PERCENT:
         yield RULE.finding(
             view,
@@ -43,7 +43,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 def _tool(view: RunView) -> Iterator[Finding]:
     """Yield a Finding for each section whose clones kept a core busy each."""
     seen: set[str] = set()
-    for told in told_by_tool(view):
+    for told in results_of(view):
         busy = told["cpu_usr"] + told["cpu_sys"]
         if math.isnan(busy) or busy < _FULL_PERCENT or told.section in seen:
             continue

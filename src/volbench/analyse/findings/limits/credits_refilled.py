@@ -10,7 +10,6 @@ from volbench.analyse.findings.rule import Rule, Window
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import directions, runtime_s
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_duration, format_rate
@@ -55,10 +54,10 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     moved = directions(view)
     if not view.run.pause_before_s or len(moved) != 1:
         return
-    before = context.before(view)
-    if not before or not _is_alike(before[-1], view):
+    before = context.earlier(view).previous
+    if before is None or not _is_alike(before, view):
         return
-    burst = _burst(before[-1], view, moved[0])
+    burst = _burst(before, view, moved[0])
     if burst is not None:
         window = Window(0.0, burst.length_s)
         yield RULE.finding(view, _words(burst), _evidence(burst), direction=moved[0], window=window)
@@ -66,11 +65,11 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 def _is_alike(before: RunView, view: RunView) -> bool:
     """Tell whether two Runs asked the same of the volume, however long."""
-    asked = [
-        [(one.pattern, one.block_bytes, one.depth * one.clones) for one in asked_of(each.run)]
+    shapes = [
+        [(one.pattern, one.block_bytes, one.depth * one.numjobs) for one in each.workloads]
         for each in (before, view)
     ]
-    return asked[0] == asked[1]
+    return shapes[0] == shapes[1]
 
 
 def _burst(before: RunView, view: RunView, direction: str) -> Burst | None:
@@ -96,7 +95,7 @@ def _burst(before: RunView, view: RunView, direction: str) -> Burst | None:
 
 def _between_s(before: RunView, view: RunView) -> float:
     """Return how long passed from the end of one Run's I/O to the next start; 0 if not known."""
-    told = [one.told[0]["started_utc"] for one in (before, view)]
+    told = [one.results[0]["started_utc"] for one in (before, view)]
     began = [datetime.fromisoformat(utc) for utc in told if isinstance(utc, str)]
     if len(began) < len(told):
         return 0.0

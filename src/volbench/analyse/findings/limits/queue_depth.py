@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import Told, runtime_s, told_by_tool
+from volbench.analyse.frames.observed import Result, results_of, runtime_s
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec, asked_of
+from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Finding, Severity
 
@@ -21,32 +21,32 @@ _IN_SUBMIT = 0.5
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each section with a depth above 1 that can't be or was not kept."""
     del context
-    told = list(told_by_tool(view))
-    for asked in asked_of(view.run):
-        if asked.tool is Tool.DD or asked.depth < 2:
+    told = list(results_of(view))
+    for workload in view.workloads:
+        if workload.tool is Tool.DD or workload.depth < 2:
             continue
-        rows = [row for row in told if row.section == asked.section]
-        if asked.engine in SYNCHRONOUS:
-            yield _synchronous(view, asked)
-        elif asked.engine == "libaio" and asked.is_buffered:
-            yield _buffered(view, asked, rows)
-        elif _must_be_full(asked) and runtime_s(view) >= _LEAST_RUNTIME_S:
-            yield from _not_kept(view, asked, rows)
+        rows = [row for row in told if row.section == workload.section]
+        if workload.engine in SYNCHRONOUS:
+            yield _synchronous(view, workload)
+        elif workload.engine == "libaio" and workload.is_buffered:
+            yield _buffered(view, workload, rows)
+        elif _must_be_full(workload) and runtime_s(view) >= _LEAST_RUNTIME_S:
+            yield from _not_kept(view, workload, rows)
 
 
-def _synchronous(view: RunView, asked: WorkloadSpec) -> Finding:
+def _synchronous(view: RunView, workload: WorkloadSpec) -> Finding:
     return RULE.finding(
         view,
-        f"iodepth={asked.depth} was asked for, but {asked.engine} waits for each I/O: the depth"
-        " was 1.",
-        {"asked_depth": float(asked.depth), "depth": 1.0, "ioengine": asked.engine},
+        f"iodepth={workload.depth} was asked for, but {workload.engine} waits for each I/O: the"
+        " depth was 1.",
+        {"asked_depth": float(workload.depth), "depth": 1.0, "ioengine": workload.engine},
     )
 
 
-def _buffered(view: RunView, asked: WorkloadSpec, rows: list[Told]) -> Finding:
+def _buffered(view: RunView, workload: WorkloadSpec, rows: list[Result]) -> Finding:
     """Return that libaio without O_DIRECT submits and waits, with the latencies that show it."""
-    evidence: dict[str, float | str] = {"asked_depth": float(asked.depth), "ioengine": "libaio"}
-    shares = [row["slat_mean_s"] * asked.depth / row["lat_mean_s"] for row in rows]
+    evidence: dict[str, float | str] = {"asked_depth": float(workload.depth), "ioengine": "libaio"}
+    shares = [row["slat_mean_s"] * workload.depth / row["lat_mean_s"] for row in rows]
     known = [share for share in shares if not math.isnan(share)]
     seen = ""
     if known and max(known) >= _IN_SUBMIT:
@@ -55,32 +55,32 @@ def _buffered(view: RunView, asked: WorkloadSpec, rows: list[Told]) -> Finding:
         seen = f" (each submission took {slat_s * 1e6:.3g} us, which is the I/O itself)"
     return RULE.finding(
         view,
-        f"iodepth={asked.depth} was asked for, but libaio with direct=0 does each I/O while it is"
-        f" submitted{seen}: the depth was 1.",
+        f"iodepth={workload.depth} was asked for, but libaio with direct=0 does each I/O while it"
+        f" is submitted{seen}: the depth was 1.",
         evidence,
     )
 
 
-def _must_be_full(asked: WorkloadSpec) -> bool:
+def _must_be_full(workload: WorkloadSpec) -> bool:
     """Tell whether nothing asks the section to leave its queue half empty."""
     return not (
-        asked.is_paced
-        or asked.waits_for_sync
-        or asked.is_buffered
-        or any(name in asked.options for name in ("iodepth_low", "iodepth_batch_complete_min"))
+        workload.is_paced
+        or workload.waits_for_sync
+        or workload.is_buffered
+        or any(name in workload.options for name in ("iodepth_low", "iodepth_batch_complete_min"))
     )
 
 
-def _not_kept(view: RunView, asked: WorkloadSpec, rows: list[Told]) -> Iterator[Finding]:
+def _not_kept(view: RunView, workload: WorkloadSpec, rows: list[Result]) -> Iterator[Finding]:
     """Yield a Finding when Little's law gives far fewer I/Os in flight than asked for."""
-    wanted = asked.depth * asked.clones
+    wanted = workload.depth * workload.numjobs
     in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
     if in_flight < _KEPT * wanted:
         yield RULE.finding(
             view,
             f"{wanted} I/Os were to be in flight, but IOPS times latency gives"
             f" {in_flight:.3g} on average.",
-            {"asked_depth": float(wanted), "depth": in_flight, "ioengine": asked.engine},
+            {"asked_depth": float(wanted), "depth": in_flight, "ioengine": workload.engine},
         )
 
 

@@ -13,13 +13,12 @@ from volbench.model.results.finding import Finding, Severity
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding when a volume of another role on the same host shares its disk."""
-    mine = _disks(view)
-    others: dict[str, set[str]] = {}
-    for other in context.views:
-        role = other.run.volume.role
-        if other.run.host == view.run.host and role != view.run.volume.role:
-            others.setdefault(role, set()).update(mine & _disks(other))
-    shared = {role: disks for role, disks in others.items() if disks}
+    on_host = context.disks[view.run.host]
+    shared = {
+        role: view.disks & disks
+        for role, disks in on_host.items()
+        if role != view.run.volume.role and view.disks & disks
+    }
     if not shared:
         return
     disks = sorted(set().union(*shared.values()))
@@ -29,13 +28,6 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         f" ({', '.join(disks)}), so one limit binds both.",
         {"disks": ", ".join(disks), "roles": ", ".join([view.run.volume.role, *sorted(shared)])},
     )
-
-
-def _disks(view: RunView) -> set[str]:
-    """Return the kernel names of a volume's device and of its backing disks."""
-    if view.volume is None:
-        return set()
-    return {name for name in (view.volume.device, *view.volume.backing) if name}
 
 
 RULE = Rule(

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Rule, Window
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import quiet_spans, rate_per_s, told_by_tool, total
+from volbench.analyse.frames.observed import quiet_spans, rate_per_s, results_of, total
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_duration, format_latency
 
@@ -24,7 +23,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     mean_iops = total(view, "iops")
     if not mean_iops > 0:
         return
-    paused = any(asked.pauses for asked in asked_of(view.run))
+    paused = any(workload.pauses for workload in view.workloads)
     least_s = max(_LEAST_S, _EXPECTED_IOS / mean_iops)
     t_s, iops = rate_per_s(view, "iops")
     spans = [
@@ -49,10 +48,10 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 def _between_samples(view: RunView, *, least_s: float) -> Iterator[Finding]:
     """Yield the longest I/O of a Run with one I/O in flight: while it took, nothing completed."""
-    asked = asked_of(view.run)
-    if len(asked) > 1 or asked[0].clones > 1 or asked[0].depth > 1:
+    workload = view.workloads
+    if len(workload) > 1 or workload[0].numjobs > 1 or workload[0].depth > 1:
         return
-    for told in told_by_tool(view):
+    for told in results_of(view):
         longest = told["lat_max_s"]
         if not math.isnan(longest) and longest >= least_s:
             yield RULE.finding(

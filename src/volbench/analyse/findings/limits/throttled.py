@@ -10,7 +10,6 @@ from volbench.analyse.findings.wording import percent
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import directions, total
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_rate
 
@@ -34,7 +33,7 @@ def _together(view: RunView, throttled: list[Explanation]) -> Iterator[Finding]:
         limit = _limits(view, cause)[0]
         reached = limit and abs(total(view, column) / limit - 1) <= _NEAR
         explained = next((one for one in throttled if one.cause is cause), None)
-        if reached and not any(asked.is_paced for asked in asked_of(view.run)):
+        if reached and not any(workload.is_paced for workload in view.workloads):
             level = total(view, column)
             yield RULE.finding(
                 view,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.wording import amount, percent
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import Told, told_by_tool
+from volbench.analyse.frames.observed import Result, results_of
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import WorkloadSpec, asked_of
+from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_duration
@@ -23,34 +23,35 @@ _OTHER_ENDS = ("number_ios", "steadystate", "fill_device", "read_iolog", "verify
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each section that ended before its time or before its bytes."""
     del context
-    told = list(told_by_tool(view))
-    for asked in asked_of(view.run):
-        rows = [row for row in told if row.section == asked.section]
-        if not rows or view.run.until is not None or asked.engine in {"null", "cpuio"}:
+    told = list(results_of(view))
+    for workload in view.workloads:
+        rows = [row for row in told if row.section == workload.section]
+        if not rows or view.run.until is not None or workload.engine in {"null", "cpuio"}:
             continue
         ran_s = max(row["runtime_s"] for row in rows)
-        too_soon = bool(asked.runtime_s) and ran_s < _ENOUGH_TIME * asked.runtime_s
-        if asked.is_time_based:
-            if too_soon and not asked.is_on("steadystate"):
-                yield _too_soon(view, asked, ran_s)
-        elif not asked.runtime_s or too_soon:
-            yield from _by_size(view, asked, rows, ran_s)
+        too_soon = bool(workload.runtime_s) and ran_s < _ENOUGH_TIME * workload.runtime_s
+        if workload.is_time_based:
+            if too_soon and not workload.is_on("steadystate"):
+                yield _too_soon(view, workload, ran_s)
+        elif not workload.runtime_s or too_soon:
+            yield from _by_size(view, workload, rows, ran_s)
 
 
-def _too_soon(view: RunView, asked: WorkloadSpec, ran_s: float) -> Finding:
+def _too_soon(view: RunView, workload: WorkloadSpec, ran_s: float) -> Finding:
     return RULE.finding(
         view,
-        f"It ran for {format_duration(ran_s)} of the {format_duration(asked.runtime_s)} asked for.",
-        {"runtime_s": ran_s, "asked_runtime_s": asked.runtime_s, "section": asked.section},
+        f"It ran for {format_duration(ran_s)} of the {format_duration(workload.runtime_s)} asked"
+        " for.",
+        {"runtime_s": ran_s, "asked_runtime_s": workload.runtime_s, "section": workload.section},
     )
 
 
 def _by_size(
-    view: RunView, asked: WorkloadSpec, rows: list[Told], ran_s: float
+    view: RunView, workload: WorkloadSpec, rows: list[Result], ran_s: float
 ) -> Iterator[Finding]:
     """Yield what is to be said of a section that its size was to end."""
-    moved, wanted = math.fsum(row["io_bytes"] for row in rows), _wanted_bytes(view, asked)
-    evidence: dict[str, float | str] = {"moved_bytes": moved, "section": asked.section}
+    moved, wanted = math.fsum(row["io_bytes"] for row in rows), _wanted_bytes(view, workload)
+    evidence: dict[str, float | str] = {"moved_bytes": moved, "section": workload.section}
     if moved < _ENOUGH_BYTES * wanted:
         yield RULE.finding(
             view,
@@ -58,30 +59,30 @@ def _by_size(
             f" ({percent(moved / wanted)}).",
             evidence | {"asked_bytes": wanted},
         )
-    elif asked.runtime_s:
+    elif workload.runtime_s:
         yield RULE.finding(
             view,
             f"All {amount(moved)} were done after {format_duration(ran_s)};"
-            f" {format_duration(asked.runtime_s)} were allowed (runtime without time_based).",
-            evidence | {"runtime_s": ran_s, "asked_runtime_s": asked.runtime_s},
+            f" {format_duration(workload.runtime_s)} were allowed (runtime without time_based).",
+            evidence | {"runtime_s": ran_s, "asked_runtime_s": workload.runtime_s},
             severity=Severity.NOTE,
         )
 
 
-def _wanted_bytes(view: RunView, asked: WorkloadSpec) -> float:
+def _wanted_bytes(view: RunView, workload: WorkloadSpec) -> float:
     """Return what all clones were to move; NaN where options leave that open."""
-    if any(asked.is_on(name) for name in _OTHER_ENDS):
+    if any(workload.is_on(name) for name in _OTHER_ENDS):
         return math.nan
     pin = view.run.volume.pin
     volume = math.nan if pin is None else float(pin.size_bytes)
-    size = asked.options.get("io_size", asked.options.get("size", "100%"))
+    size = workload.options.get("io_size", workload.options.get("size", "100%"))
     if size.isdecimal():
         each = float(size)
     elif size.endswith("%"):
         each = volume * float(size[:-1]) / 100
     else:
         each = math.nan
-    return each * asked.clones * asked.number("loops", default=1)
+    return each * workload.numjobs * workload.number("loops", default=1)
 
 
 RULE = Rule(

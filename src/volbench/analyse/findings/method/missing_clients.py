@@ -15,14 +15,13 @@ _MOST_NAMED = 5
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for the first Run of a step that some clients did not finish."""
     campaign = view.campaign
-    step = [run for run in campaign.runs if run.step == view.run.step]
-    asked = len(step) + campaign.clients_absent
-    if not view.run.step or asked == 1:
+    step = context.step(view)
+    planned = len(step) + campaign.clients_absent
+    first = next(run.id for run in step if run.id in context.finished)
+    if not view.run.step or planned == 1 or view.run.id != first:
         return
-    finished = {other.run.id for other in context.views if other.is_finished}
-    missing = [run for run in step if run.id not in finished]
-    first = next(run.id for run in step if run.id in finished)
-    if not (missing or campaign.absent) or view.run.id != first:
+    missing = [run for run in step if run.id not in context.finished]
+    if not (missing or campaign.absent):
         return
     names = [f"{run.host} client {run.client}" if run.client else run.host for run in missing]
     names += [one.host for one in campaign.absent]
@@ -30,9 +29,9 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     did = len(step) - len(missing)
     yield RULE.finding(
         view,
-        f"Only {did} of {asked} clients did this step:"
+        f"Only {did} of {planned} clients did this step:"
         f" {', '.join(names[:_MOST_NAMED])}{more} did not.",
-        {"clients": float(asked), "missing": float(asked - did)},
+        {"clients": float(planned), "missing": float(planned - did)},
     )
 
 

@@ -10,7 +10,6 @@ from volbench.analyse.findings.wording import percent
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import directions, rate_per_s, runtime_s
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.analyse.time.steady_state import State, Steadiness, judge_last
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Finding, Severity
@@ -31,7 +30,7 @@ _MOVES = frozenset(
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for each direction that was long enough to be judged and is not steady."""
-    if any(asked.pauses for asked in asked_of(view.run)):
+    if any(workload.pauses for workload in view.workloads):
         return
     for direction in directions(view):
         if view.run.until is not None:
@@ -60,7 +59,7 @@ def _at_edges(judged: Steadiness) -> bool:
 
 def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Finding]:
     """Yield a Finding when a job that was to run until it is steady ran out of time."""
-    allowed_s = max((asked.runtime_s for asked in asked_of(view.run)), default=0.0)
+    allowed_s = max((workload.runtime_s for workload in view.workloads), default=0.0)
     if runtime_s(view) < _AT_DEADLINE * allowed_s:
         return
     t_s, iops = rate_per_s(view, "iops", direction=direction)

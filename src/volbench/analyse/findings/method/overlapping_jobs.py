@@ -10,7 +10,7 @@ from itertools import combinations
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import WorkloadSpec, asked_of
+from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Finding, Severity
@@ -27,10 +27,14 @@ class _Range:
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield a Finding for clones, and for pairs of sections, that do the same blocks."""
     del context
-    sections = [a for a in asked_of(view.run) if a.tool is Tool.FIO and (a.reads or a.writes)]
-    for asked in sections:
-        if asked.clones > 1 and _shares_files(asked) and _clones_overlap(asked, _size(view)):
-            yield _clones(view, asked)
+    sections = [a for a in view.workloads if a.tool is Tool.FIO and (a.reads or a.writes)]
+    for workload in sections:
+        if (
+            workload.numjobs > 1
+            and _shares_files(workload)
+            and _clones_overlap(workload, _size(view))
+        ):
+            yield _clones(view, workload)
     for one, other in combinations(sections, 2):
         if _in_turn(one, other, sections) or not (one.writes or other.writes):
             continue
@@ -46,7 +50,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 def _in_turn(one: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
     """Tell whether the later section begins when the earlier one has ended (fio: wait_for)."""
-    by_name = {asked.section: asked for asked in sections}
+    by_name = {workload.section: workload for workload in sections}
     seen: set[str] = set()
     before: WorkloadSpec | None = other
     while before is not None and before.section not in seen:
@@ -55,26 +59,30 @@ def _in_turn(one: WorkloadSpec, other: WorkloadSpec, sections: Sequence[Workload
     return one.section in seen
 
 
-def _clones(view: RunView, asked: WorkloadSpec) -> Finding:
-    verb = "write" if asked.writes else "read"
-    order = "random blocks of" if asked.is_random else ""
+def _clones(view: RunView, workload: WorkloadSpec) -> Finding:
+    verb = "write" if workload.writes else "read"
+    order = "random blocks of" if workload.is_random else ""
     return RULE.finding(
         view,
-        f"{asked.clones} clones {verb} {order} the same range".replace("  ", " ")
-        + ("." if asked.is_random else f": each block is {_done(asked)} {asked.clones} times."),
-        {"numjobs": float(asked.clones), "section": asked.section},
-        direction=None if asked.reads and asked.writes else verb,
-        severity=_severity(asked),
+        f"{workload.numjobs} clones {verb} {order} the same range".replace("  ", " ")
+        + (
+            "."
+            if workload.is_random
+            else f": each block is {_done(workload)} {workload.numjobs} times."
+        ),
+        {"numjobs": float(workload.numjobs), "section": workload.section},
+        direction=None if workload.reads and workload.writes else verb,
+        severity=_severity(workload),
     )
 
 
-def _done(asked: WorkloadSpec) -> str:
-    return "written" if asked.writes else "read"
+def _done(workload: WorkloadSpec) -> str:
+    return "written" if workload.writes else "read"
 
 
 def _severity(*sections: WorkloadSpec) -> Severity:
     """Return a note for random I/O: it meets itself rarely on a large volume."""
-    return Severity.NOTE if all(asked.is_random for asked in sections) else Severity.WARNING
+    return Severity.NOTE if all(workload.is_random for workload in sections) else Severity.WARNING
 
 
 def _size(view: RunView) -> float:
@@ -82,10 +90,10 @@ def _size(view: RunView) -> float:
     return math.nan if pin is None else float(pin.size_bytes)
 
 
-def _shares_files(asked: WorkloadSpec) -> bool:
+def _shares_files(workload: WorkloadSpec) -> bool:
     """Tell whether clones of a section open the same file; in a directory each has its own."""
-    if asked.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
-        return "filename" in asked.options
+    if workload.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
+        return "filename" in workload.options
     return True
 
 
@@ -96,9 +104,9 @@ def _bytes(text: str, volume_bytes: float) -> float:
     return volume_bytes * float(text[:-1]) / 100 if text.endswith("%") else math.nan
 
 
-def _clones_overlap(asked: WorkloadSpec, volume_bytes: float) -> bool:
+def _clones_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
     """Tell whether each clone begins before the one before it ends (fio: offset_increment)."""
-    step, size = asked.options.get("offset_increment", "0"), asked.options.get("size", "100%")
+    step, size = workload.options.get("offset_increment", "0"), workload.options.get("size", "100%")
     if step.endswith("%") and size.endswith("%"):
         return float(step[:-1]) < float(size[:-1])
     if step in {"0", "0%"}:
@@ -118,13 +126,13 @@ def _meet(one: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
     return first.start < second.start + second.length and second.start < first.start + first.length
 
 
-def _range(asked: WorkloadSpec, volume_bytes: float) -> _Range:
+def _range(workload: WorkloadSpec, volume_bytes: float) -> _Range:
     """Return what a section with all its clones covers; shares of an unknown size are of 1."""
     unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
-    start = _bytes(asked.options.get("offset", "0"), unit)
-    length = _bytes(asked.options.get("size", "100%"), unit)
-    step = _bytes(asked.options.get("offset_increment", "0"), unit)
-    return _Range(start, length + step * (asked.clones - 1))
+    start = _bytes(workload.options.get("offset", "0"), unit)
+    length = _bytes(workload.options.get("size", "100%"), unit)
+    step = _bytes(workload.options.get("offset_increment", "0"), unit)
+    return _Range(start, length + step * (workload.numjobs - 1))
 
 
 RULE = Rule(

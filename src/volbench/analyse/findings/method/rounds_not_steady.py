@@ -13,8 +13,6 @@ from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.round_convergence import Determination, Variable, determination
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
-from volbench.model.profile.profile_model import Phase
-from volbench.model.profile.profile_settings import Rounds
 from volbench.model.results.finding import Finding, Severity
 
 
@@ -23,26 +21,13 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     rounds = view.campaign.rounds.get(view.run.profile)
     if rounds is None:
         return
-    tracked = _tracked(view, context, rounds)
+    tracked = context.tracked.get(view.run.profile)
     if not tracked or tracked[-1].run.id != view.run.id:
         return
     summary = pd.concat([one.summary for one in tracked], ignore_index=True)
     found = determination(summary, rounds, profile=view.run.profile)
     if not found.is_steady:
         yield _finding(view, found)
-
-
-def _tracked(view: RunView, context: Context, rounds: Rounds) -> list[RunView]:
-    """Return the finished Runs whose values decide, in the order of the plan."""
-    jobs = {track.job for track in rounds.track}
-    return [
-        one
-        for one in context.views
-        if one.run.profile == view.run.profile
-        and one.run.job in jobs
-        and one.run.phase is Phase.MEASURED
-        and one.is_finished
-    ]
 
 
 def _finding(view: RunView, found: Determination) -> Finding:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.findings.wording import several
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import runtime_s, total
+from volbench.analyse.frames.observed import percentiles_of, runtime_s, total
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.frames.workload_spec import asked_of
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_duration
 
@@ -22,11 +23,12 @@ _LEAST_S = 30.0
 def check(view: RunView, context: Context) -> Iterator[Finding]:
     """Yield which percentiles are not to be trusted, and a note on a Run of few seconds."""
     del context
-    rows = view.percentiles[view.percentiles["direction"] != "sync"]
-    for direction, part in rows.groupby("direction", sort=False):
-        yield from _percentiles(view, str(direction), sorted({*part["percentile"].astype(float)}))
+    for direction in dict.fromkeys(view.percentiles["direction"]):
+        if direction != "sync":
+            reported = np.unique(percentiles_of(view, direction).percentile)
+            yield from _percentiles(view, direction, reported.tolist())
     runtime = runtime_s(view)
-    if runtime < _LEAST_S and any(asked.is_time_based for asked in asked_of(view.run)):
+    if runtime < _LEAST_S and any(workload.is_time_based for workload in view.workloads):
         yield RULE.finding(
             view,
             f"It ran for {format_duration(runtime)}: caches and credits of a cloud volume last"

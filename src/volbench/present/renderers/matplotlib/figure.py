@@ -72,6 +72,7 @@ def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
     size = (width_in / plot.width_in, height_in / float(figure.get_size_inches()[1]))
     is_3d = any(isinstance(mark, Bars3D) for mark in panel.marks)
     axes: Axes = figure.add_axes((0.1, 0.1, *size), projection="3d" if is_3d else None)
+    axes.grid(visible=panel.has_grid)
     set_scales(axes, panel, width_in=width_in, height_in=height_in)
     if panel.background:
         _draw_background(axes, panel, looks)

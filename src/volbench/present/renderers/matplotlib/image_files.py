@@ -26,7 +26,7 @@ def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa
     """Write a figure to a path or to an open binary file.
 
     Raises:
-        InputError: the format is none of svg, png and pdf.
+        InputError: the format is not one of svg, png and pdf.
         VolbenchError: the file can't be written.
     """
     if format not in FORMATS:

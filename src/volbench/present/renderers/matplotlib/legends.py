@@ -75,14 +75,14 @@ def legend_inside(axes: Axes, plot: Plot, panel: Panel, looks: Looks) -> None:
 
 def _shown_in(plot: Plot, panel: Panel) -> list[Series]:
     keys = {key for mark in panel.marks if isinstance(mark, Mark) for key in _keys(mark)}
-    return [one for one in plot.series if one.key in keys]
+    return [series for series in plot.series if series.key in keys]
 
 
 def _handles(plot: Plot, series: Sequence[Series], looks: Looks) -> list[Artist]:
     """Return an entry for each label; what has no room is counted."""
     kinds = _mark_types(plot)
-    entries = {one.label: one for one in reversed(series) if one.label}
-    handles = [_handle(one, kinds.get(one.key), looks) for one in reversed(entries.values())]
+    entries = {entry.label: entry for entry in reversed(series) if entry.label}
+    handles = [_handle(own, kinds.get(own.key), looks) for own in reversed(entries.values())]
     if len(handles) <= MOST_ENTRIES:
         return handles
     more = Patch(color="none", label=f"and {len(handles) - MOST_ENTRIES} more")

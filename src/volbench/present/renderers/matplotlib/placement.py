@@ -80,7 +80,7 @@ def _with_legend(figure: Figure, plot: Plot, panel: Panel, axes: Axes, looks: Lo
 
 def _measured(figure: Figure, axes: Axes) -> _Margins:
     renderer = _renderer(figure)
-    texts: list[Artist] = [*axes.texts, *axes.child_axes]
+    texts: list[Artist] = [*axes.texts, *axes.tables, *axes.child_axes]
     box = axes.get_tightbbox(renderer, bbox_extra_artists=texts)
     own = axes.get_window_extent(renderer)
     if box is None:
@@ -131,13 +131,15 @@ def _set_positions(
 def _align_labels(plot: Plot, axes: Sequence[Axes], margins: Sequence[_Margins]) -> None:
     """Put the labels of upright axes that stand above each other on one line."""
     for column in range(len(plot.widths)):
-        own = [n for n, panel in enumerate(plot.panels) if panel.column == column]
-        widest = max((margins[n].left for n in own), default=0.0)
-        for n in own:
-            label = axes[n].yaxis.label
-            if label.get_text() and label.get_rotation() == 90:
-                width_in = axes[n].get_position().width * plot.width_in
-                axes[n].yaxis.set_label_coords(-(widest - _LABEL_IN) / width_in, 0.5)
+        labelled = [
+            n
+            for n, panel in enumerate(plot.panels)
+            if panel.column == column and panel.y.label and axes[n].name == "rectilinear"
+        ]
+        widest = max((margins[n].left for n in labelled), default=0.0)
+        for n in labelled:
+            width_in = axes[n].get_position().width * plot.width_in
+            axes[n].yaxis.set_label_coords(-(widest - _LABEL_IN) / width_in, 0.5)
 
 
 def _columns(plot: Plot, margins: Sequence[_Margins]) -> tuple[list[float], list[float]]:

@@ -18,7 +18,7 @@ from matplotlib.ticker import (
 from volbench.present.plots.description import Axis, Panel
 from volbench.present.plots.formats import FORMATS
 
-_PER_TICK_IN = {"x": 1.1, "y": 0.34}
+_PER_TICK_IN = {"x": 0.9, "y": 0.34}
 _STEPS = {"linear": [1, 2, 2.5, 5, 10], "time": [1, 2, 3, 6, 10]}
 _MARGIN = 0.6
 """Room beside the outermost categories."""

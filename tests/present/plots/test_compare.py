@@ -1,0 +1,164 @@
+"""Charts of comparisons and prices: ratios, intervals and the frontier stand where they belong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+
+from tests.analyse.compared_rows import candidates_of_three_jobs, no_findings, rows_of
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
+from tests.present.test_figures import texts_outside
+from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.analyse.price.price_performance import Market, Offer
+from volbench.errors import InputError
+from volbench.present.plots.compare.forest import forest_plot
+from volbench.present.plots.compare.pareto import pareto_plot
+from volbench.present.plots.description import Lines, Points, ReferenceLine, Span, Whiskers
+from volbench.present.renderers.matplotlib import draw, save
+
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
+
+
+@pytest.fixture(name="comparison", scope="module")
+def _comparison() -> Comparison:
+    return candidates_of_three_jobs()
+
+
+def test_every_interval_is_drawn(comparison: Comparison) -> None:
+    """A panel a metric, a row a cell and candidate, ranges from end to end, and 1 as reference."""
+    plot = forest_plot(comparison)
+    assert [panel.title for panel in plot.panels] == ["iops", "p99"]
+    for panel in plot.panels:
+        rows = [row for row in comparison.rows if row.measure.name == panel.title]
+        intervals = [row.interval for row in rows if row.interval]
+        whiskers = the_mark(panel, Whiskers)
+        assert column(whiskers, whiskers.low) == [one.low for one in intervals]
+        assert column(whiskers, whiskers.high) == [one.high for one in intervals]
+        assert column(the_mark(panel, Points), "ratio") == [one.estimate for one in intervals]
+        assert panel.x.scale == "log"
+        assert panel.x.limits is not None
+        low, high = panel.x.limits
+        assert low < min(one.low for one in intervals)
+        assert max(one.high for one in intervals) < high
+        assert the_mark(panel, ReferenceLine).value == 1
+        span = the_mark(panel, Span)
+        assert (span.low, span.high) == (0.999, 1.001)
+        assert len(panel.x.ticks) >= 3
+        assert written(panel).count("not enough repeats: 2") == 2
+    names = plot.panels[0].y.categories
+    assert len(names) == 8
+    assert "fast read (newer)" in names
+    assert texts_outside(draw(plot)) == []
+
+
+def test_the_legend_names_what_is_there(comparison: Comparison) -> None:
+    """Only verdicts that occur are named; markers of the faster point to their side."""
+    plot = forest_plot(comparison)
+    labels = [series.label for series in plot.series if series.label]
+    assert len(labels) == 3
+    assert labels[:2] == ["faster", "slower"]
+    points = the_mark(plot.panels[0], Points)
+    fast = points.data[points.data["label"] == "fast"]
+    assert set(fast[points.marker_of]) == {"above"}
+
+
+def test_a_wide_interval_still_has_ticks() -> None:
+    """Ratios over decades are ticked by powers."""
+    base, candidate = rows_of(1000, noise=1.5), rows_of(90000, noise=1.5, seed=2)
+    sides = {"a": base, "b": candidate}
+    found = compare(sides, dict.fromkeys(sides, no_findings()), Question(metrics=("iops",)))
+    [panel] = forest_plot(found).panels
+    assert 2 <= len(panel.x.ticks) <= 8
+    assert not all_marks(panel, Span)
+
+
+def offer(name: str, monthly: float, iops: float, *, front: bool, job: str = "r") -> Offer:
+    """Return an offer with an interval of a tenth to both sides."""
+    return Offer(
+        name=name,
+        values={"flavor": name},
+        job=job,
+        family=f"family {name}",
+        monthly=(monthly, monthly),
+        runs=5,
+        volumes=1,
+        unsteady=0,
+        iops=Interval(0.9 * iops, iops, 1.1 * iops),
+        bw_bytes_per_s=UNKNOWN,
+        burst_iops=math.nan,
+        steal_percent=math.nan,
+        cpu_models=(),
+        cost_per_1000_iops=UNKNOWN,
+        cost_per_100_mb_per_s=UNKNOWN,
+        cost_per_gib=UNKNOWN,
+        is_on_front=front,
+    )
+
+
+OFFERS = (
+    offer("cheap", 10, 1000, front=True),
+    offer("dear", 40, 3000, front=True),
+    offer("beaten", 30, 900, front=False),
+)
+
+
+def test_points_and_frontier() -> None:
+    """Each configuration is a point; the frontier steps up through those that nothing beats."""
+    plot = pareto_plot(Market(OFFERS, "EUR", ("a remark",)))
+    [panel] = plot.panels
+    [points] = [mark for mark in all_marks(panel, Points) if mark.by == "family"]
+    places = zip(column(points, points.x), column(points, points.y), strict=True)
+    assert set(places) == {(10, 1000), (40, 3000), (30, 900)}
+    frontier = the_mark(panel, Lines)
+    assert frontier.step == "post"
+    assert column(frontier, frontier.y) == [1000, 3000, 3000]
+    assert column(frontier, frontier.x)[:2] == [10, 40]
+    assert panel.x.label == "EUR a month"
+    assert list(panel.x.limits or ()) == pytest.approx([0, 40 * 1.12])
+    assert list(panel.y.limits or ()) == pytest.approx([0, 3300 * 1.12])
+    assert set(written(panel)) == {"cheap", "dear", "beaten"}
+    whiskers = the_mark(panel, Whiskers)
+    assert column(whiskers, whiskers.low) == pytest.approx([900, 2700, 810])
+    assert "A remark" in plot.caption
+
+
+def test_what_may_be_no_faster_is_pale_and_beside_the_frontier() -> None:
+    """More money for a difference that was not shown is no step of the line."""
+    unsure = replace(offer("dearer", 60, 3010, front=True), no_faster_than=("dear",))
+    plot = pareto_plot(Market((*OFFERS, unsure), "EUR"))
+    frontier = the_mark(plot.panels[0], Lines)
+    assert column(frontier, frontier.y) == [1000, 3000, 3000]
+    [pale] = [mark for mark in all_marks(plot.panels[0], Points) if mark.series == "pale"]
+    assert column(pale, pale.x) == [60]
+    assert "Pale: not shown to be faster" in caption_of(plot)
+
+
+def test_a_panel_for_each_job() -> None:
+    """Three jobs have three panels, two abreast."""
+    offers = tuple(offer("a", 10, 100, front=True, job=job) for job in ("x", "y", "z"))
+    panels = pareto_plot(Market(offers, "USD")).panels
+    assert [panel.title for panel in panels] == ["x", "y", "z"]
+    assert [(panel.row, panel.column) for panel in panels] == [(0, 0), (0, 1), (1, 0)]
+
+
+def test_configurations_without_a_price_are_counted() -> None:
+    """What has no cost can't stand in the chart; when nothing has, there is none."""
+    unpriced = offer("z", math.nan, 100, front=False)
+    plot = pareto_plot(Market((*OFFERS, unpriced), "USD"))
+    assert "z" not in written(plot.panels[0])
+    assert "Not shown, without a cost or a rate: 1" in plot.caption
+    with pytest.raises(InputError, match="both a price and steady IOPS"):
+        pareto_plot(Market((unpriced,), "USD"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_themes_and_names_are_safe(theme: str) -> None:
+    """Every theme can be written, and a name is text, never a formula or a command."""
+    odd = offer("$\\alpha$ \x1b[31m <b>", 20, 2000, front=True)
+    sink = BytesIO()
+    save(draw(pareto_plot(Market((odd,), "USD"), title="T"), theme=theme), sink, format="svg")
+    assert b"\x1b" not in sink.getvalue()

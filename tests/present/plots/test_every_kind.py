@@ -1,0 +1,155 @@
+"""What holds for every kind of chart that has a description."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.present.frames_by_kind import FOR_KIND, Frames
+from tests.present.frames_for_figures import frames, result
+from tests.present.test_figures import texts_outside
+from volbench.errors import InputError
+from volbench.present.plots.chart import applicable, build_plot, describe
+from volbench.present.plots.description import (
+    Plot,
+    ReferenceLine,
+    Span,
+    data_marks,
+    numbers,
+    series_of,
+)
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.json_form import json_form
+from volbench.present.plots.kinds import KINDS
+from volbench.present.renderers.colour_themes import THEMES
+from volbench.present.renderers.matplotlib import draw
+
+SINGLE = ("convergence", "window", "mixes", "mixes3d")
+"""Kinds whose frames hold one profile, which can't be split by campaign."""
+
+
+@pytest.fixture(name="given", params=list(KINDS))
+def _given(request: pytest.FixtureRequest) -> tuple[str, Frames]:
+    """Return a kind and frames that have something for it."""
+    return str(request.param), FOR_KIND[request.param]()
+
+
+def roles_of(plot: Plot) -> set[str]:
+    """Return every role of colour that a plot names."""
+    roles = {series.key: series.colour for series in plot.series}
+    keys = {key for mark in data_marks(plot) for key, _ in series_of(mark)}
+    keys |= {
+        mark.series
+        for panel in plot.panels
+        for mark in panel.marks
+        if isinstance(mark, ReferenceLine | Span)
+    }
+    return {*roles.values(), *(roles.get(key, key) for key in keys)}
+
+
+def test_panels_are_named_and_have_a_place(given: tuple[str, Frames]) -> None:
+    """Every axis has a label or a neighbour with one, a known format, and a place in the grid."""
+    kind, frames_ = given
+    plot = build_plot(kind, frames_)
+    assert (plot.name, plot.title) == (kind, KINDS[kind].title)
+    assert any(panel.x.label for panel in plot.panels)
+    for panel in plot.panels:
+        assert panel.x.format in FORMATS
+        assert panel.y.format in FORMATS
+        assert panel.row < len(plot.heights)
+        assert panel.column + panel.columns <= len(plot.widths)
+        assert panel.marks
+
+
+def test_colours_are_roles_of_every_theme(given: tuple[str, Frames]) -> None:
+    """No mark names a colour that a theme does not have."""
+    kind, frames_ = given
+    roles = roles_of(build_plot(kind, frames_))
+    for theme in THEMES.values():
+        assert roles <= set(theme.colours)
+
+
+def test_columns_that_marks_name_are_there(given: tuple[str, Frames]) -> None:
+    """Columns that hold places, lengths and texts are in the mark's data."""
+    kind, frames_ = given
+    names = (
+        *("x", "y", "at", "value", "at_end", "base", "low", "high", "text", "by", "group"),
+        *("x_end", "y_end", "marker_of"),
+    )
+    for mark in data_marks(build_plot(kind, frames_)):
+        used = {str(getattr(mark, name, "")) for name in names}
+        assert used - {""} <= set(mark.data.columns)
+
+
+def test_numbers_have_rows_and_names(given: tuple[str, Frames]) -> None:
+    """The table has rows, and no column of the drawing alone."""
+    kind, frames_ = given
+    rows = numbers(build_plot(kind, frames_))
+    assert len(rows)
+    assert all(isinstance(name, str) and not name.startswith("_") for name in rows)
+
+
+def test_json_form_is_plain(given: tuple[str, Frames]) -> None:
+    """The form of the page holds no NaN and is the same every time."""
+    kind, frames_ = given
+    first, second = (
+        json.dumps(json_form(build_plot(kind, frames_)), allow_nan=False) for _ in "12"
+    )
+    assert first == second
+
+
+def test_sentence_has_a_number(given: tuple[str, Frames]) -> None:
+    """The description is one line with a number in it, and nothing unknown."""
+    kind, frames_ = given
+    sentence = describe(kind, frames_)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert any(letter.isdigit() for letter in sentence)
+    assert "nan" not in sentence
+
+
+def test_small_multiples_of_every_kind(given: tuple[str, Frames]) -> None:
+    """Every kind can be split into panels and keeps its numbers."""
+    kind, frames_ = given
+    by = ["campaign", "profile"] if kind in SINGLE else ["campaign"]
+    plot = build_plot(kind, frames_, by=by)
+    assert plot.panels
+    assert len(numbers(plot))
+
+
+@pytest.mark.parametrize("theme", list(THEMES))
+def test_pictures_are_whole_in_every_theme(given: tuple[str, Frames], theme: str) -> None:
+    """Nothing is cut off, and panels end where the description says."""
+    kind, frames_ = given
+    plot = build_plot(kind, frames_)
+    figure = draw(plot, theme=theme)
+    assert figure.get_suptitle() == KINDS[kind].title
+    assert len(figure.axes) >= len(plot.panels)
+    assert texts_outside(figure) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_says_what_it_shows_and_needs(kind: str) -> None:
+    """The list of kinds has a sentence and a need for each; a kind is one word in small letters."""
+    assert KINDS[kind].name == kind
+    assert KINDS[kind].help.endswith(".")
+    assert KINDS[kind].needs
+    assert kind.replace("-", "").isalnum()
+    assert kind == kind.lower()
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if name != "warmup"])
+def test_failed_runs_give_no_chart(kind: str) -> None:
+    """Without a finished run every kind says that, with the number of those that failed."""
+    given = frames([result("a", status="failed"), result("b", status="failed")])
+    with pytest.raises(InputError, match="no measured run finished: 2 failed"):
+        build_plot(kind, given)
+    assert applicable(given) == ()
+
+
+def test_frames_may_be_missing() -> None:
+    """A summary alone is enough for the charts that need no more."""
+    alone = {"summary": frames([result("a")])["summary"]}
+    assert applicable(alone)[:3] == ("iops", "bandwidth", "latency")
+    assert applicable({}) == ()
