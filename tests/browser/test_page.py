@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page
 import volbench
 from tests.browser.conftest import EVIL
 from tests.browser.watched import Watched
+from volbench.present.renderers.colour_themes import THEMES
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 RESULTS = "#results-table"
@@ -43,12 +44,12 @@ def axe(page: Page) -> list[str]:
 
 
 def test_every_chart_is_drawn(watched: Watched) -> None:
-    """All charts come to life when they are reached, and what they draw has ink on it."""
+    """All charts are drawn when they are reached, and no panel stays empty."""
     watched.draw_all()
-    lives = watched.page.locator(".live")
-    assert lives.count() == watched.page.locator(".live[data-drawn]").count() >= 9
+    charts = watched.page.locator(".chart")
+    assert charts.count() == watched.page.locator(".chart[data-drawn]").count() >= 4
     blank = watched.page.evaluate(
-        """() => [...document.querySelectorAll('.live .canvas')].filter(place => {
+        """() => [...document.querySelectorAll('.chart .canvas')].filter(place => {
             const canvases = [];
             const dive = root => { for (const one of root.querySelectorAll('*')) {
                 if (one.tagName === 'CANVAS') canvases.push(one);
@@ -65,24 +66,27 @@ def test_every_chart_is_drawn(watched: Watched) -> None:
 def test_charts_wait_until_they_are_reached(watched: Watched) -> None:
     """Nothing is drawn and no library loaded while only the summary is seen."""
     assert watched.page.evaluate("typeof Bokeh") == "undefined"
-    assert watched.page.locator(".live[data-drawn]").count() == 0
-    assert watched.page.locator("figure .paper").first.is_visible()
+    assert watched.page.locator(".chart[data-drawn]").count() == 0
+
+
+FIRST = "document.querySelector('.chart').chart.drawn.get(0).drawing"
+"""The first panel of the first chart."""
 
 
 def visible(watched: Watched, key: str) -> list[bool]:
-    """Return whether the renderers of a series are shown, in the chart that was drawn first."""
+    """Return whether the renderers of a series are shown, in the first chart."""
     found = watched.page.evaluate(
-        "key => [...Bokeh.documents[0].all_models]"
-        ".filter(model => model.name === key).map(model => model.visible)",
+        f"key => {FIRST}.renderers.filter(own => own.key === key).map(own => own.renderer.visible)",
         key,
     )
-    return [bool(one) for one in found]
+    assert found
+    return [bool(is_shown) for is_shown in found]
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_a_series_is_switched_off_and_on(watched: Watched, by: str) -> None:
     """The button says what it did, and the bars go and come."""
-    button = watched.drawn().locator("[data-key=read]")
+    button = watched.drawn().get_by_role("button", name="read")
     for pressed in ("false", "true"):
         if by == "mouse":
             button.click()
@@ -94,10 +98,9 @@ def test_a_series_is_switched_off_and_on(watched: Watched, by: str) -> None:
 
 
 def x_range(watched: Watched) -> tuple[float, float]:
-    """Return the ends of the first chart's axis."""
+    """Return the ends of the first chart's x axis."""
     start, end = watched.page.evaluate(
-        "(() => { const plot = [...Bokeh.documents[0].all_models].find(m => m.x_range);"
-        " return [plot.x_range.start, plot.x_range.end]; })()"
+        f"(() => {{ const {{start, end}} = {FIRST}.figure.x_range; return [start, end]; }})()"
     )
     return start, end
 
@@ -111,7 +114,7 @@ def test_zoom_by_keyboard_and_back(watched: Watched) -> None:
     assert near[1] - near[0] == pytest.approx((whole[1] - whole[0]) / 2)
     live.get_by_label("Move right").press("Enter")
     assert x_range(watched)[0] == pytest.approx(near[0] + (near[1] - near[0]) / 2)
-    live.get_by_role("button", name="Whole").press("Enter")
+    live.get_by_role("button", name="Reset").press("Enter")
     assert x_range(watched) == pytest.approx(whole)
 
 
@@ -131,20 +134,24 @@ def test_zoom_by_dragging(watched: Watched) -> None:
     assert near[1] - near[0] < 0.5 * (whole[1] - whole[0])
 
 
-def test_pointing_tells_the_number(watched: Watched) -> None:
-    """The words under the pointer name the job and its value, and are text, not markup."""
+def test_pointing_shows_the_number(watched: Watched) -> None:
+    """The texts under the pointer name the job and its value, and are text, not markup."""
     canvas = watched.drawn().locator(".canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
+    left, top = watched.page.evaluate(
+        "() => { const { left, top } = document.querySelector('.chart').chart.drawn.get(0).view"
+        ".frame.bbox; return [left, top]; }"
+    )
     assert box is not None
-    watched.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 40)
-    watched.page.mouse.move(box["x"] + box["width"] * 0.12, box["y"] + 20, steps=5)
-    told = watched.page.locator(".bk-tooltip-content").first
-    told.wait_for()
-    words = told.inner_text()
+    watched.page.mouse.move(box["x"] + left + 60, box["y"] + top + 80)
+    watched.page.mouse.move(box["x"] + left + 8, box["y"] + top + 14, steps=5)
+    tooltip = watched.page.locator(".bk-tooltip-content").first
+    tooltip.wait_for()
+    words = tooltip.inner_text()
     assert "mix-4k-d1" in words
-    assert "randrw, read 4k" in words
-    assert "median" in words
+    assert "read" in words
+    assert "4.03k" in words
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
@@ -182,7 +189,7 @@ def test_filtering(watched: Watched) -> None:
     field.fill("-mix-4k-d8 -write")
     assert bar.locator("output").inner_text() == "6 of 16 rows"
     field.fill("")
-    bar.get_by_label("only rows in doubt").press("Space")
+    bar.get_by_label("only rows with warnings").press("Space")
     rows = watched.page.locator(f"{RESULTS} tbody tr:not([hidden])")
     assert 0 < rows.count() < 16
     assert rows.count() == rows.filter(has=watched.page.locator(".badge")).count()
@@ -260,43 +267,41 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Browser, report: Path) -> 
 
 
 def test_charts_follow_the_colours_of_the_system(watched: Watched) -> None:
-    """Letters on an axis are as light as the page's when it turns dark."""
+    """Texts of an axis have the ink of the theme when the page turns dark."""
     watched.drawn()
-    axis = "[...Bokeh.documents[0].all_models].find(model => model.type === 'LinearAxis')"
-    tell = f"{axis}.major_label_text_color"
-    light = watched.page.evaluate(tell)
+    colour = f"{FIRST}.figure.below[0].major_label_text_color"
+    assert watched.page.evaluate(colour) == THEMES["light"].colours["ink"]
     watched.page.emulate_media(color_scheme="dark")
-    watched.page.wait_for_function(f"light => {tell} !== light", arg=light)
-    ink = watched.page.evaluate(
-        "getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
-    )
-    assert watched.page.evaluate(tell) == ink
+    watched.page.wait_for_function(f"ink => {colour} === ink", arg=THEMES["dark"].colours["ink"])
 
 
-def test_paper_has_pictures_and_no_buttons(watched: Watched, tmp_path: Path) -> None:
-    """In print each chart is its picture, and everything that has a text is unfolded."""
-    watched.drawn()
-    assert not watched.page.locator("figure .paper").first.is_visible()
-    watched.page.emulate_media(media="print")
-    assert watched.page.locator("figure .paper").first.is_visible()
-    for selector in (".live", ".bar", "nav", ".downloads"):
-        assert not watched.page.locator(selector).first.is_visible()
-    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert watched.page.locator("#jobs pre").first.is_visible()
+def test_paper_has_every_chart_and_no_buttons(watched: Watched, tmp_path: Path) -> None:
+    """The Print button draws all charts first; on paper they are copies that can be scaled."""
+    page = watched.page
+    page.evaluate("() => { window.print = () => dispatchEvent(new Event('beforeprint')); }")
+    page.locator("button.print").click()
+    page.wait_for_function("() => document.querySelectorAll('canvas.paper').length")
+    page.emulate_media(media="print")
+    panels = page.locator(".panel:has(.canvas)").count()
+    assert page.locator("canvas.paper").count() == panels - page.locator(".panel table").count()
+    assert page.locator("canvas.paper").first.is_visible()
+    for selector in (".canvas", ".zoom", ".bar", "nav", ".downloads", "button.print"):
+        assert not page.locator(selector).first.is_visible()
+    assert page.locator("#jobs pre").first.is_visible()
     paper = tmp_path / "page.pdf"
-    watched.page.pdf(path=paper, prefer_css_page_size=True)
+    page.pdf(path=paper, prefer_css_page_size=True)
     assert paper.read_bytes().startswith(b"%PDF")
 
 
 def test_without_scripts_it_can_be_read(browser: Browser, report: Path) -> None:
-    """Pictures, tables and compressed downloads need no script, and nothing dead is shown."""
+    """Tables, descriptions and compressed downloads need no script; charts say what they need."""
     watched = Watched(browser, report, java_script_enabled=False)
     page = watched.page
-    pictures = page.locator("figure .paper img")
-    assert pictures.count() >= 6
-    assert all(picture.is_visible() for picture in pictures.all())
+    assert page.locator("figcaption").first.is_visible()
+    assert "IOPS of 8 results" in page.locator("figcaption").first.inner_text()
+    assert page.get_by_text("drawn by a script").first.is_visible()
     assert page.locator(f"{RESULTS} tbody tr").count() == 16
-    assert not page.locator(".live").first.is_visible()
+    assert not page.locator("button.print").is_visible()
     assert page.get_by_role("link", name="summary", exact=True).get_attribute("download") == (
         "made-up-summary.csv.gz"
     )
@@ -311,8 +316,9 @@ def test_side_by_side(browser: Browser, comparison: Path) -> None:
     verdicts = column(watched.page, 7, "#verdicts-table")
     assert len(verdicts) == 16
     assert all("not enough repeats" in one for one in verdicts)
-    watched.page.locator("#together [data-key=campaign1]").first.click()
-    assert set(visible(watched, "campaign1")) == {False}
+    watched.page.locator("#together .toggles").get_by_role("button", name="after").first.click()
+    assert set(visible(watched, "after")) == {False}
+    assert set(visible(watched, "before")) == {True}
     assert watched.page.locator("#c2-results-table tbody tr").count() == 16
     found = axe(watched.page)
     watched.close()

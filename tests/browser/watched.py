@@ -1,4 +1,4 @@
-"""A page in a real browser: a file enters, a page that is watched for what it may not do leaves."""
+"""A page in a real browser, watched for errors and for requests that leave it."""
 
 from __future__ import annotations
 
@@ -44,18 +44,21 @@ class Watched:
         self._context.close()
 
     def drawn(self, place: int = 0) -> Locator:
-        """Scroll to an interactive chart and return it when it is drawn."""
-        live = self.page.locator(".live").nth(place)
-        live.locator("xpath=..").scroll_into_view_if_needed()
+        """Scroll to a chart and through its panels, and return it when all of it is drawn."""
+        chart = self.page.locator(".chart").nth(place)
+        chart.scroll_into_view_if_needed()
+        chart.locator(".panel").first.wait_for(state="attached")
+        for panel in chart.locator(".panel").all():
+            panel.scroll_into_view_if_needed()
         self.page.wait_for_function(
-            "place => document.querySelectorAll('.live')[place].dataset.drawn === ''", arg=place
+            "place => document.querySelectorAll('.chart')[place].dataset.drawn === ''", arg=place
         )
-        return live
+        return chart
 
     def draw_all(self) -> None:
         """Open everything and scroll until every chart is drawn."""
         self.page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
-        for place in range(self.page.locator(".live").count()):
+        for place in range(self.page.locator(".chart").count()):
             self.drawn(place)
 
     def _console(self, message: ConsoleMessage) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from tests.present.report.small_reports import Page, content_of, parsed, row_of, run_of
 from tests.present.tables.test_results_table import printed, summary
-from tests.present.test_report import Page, content_of, parsed, row_of, run_of
 from volbench.model.frames.columns import FINDINGS
 from volbench.model.results.finding import Severity
 from volbench.present.report import ReportContent, render_report
@@ -142,7 +142,7 @@ def test_the_report_tells_each_finding(doubted: ReportContent) -> None:
     """With message, evidence, why and what to do, as text."""
     page = parsed(render_report(doubted))
     text = " ".join(part for _, part in page.texts)
-    assert "1 invalid, 1 warning, 1 note in 1 Run" in text
+    assert "1 invalid, 1 warning, 1 note in 1 run" in text
     assert "<b>few</b>" in text
     assert "8.25" in text
     assert "It hangs." in text

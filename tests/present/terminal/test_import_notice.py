@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tests.present.test_report import content_of, row_of, run_of
+from tests.present.report.small_reports import content_of, row_of, run_of
 from volbench.model.campaign.planned_run import Imported, Run, SourceFile
 from volbench.present.formatting import records
-from volbench.present.report.summary import cautions, key_numbers, outcomes, what_ran
+from volbench.present.report.outcomes import job_outcomes, key_numbers
+from volbench.present.report.summary_text import cautions, what_ran
 from volbench.present.terminal.import_notice import came_from, sources
 
 
@@ -50,8 +51,8 @@ def test_what_files_do_not_tell_is_not_said() -> None:
         )
     )
     assert what_ran(content_of((run,), []), rows)[-1] == (
-        "It was measured on this machine, on data (/data), at a time that the files do not tell."
+        "It was measured on this machine, on data (/data), at a time that the files do not report."
     )
-    found = outcomes(rows)
+    found = job_outcomes(rows)
     assert not any("page cache" in sentence for sentence in cautions(found))
     assert key_numbers(found)[0].label == "Highest IOPS, direct or not is unknown"

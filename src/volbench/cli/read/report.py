@@ -56,7 +56,7 @@ def command(
 
 def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
     """Return the page of one campaign, or of several."""
-    from volbench.cli.read.report_content import report_content, side_by_side
+    from volbench.cli.read.report_content import multi_campaign_content, report_content
     from volbench.present.report import render_report, render_reports
 
     if len(dataset.names) == 1:
@@ -66,7 +66,7 @@ def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
         report_content(opened, title=name, charts=charts) for name, opened in dataset.names.items()
     ]
     shown = title or f"{len(contents)} campaigns side by side"
-    return render_reports(contents, title=shown, together=side_by_side(dataset))
+    return render_reports(contents, title=shown, together=multi_campaign_content(dataset))
 
 
 def _default_place(dataset: Dataset) -> str:

@@ -1,4 +1,4 @@
-"""What the report is made of, gathered from opened campaigns."""
+"""Content of the report, gathered from opened campaigns."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from volbench.api import CampaignData
 from volbench.dataset import Dataset
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
-from volbench.present.figures import KINDS, applicable, describe, draw_chart
-from volbench.present.report import ReportContent, ReportFigure, SideBySide
-from volbench.present.report.live import LIVE, live_plots
-from volbench.present.report.packed import picture_of
+from volbench.present.figures import KINDS, applicable, describe
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.kind import Kind
+from volbench.present.renderers.interactive import embed, is_interactive
+from volbench.present.report import MultiCampaignContent, ReportContent, ReportFigure
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
 
-PICTURED_RUNS = 40
-"""Beyond so many Runs, charts with a row of panels for each job are drawn only when looked at."""
-_TALL = frozenset({"series", "device"})
+_COMPARED = ("iops", "bandwidth", "latency")
+"""Charts over all campaigns of a report."""
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -35,7 +35,7 @@ def report_content(
     Args:
         opened: the campaign.
         title: of the page; None for the campaign's name.
-        charts: kinds beside the usual ones.
+        charts: kinds beside the default ones.
 
     Raises:
         InputError: there is no such kind, or the campaign has nothing for it.
@@ -56,29 +56,40 @@ def report_content(
     )
 
 
-def side_by_side(dataset: Dataset) -> SideBySide:
-    """Gather what is shown of several campaigns together; the first is what others are held to."""
+def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
+    """Gather what is shown of several campaigns together; the first is the base of the others."""
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
-    alone = {name: Dataset([opened]) for name, opened in dataset.names.items()}
+    figures = [_figure(kind, frames) for kind in applicable(frames, among=_COMPARED)]
+    single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
     try:
         comparison = compare(
-            {name: one.facts() for name, one in alone.items()},
-            {name: one.frame("findings") for name, one in alone.items()},
+            {name: own.facts() for name, own in single.items()},
+            {name: own.frame("findings") for name, own in single.items()},
             Question(),
         )
     except ComparisonError as error:
         reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
-        return SideBySide(frames, refusal=reason)
-    return SideBySide(frames, comparison)
+        return MultiCampaignContent(frames, refusal=reason, figures=figures)
+    return MultiCampaignContent(frames, comparison, figures=figures)
 
 
 def _figure(kind: str, frames: Frames) -> ReportFigure:
-    """Return a chart as a picture and, where that can be had, to zoom into."""
-    words = describe(kind, frames)
+    """Return a chart that the page draws, or a picture of one with towers."""
+    description = describe(kind, frames)
     title = KINDS[kind].title
-    is_tall = kind in _TALL and frames["summary"]["run"].nunique() > PICTURED_RUNS
-    picture = "" if is_tall and kind in LIVE else picture_of(draw_chart(kind, frames))
-    return ReportFigure(kind, title, picture, words, live_plots(kind, title, words, frames=frames))
+    if isinstance(KINDS[kind], Kind):
+        plot = build_plot(kind, frames)
+        if is_interactive(plot):
+            return ReportFigure(kind, title, description, embed(plot))
+    return ReportFigure(kind, title, description, picture=_picture(kind, frames))
 
 
-__all__: Sequence[str] = ["report_content", "side_by_side"]
+def _picture(kind: str, frames: Frames) -> str:
+    """Return a chart as a data URI."""
+    import base64
+
+    from volbench.present.figures import draw_chart
+    from volbench.present.renderers.matplotlib import svg_text
+
+    drawing = svg_text(draw_chart(kind, frames))
+    return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()

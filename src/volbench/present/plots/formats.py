@@ -50,3 +50,6 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 """Name to format. ``share`` is 0 to 1; ``nines`` holds the share that was slower, and
 ``percentile`` its reciprocal; ``magnitude`` is a count without its sign."""
+
+COLUMN_FORMATS = (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency"))
+"""Ending of a frame's column to the format of its values, the first that fits."""

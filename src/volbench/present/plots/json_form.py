@@ -79,14 +79,15 @@ def _fields(value: object, *, without: set[str]) -> Iterator[tuple[str, object]]
     for field in dataclasses.fields(value):  # type: ignore[arg-type]  # parts of a description are dataclasses
         own = getattr(value, field.name)
         if field.name not in without and own != field.default:
-            yield field.name, _plain(own)
+            yield field.name, plain(own)
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Return an attribute of a description as JSON has it."""
     if dataclasses.is_dataclass(value):
         return dict(_fields(value, without=set()))
     if isinstance(value, tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

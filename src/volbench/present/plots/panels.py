@@ -18,7 +18,7 @@ from volbench.model.frames.column_aliases import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.present.formatting import printable
 from volbench.present.plots.description import Axis, Mark, Panel, Plot, Series, frames_of
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.formats import COLUMN_FORMATS, FORMATS
 from volbench.present.plots.labels import PALETTE_SIZE, SHORT_NAMES, line_look
 
 PANEL = "panel"
@@ -213,7 +213,7 @@ def value_text(column: str, value: object) -> str:
     if not isinstance(value, numbers.Real):
         return printable(str(value))
     number = float(value)
-    for ending, name in (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency")):
+    for ending, name in COLUMN_FORMATS:
         if column.endswith(ending):
             return FORMATS[name].write(number)
     return f"{number:.0f}" if number.is_integer() else FORMATS["count"].write(number)

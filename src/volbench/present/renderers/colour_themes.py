@@ -61,6 +61,29 @@ THEMES: Mapping[str, Theme] = MappingProxyType(
     }
 )
 
+RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "blue": (
+            *("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6"),
+            *("#4292c6", "#2171b5", "#08519c", "#08306b"),
+        ),
+        "orange": (
+            *("#fff5eb", "#fee6ce", "#fdd0a2", "#fdae6b", "#fd8d3c"),
+            *("#f16913", "#d94801", "#a63603", "#7f2704"),
+        ),
+        "purple": (
+            *("#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8"),
+            *("#807dba", "#6a51a3", "#54278f", "#3f007d"),
+        ),
+        "grey": (
+            *("#ffffff", "#f0f0f0", "#d9d9d9", "#bdbdbd", "#969696"),
+            *("#737373", "#525252", "#252525", "#000000"),
+        ),
+    }
+)
+"""Ramps from pale to dark, between whose colours there are equal steps (ColorBrewer 2.0: Blues,
+Oranges, Purples and Greys of nine classes)."""
+
 
 def theme_of(name: str) -> Theme:
     """Return a theme by its name.

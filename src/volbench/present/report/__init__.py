@@ -1,16 +1,18 @@
-"""The report: everything about campaigns enters, one HTML text that needs no network leaves."""
+"""Report: everything about campaigns as one HTML page that needs no network."""
 
-from __future__ import annotations
-
-from volbench.present.report.content import ReportContent, ReportFigure, SideBySide
-from volbench.present.report.render import render_report, render_reports
+from volbench.present.report.content import (
+    MultiCampaignContent,
+    ReportContent,
+    ReportFigure,
+)
+from volbench.present.report.report_page import render_report, render_reports
 from volbench.present.terminal.outcome import RunStateNote
 
 __all__ = [
+    "MultiCampaignContent",
     "ReportContent",
     "ReportFigure",
     "RunStateNote",
-    "SideBySide",
     "render_report",
     "render_reports",
 ]

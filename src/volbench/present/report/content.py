@@ -1,4 +1,4 @@
-"""What a report is made of; the caller gathers it, the renderer only arranges it."""
+"""Content of a report: what the caller gathers, and the page arranges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from volbench.model.campaign.planned_run import Campaign
-from volbench.present.report.plots import Plot
+from volbench.present.renderers.interactive import EmbeddedPlot
 from volbench.present.terminal.outcome import StateNote
 
 if TYPE_CHECKING:
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """One chart, as a picture, as something to zoom into, or both.
+    """One chart, drawn by the page or as a picture.
 
     Attributes:
         kind: its name, such as ``iops``.
         title: its heading.
-        picture: a data URI, for paper and for a browser that runs no script; may be empty.
-        description: what is to be seen, for readers who don't see it.
-        plots: interactive charts of the same numbers; of several, each has a title of its own.
+        description: its main numbers in a sentence, for readers who can't see it.
+        plot: what the page draws; None for a picture.
+        picture: a data URI; empty where the page draws the chart.
     """
 
     kind: str
     title: str
-    picture: str
     description: str
-    plots: Sequence[Plot] = ()
+    plot: EmbeddedPlot | None = None
+    picture: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class ReportContent:
     Attributes:
         title: of the page, or of the campaign's part of it.
         campaign: the plan.
-        states: run id to where it stands; a Run without one was planned and never ran.
+        states: run id to its state; a run without one was planned and never ran.
         frames: frame name to frame; ``summary`` is shown, and all are offered for download;
-            ``findings`` stand beside the numbers they put in doubt.
+            ``findings`` stand beside the numbers they are about.
         hosts: label to fact, for each host.
         volumes: label to fact, for each volume.
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
@@ -66,11 +66,11 @@ class ReportContent:
 
 
 @dataclass(frozen=True)
-class SideBySide:
-    """Several campaigns together.
+class MultiCampaignContent:
+    """What a report shows of several campaigns beside each other.
 
     Attributes:
-        frames: frame name to frame with the rows of all of them; ``campaign`` tells them apart.
+        frames: frame name to frame with the rows of all of them; ``campaign`` distinguishes them.
         comparison: of all with the first; None where it was refused.
         refusal: why, in a sentence.
         figures: charts over all of them.

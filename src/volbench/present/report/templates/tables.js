@@ -1,14 +1,9 @@
 "use strict";
-// Tables: sorted by their headings, filtered by words, taken away as CSV. Without this script they
-// stay as they are.
-const LEAST_ROWS = 4;
+// Tables: sorted by their headings, filtered by words, saved as CSV. Without this script they stay
+// as they are.
+const MIN_ROWS = 4;
 
-function made(tag, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-}
-
+/** @param {string} name @param {Blob} blob */
 function save(name, blob) {
   const link = made("a", { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);
@@ -17,30 +12,33 @@ function save(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
-function compared(left, right, numeric) {
-  return numeric ? left - right : left.localeCompare(right, undefined, { numeric: true });
-}
+/** @param {string} left @param {string} right @param {boolean} isNumeric */
+const order = (left, right, isNumeric) =>
+  isNumeric ? Number(left) - Number(right) : left.localeCompare(right, undefined, { numeric: true });
 
-// The first click puts large numbers first and words in their order; the third undoes it.
-function sortable(table) {
+/**
+ * Sort by a click on a heading: large numbers or first words first; the third click undoes it.
+ * @param {any} table
+ */
+function makeSortable(table) {
   const headings = [...table.tHead.rows[0].cells];
   const original = [...table.tBodies[0].rows];
   headings.forEach((heading, place) => {
-    const numeric = heading.dataset.numeric !== undefined;
-    const orders = numeric ? ["descending", "ascending"] : ["ascending", "descending"];
+    const isNumeric = heading.dataset.numeric !== undefined;
+    const orders = isNumeric ? ["descending", "ascending"] : ["ascending", "descending"];
     const button = made("button", { type: "button" }, ...heading.childNodes);
     heading.append(button);
     button.addEventListener("click", () => {
-      const order = orders[orders.indexOf(heading.getAttribute("aria-sort")) + 1];
+      const chosen = orders[orders.indexOf(heading.getAttribute("aria-sort")) + 1];
       for (const other of headings) other.removeAttribute("aria-sort");
       const rows = [...original];
-      if (order) {
-        heading.setAttribute("aria-sort", order);
-        const sign = order === "ascending" ? 1 : -1;
-        rows.sort((one, other) => {
-          const [a, b] = [one, other].map((row) => row.cells[place].dataset.value);
-          if (a === "" || b === "") return (a === "") - (b === "");
-          return sign * compared(a, b, numeric);
+      if (chosen) {
+        heading.setAttribute("aria-sort", chosen);
+        const sign = chosen === "ascending" ? 1 : -1;
+        rows.sort((row, other) => {
+          const [a, b] = [row, other].map((own) => own.cells[place].dataset.value);
+          if (a === "" || b === "") return Number(a === "") - Number(b === "");
+          return sign * order(a, b, isNumeric);
         });
       }
       table.tBodies[0].append(...rows);
@@ -48,56 +46,82 @@ function sortable(table) {
   });
 }
 
-// All words must stand in a row; a word after a minus must not.
-function matches(text, words) {
-  return words.every((word) =>
+/**
+ * All words must be in the text; a word after a minus must not.
+ * @param {string} text
+ * @param {string[]} words
+ */
+const matches = (text, words) =>
+  words.every((word) =>
     word.length > 1 && word.startsWith("-") ? !text.includes(word.slice(1)) : text.includes(word));
-}
 
-function filterable(table, bar) {
+/** @param {any} table @param {HTMLElement} bar */
+function makeFilterable(table, bar) {
   const rows = [...table.tBodies[0].rows];
   const texts = rows.map((row) =>
     [...row.cells].map((cell) => `${cell.textContent} ${cell.title}`).join(" ").toLowerCase());
   const field = made("input", { type: "search", placeholder: "such as: read -cached" });
-  const told = made("output");
-  const doubted = made("input", { type: "checkbox" });
+  const count = made("output");
+  const isWarned = made("input", { type: "checkbox" });
   const update = () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
     rows.forEach((row, place) => {
-      const out = doubted.checked && row.dataset.doubted === undefined;
-      row.hidden = out || !matches(texts[place], words);
-      shown += !row.hidden;
+      row.hidden = (isWarned.checked && row.dataset.warned === undefined) || !matches(texts[place], words);
     });
-    told.textContent = `${shown} of ${rows.length} rows`;
+    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
   };
   field.addEventListener("input", update);
-  doubted.addEventListener("change", update);
+  isWarned.addEventListener("change", update);
   bar.append(made("label", {}, "Filter rows ", field));
-  if (rows.some((row) => row.dataset.doubted !== undefined)) {
-    bar.append(made("label", {}, doubted, " only rows in doubt"));
+  if (rows.some((row) => row.dataset.warned !== undefined)) {
+    bar.append(made("label", {}, isWarned, " only rows with warnings"));
   }
-  bar.append(told);
+  bar.append(count);
   update();
 }
 
-// RFC 4180: numbers in full, as they were measured, and only the rows that are shown.
+/**
+ * Return the rows that are shown as CSV (RFC 4180), with numbers in full.
+ * @param {any} table
+ */
 function csv(table) {
-  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const quoted = (/** @type {string} */ text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
   const lines = rows.map((row) => [...row.cells].map((cell) => cell.dataset.value));
   const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
   return [names, ...lines].map((line) => line.map(quoted).join(",") + "\r\n").join("");
 }
 
-for (const table of document.querySelectorAll("table.data")) {
+for (const table of /** @type {NodeListOf<any>} */ (document.querySelectorAll("table.data"))) {
   const bar = made("div", { className: "bar" });
   table.closest(".scroll").before(bar);
-  sortable(table);
-  if (table.tBodies[0].rows.length >= LEAST_ROWS) filterable(table, bar);
+  makeSortable(table);
+  if (table.tBodies[0].rows.length >= MIN_ROWS) makeFilterable(table, bar);
   const button = made("button", { type: "button" }, "Rows as CSV");
   button.setAttribute("aria-label", `Rows of ${table.dataset.file} as CSV`);
   button.addEventListener("click", () =>
     save(`${table.dataset.file}.csv`, new Blob([csv(table)], { type: "text/csv" })));
   bar.append(button);
 }
+
+// Downloads are saved uncompressed.
+for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll(".downloads a[download]"))) {
+  const name = link.download.replace(/\.gz$/, "");
+  link.addEventListener("click", async (event) => {
+    event.preventDefault();
+    save(name, await unpacked(link.href.split(",")[1]));
+  });
+}
+
+// On paper nothing can be unfolded, so everything is.
+/** @type {HTMLDetailsElement[]} */
+const opened = [];
+addEventListener("beforeprint", () => {
+  for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open])"))) {
+    part.open = true;
+    opened.push(part);
+  }
+});
+addEventListener("afterprint", () => {
+  for (const part of opened.splice(0)) part.open = false;
+});

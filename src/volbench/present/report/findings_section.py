@@ -1,4 +1,4 @@
-"""Findings in the report: rows of the findings frame enter, badges and groups by rule leave."""
+"""Findings section of the report: badges beside results, and findings grouped by rule."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from volbench.present.tables.findings_table import by_rule, count_severities, co
 
 @dataclass(frozen=True)
 class Badge:
-    """A mark beside a number that a rule doubts; it links to the rule's part of the page.
+    """A mark beside a result that a rule warns about, with a link to the rule's findings.
 
     Attributes:
-        rule: that doubts it.
+        rule: that warns.
         severity: warning or invalid.
-        message: what was seen.
-        place: begins the id of the rule's part, where there are several campaigns.
+        message: of the finding.
+        place: begins the id of the rule's findings, where there are several campaigns.
     """
 
     rule: str
@@ -29,14 +29,14 @@ class Badge:
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """One distinct Finding with the Runs it was seen in.
+class DistinctFinding:
+    """One finding with all the runs that have it.
 
     Attributes:
         severity: note, warning or invalid.
         runs: ids, in order.
         when: direction and time; may be empty.
-        message: what was seen.
+        message: what was observed.
         evidence: name with its unit to number or text.
     """
 
@@ -48,83 +48,85 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class RuleDoubts:
-    """Everything one rule found."""
+class RuleFindings:
+    """All findings of one rule."""
 
     rule: str
     counts: str
     why: str
     advice: str
-    doubts: Sequence[Doubt]
+    findings: Sequence[DistinctFinding]
 
 
 def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows of the findings frame by Run."""
+    """Return the rows of the findings frame by run."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(text(row, "run"), []).append(row)
     return groups
 
 
-def badges_of(doubts: Mapping[str, Sequence[Row]], result: Row) -> tuple[Badge, ...]:
-    """Return a badge for each rule that puts a row of the results in doubt; notes have none.
+def badges_of(findings: Mapping[str, Sequence[Row]], result: Row) -> tuple[Badge, ...]:
+    """Return a badge for each rule that warns about a row of the results; notes have none.
 
     Args:
-        doubts: rows of the findings frame by Run.
+        findings: rows of the findings frame by run.
         result: a row of the summary.
     """
     badges: dict[str, Badge] = {}
-    for row in doubts.get(text(result, "run"), ()):
-        weight, about = text(row, "severity"), text(row, "direction")
-        if about in ("", text(result, "direction")) and weight != Severity.NOTE.value:
-            known = badges.get(text(row, "rule"))
+    for row in findings.get(text(result, "run"), ()):
+        rule, severity = text(row, "rule"), text(row, "severity")
+        if severity == Severity.NOTE.value:
+            continue
+        if text(row, "direction") in ("", text(result, "direction")):
+            known = badges.get(rule)
             if known is None or known.severity != Severity.INVALID.value:
-                badges[text(row, "rule")] = Badge(text(row, "rule"), weight, text(row, "message"))
+                badges[rule] = Badge(rule, severity, text(row, "message"))
     return tuple(badges.values())
 
 
 def invalid_runs(rows: Sequence[Row]) -> Collection[str]:
-    """Return the Runs that have a number that does not measure what it claims to."""
+    """Return the runs with a number that does not measure what it claims to."""
     return {text(row, "run") for row in rows if row["severity"] == Severity.INVALID.value}
 
 
-def told_by_rule(rows: Sequence[Row]) -> list[RuleDoubts]:
-    """Return the Findings in groups, the heaviest rules first."""
+def findings_by_rule(rows: Sequence[Row]) -> list[RuleFindings]:
+    """Return the findings in groups, the most severe rules first."""
     return [
-        RuleDoubts(
+        RuleFindings(
             rule=rule,
             counts=counted(count_severities(group)),
             why=text(group[0], "why"),
             advice=text(group[0], "advice"),
-            doubts=_distinct(group),
+            findings=_distinct(group),
         )
         for rule, group in by_rule(rows).items()
     ]
 
 
-def verdict(rows: Sequence[Row]) -> str:
-    """Return one sentence on how many Findings there are; empty for none."""
+def findings_count(rows: Sequence[Row]) -> str:
+    """Return how many findings of each severity there are, in how many runs; empty for none."""
     runs = len({text(row, "run") for row in rows})
-    where = "1 Run" if runs == 1 else f"{runs} Runs"
+    where = "1 run" if runs == 1 else f"{runs} runs"
     return f"{counted(count_severities(rows))} in {where}" if rows else ""
 
 
-def _distinct(group: Sequence[Row]) -> list[Doubt]:
-    """Return the Findings of a rule, equal ones of several Runs once."""
+def _distinct(group: Sequence[Row]) -> list[DistinctFinding]:
+    """Return the findings of a rule, equal ones of several runs once."""
     found: dict[tuple[str, str, str], tuple[dict[str, None], Row]] = {}
     for row in group:
         key = (text(row, "severity"), when(row), text(row, "message"))
         found.setdefault(key, ({}, row))[0][text(row, "run")] = None
     return [
-        Doubt(severity, list(runs), part, message, _evidence(row))
+        DistinctFinding(severity, list(runs), part, message, _evidence(row))
         for (severity, part, message), (runs, row) in found.items()
     ]
 
 
 def _evidence(row: Row) -> dict[str, str]:
     """Return the evidence for people: numbers in full, names without underscores."""
-    told = json.loads(text(row, "evidence", missing="{}"))
-    return {str(name): _exact(value) for name, value in told.items()}
+    evidence = json.loads(text(row, "evidence", missing="{}"))
+    return {str(name): _exact(value) for name, value in evidence.items()}
 
 
 def _exact(value: object) -> str:

@@ -1,10 +1,10 @@
-"""Rows of the report's results: what tells them apart has a column."""
+"""Tables of the report: what distinguishes rows has a column."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.present.test_report import content_of, parsed, row_of, run_of
+from tests.present.report.small_reports import content_of, parsed, row_of, run_of
 from volbench.present.report import render_report
 
 

@@ -1,4 +1,4 @@
-"""The device in the report: summary, device and verdicts frames enter, the USE table leaves."""
+"""Device section of the report: the USE table, and the evidence for each run's bottleneck."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pandas as pd
 
 from volbench.analyse.device.use_method import use_rows
 from volbench.present.formatting import Row, number, records, text
-from volbench.present.report.results import Cell, DataTable, Heading
+from volbench.present.report.data_tables import Cell, DataTable, Heading
 from volbench.present.tables.table import Column
 from volbench.present.tables.use_table import run_names, use_columns
 
 KIND = "device"
 """The chart that stands beside the table."""
-
 
 _ORDER: Mapping[str, tuple[str, ...]] = {
     "IOPS": ("read_iops", "write_iops"),
@@ -31,37 +30,37 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
     "reached": ("device_share_percent",),
     "errors": ("io_errors",),
 }
-"""Columns whose sum a heading is sorted by; one that is not here holds words."""
+"""Heading to the columns whose sum it is sorted by; the others are sorted as texts."""
 
 
 @dataclass(frozen=True)
-class UseSection:
-    """The table, and what speaks for what binds each Run; without rows there is no such part."""
+class DeviceSection:
+    """The table, and the evidence by run; there is no such section without rows."""
 
     table: DataTable
     explanations: Sequence[tuple[str, str]]
 
 
-def use_section(frames: Mapping[str, pd.DataFrame]) -> UseSection:
+def device_section(frames: Mapping[str, pd.DataFrame]) -> DeviceSection:
     """Return the USE table of a campaign.
 
     Args:
         frames: frame name to frame; without ``device`` the table is empty.
     """
     if frames.get(KIND, pd.DataFrame()).empty:
-        return UseSection(DataTable("use", "", (), ()), ())
-    told = frames.get("use")
-    if told is None:
-        told = use_rows(frames["summary"], frames[KIND], frames.get("verdicts"))
-    rows = records(told)
+        return DeviceSection(DataTable("use", "", (), ()), ())
+    use = frames.get("use")
+    if use is None:
+        use = use_rows(frames["summary"], frames[KIND], frames.get("verdicts"))
+    rows = records(use)
     columns, names = use_columns(rows), run_names(rows)
     table = DataTable(
         name="use",
-        caption="A row for each Run that was watched. Shares in brackets are of the declared"
-        " limit. Point at a heading for its meaning.",
+        caption="A row for each run with samples of the device. Shares in brackets are of the"
+        " declared limit. Point at a heading for its meaning.",
         headings=(
             Heading("Job"),
-            *(Heading(one.heading, one.meaning, numeric=one.heading in _ORDER) for one in columns),
+            *(Heading(own.heading, own.meaning, numeric=own.heading in _ORDER) for own in columns),
         ),
         rows=tuple(
             (
@@ -72,14 +71,14 @@ def use_section(frames: Mapping[str, pd.DataFrame]) -> UseSection:
         ),
     )
     explained = [(name, text(row, "explanation")) for name, row in zip(names, rows, strict=True)]
-    return UseSection(table, [pair for pair in explained if pair[1]])
+    return DeviceSection(table, [pair for pair in explained if pair[1]])
 
 
 def _cell(row: Row, column: Column[Row]) -> Cell:
-    """Return a cell in words that is sorted by the numbers behind them."""
+    """Return a cell for people that is sorted by the numbers behind it."""
     shown = column.cell(row)
     if column.heading not in _ORDER:
         return Cell(shown, value=shown)
-    told = [number(row, name) for name in _ORDER[column.heading]]
-    known = [value for value in told if not math.isnan(value)]
+    values = [number(row, name) for name in _ORDER[column.heading]]
+    known = [value for value in values if not math.isnan(value)]
     return Cell(shown, value=repr(math.fsum(known)) if known else "")

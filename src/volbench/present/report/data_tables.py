@@ -1,4 +1,4 @@
-"""The results table of the report: rows of the summary enter, cells with exact values leave."""
+"""Tables of the report whose cells carry exact values: results, and shares of declared limits."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from volbench.present.formatting import (
     pattern,
     text,
 )
-from volbench.present.report.doubts import Badge, badges_of, by_run
-from volbench.present.report.summary import AgainstLimit
+from volbench.present.report.findings_section import Badge, badges_of, by_run
+from volbench.present.report.outcomes import AgainstLimit
 from volbench.units import format_count, format_latency, format_rate, format_size
 
 STATISTICS: Mapping[str, str] = {
@@ -42,13 +42,13 @@ class Heading:
 
 _EXTRA: Mapping[str, Heading] = {
     "host": Heading("Host"),
-    "client": Heading("Client", "one of several that did the same at a time", numeric=True),
+    "client": Heading("Client", "number of the client within its step", numeric=True),
     "profile": Heading("Profile"),
     "phase": Heading("Phase", "precondition, warmup or measured"),
     "repeat": Heading("Repeat", numeric=True),
-    "numjobs": Heading("Clones", "clones of the job (numjobs)", numeric=True),
+    "numjobs": Heading("numjobs", "jobs in parallel", numeric=True),
 }
-"""Columns that are shown only where they tell rows apart."""
+"""Columns that are shown only where they differ."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Cell:
     Attributes:
         text: for people.
         title: the exact value with its unit; empty for text.
-        value: to sort by, a number in full precision or text; empty when not told.
-        badges: what puts the row in doubt; in its first cell only.
+        value: to sort by, a number in full precision or text; empty when it is missing.
+        badges: warnings about the row; in its first cell only.
     """
 
     text: str
@@ -70,7 +70,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table that can be sorted, filtered and taken away; each row's first cell is its heading.
+    """A table that can be sorted, filtered and saved; each row's first cell is its heading.
 
     Attributes:
         name: also of its file.
@@ -85,7 +85,7 @@ class DataTable:
     rows: tuple[tuple[Cell, ...], ...]
 
 
-def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
+def results_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
     """Return the results table of all rows of the summary, in their order.
 
     Args:
@@ -93,18 +93,18 @@ def results(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
         findings: rows of the findings frame.
     """
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
-    told = ("host", *labels, "client", "profile", "phase", "repeat")
-    extra = [name for name in told if _differs(rows, name)]
+    candidates = ("host", *labels, "client", "profile", "phase", "repeat")
+    extra = [name for name in candidates if _differs(rows, name)]
     if any(number(row, "numjobs") != 1 for row in rows):
         extra.append("numjobs")
-    doubts = by_run(findings)
-    starred = any(latency(row, name).is_completion for row in rows for name in STATISTICS)
+    findings_of = by_run(findings)
+    is_starred = any(latency(row, name).is_completion for row in rows for name in STATISTICS)
     return DataTable(
         name="results",
-        caption="A row for each Run and direction. Point at a number for its exact value."
-        + " * is completion latency: the tool told no total latency." * starred,
-        headings=(*_headings(extra),),
-        rows=tuple(tuple(_cells(row, extra, badges_of(doubts, row))) for row in rows),
+        caption="A row for each run and direction. Point at a number for its exact value."
+        + " * is completion latency: the tool reported no total latency." * is_starred,
+        headings=tuple(_headings(extra)),
+        rows=tuple(tuple(_cells(row, extra, badges_of(findings_of, row))) for row in rows),
     )
 
 
@@ -125,7 +125,7 @@ def _headings(extra: Sequence[str]) -> list[Heading]:
         Heading("Volume", "role of the volume"),
         Heading("Pattern", "access pattern as fio names it"),
         Heading("Block", "block size, in powers of 1024", numeric=True),
-        Heading("Depth", "I/Os kept in flight by each clone", numeric=True),
+        Heading("Queue depth", "I/Os kept in flight by each job (iodepth)", numeric=True),
         Heading("Direct", "whether the page cache was bypassed"),
         Heading("IOPS", "I/Os a second", numeric=True),
         Heading("Bandwidth", "bytes a second, in powers of 1000", numeric=True),
@@ -162,7 +162,9 @@ def number_cell(row: Row, column: str, show: Callable[[float], str], *, unit: st
     """Return a number for people that carries its exact value."""
     value = number(row, column)
     if math.isnan(value):
-        return Cell(MISSING, title="not told by the tool" if column != "block_bytes" else "varies")
+        return Cell(
+            MISSING, title="not reported by the tool" if column != "block_bytes" else "varies"
+        )
     exact = str(row[column])
     return Cell(show(value), title=f"{exact} {unit}".strip() if unit else "", value=exact)
 
@@ -171,17 +173,17 @@ def _latency_cell(row: Row, statistic: str) -> Cell:
     """Return a latency; a star marks completion latency standing in for total latency."""
     found = latency(row, statistic)
     if not found.column:
-        return Cell(MISSING, title="not told by the tool")
+        return Cell(MISSING, title="not reported by the tool")
     exact, kind = str(row[found.column]), found.column.partition("_")[0]
     star = "*" if found.is_completion else ""
     return Cell(format_latency(found.seconds) + star, title=f"{exact} s ({kind})", value=exact)
 
 
 def limits_table(limits: Sequence[AgainstLimit]) -> DataTable:
-    """Return jobs held against the declared limits of their volumes."""
+    """Return the results of jobs as shares of the declared limits of their volumes."""
     return DataTable(
         name="limits",
-        caption="Measured rates as a share of what is declared. Within 5 % counts as reached.",
+        caption="Measured rates as shares of the declared limits. Within 5 % counts as reached.",
         headings=(
             Heading("Job"),
             Heading("Volume"),

@@ -8,131 +8,25 @@ import gzip
 import hashlib
 import io
 import re
-from collections import Counter
-from dataclasses import dataclass, field, replace
-from html.parser import HTMLParser
+from dataclasses import replace
 from itertools import pairwise
 
 import pandas as pd
 import pytest
 
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from tests.present.report.small_reports import (
+    EVIL,
+    PICTURE,
+    content_of,
+    parsed,
+    row_of,
+    run_of,
+)
+from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import DEVICE, SUMMARY, VERDICTS
+from volbench.present.renderers.interactive import EmbeddedPlot
 from volbench.present.report import ReportContent, ReportFigure, RunStateNote, render_report
-from volbench.present.report.packed import downloads
-
-VOID = {"meta", "img", "br", "link", "input", "hr"}
-EVIL = "<script>alert('x')</script>\" onclick=\"y"
-SVG = b'<svg xmlns="http://www.w3.org/2000/svg" id="a"><rect id="b"/></svg>'
-PICTURE = "data:image/svg+xml;base64," + base64.b64encode(SVG).decode()
-
-
-@dataclass
-class Page(HTMLParser):
-    """A page as a browser reads it: tags in order, text by tag, and what doesn't close."""
-
-    tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-    texts: list[tuple[str, str]] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    open: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Begin as the base class does."""
-        super().__init__(convert_charrefs=True)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag; an attribute that stands twice is a fault."""
-        self.faults += [
-            f"{tag} {name} twice" for name, n in Counter(a for a, _ in attrs).items() if n > 1
-        ]
-        self.tags.append((tag, {name: value or "" for name, value in attrs}))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Note an end that belongs to another tag."""
-        if not self.open or self.open.pop() != tag:
-            self.faults.append(f"stray </{tag}>")
-
-    def handle_data(self, data: str) -> None:
-        """Note text with the tag it stands in."""
-        if data.strip():
-            self.texts.append((self.open[-1] if self.open else "", data.strip()))
-
-    def all(self, tag: str) -> list[dict[str, str]]:
-        """Return the attributes of every tag of a kind."""
-        return [attributes for name, attributes in self.tags if name == tag]
-
-    def text(self, tag: str) -> list[str]:
-        """Return the texts that stand in tags of a kind."""
-        return [text for name, text in self.texts if name == tag]
-
-
-def parsed(html: str) -> Page:
-    """Return a page, read."""
-    page = Page()
-    page.feed(html)
-    page.close()
-    return page
-
-
-def run_of(number: int, job: str, *, note: str = "") -> Run:
-    """Return a planned Run."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-    return Run(
-        id=f"{number:03d}-{job}-r1",
-        profile="aks",
-        job=job,
-        volume=volume,
-        sections=(Section(name=job),),
-        note=note,
-    )
-
-
-def row_of(run: Run, **values: object) -> dict[str, object]:
-    """Return a row of the summary."""
-    return {
-        "campaign": "aks 1/2",
-        "run": run.id,
-        "host": "local",
-        "profile": run.profile,
-        "job": run.job,
-        "group": run.job,
-        "role": "data",
-        "volume": "/data",
-        "repeat": run.repeat,
-        "phase": "measured",
-        "direction": "write",
-        "rw": "randwrite",
-        "direct": True,
-        "block_bytes": 4096,
-        "iodepth": 1,
-        "numjobs": 1,
-        "status": "finished",
-        "started_utc": "2026-01-02T03:04:05.678Z",
-        "fio_version": "fio-3.33",
-    } | values
-
-
-def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
-    """Return the content of a report about Runs that finished."""
-    return ReportContent(
-        title="A campaign",
-        campaign=Campaign(
-            name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
-        ),
-        states={run.id: RunStateNote(RunState.FINISHED) for run in runs},
-        frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
-        hosts=[{"kernel": "Linux 6.1"}],
-        volumes=[{"role": "data", "target": "/data"}],
-        jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
-        figures=[
-            ReportFigure(kind, f"{kind} title", PICTURE, f"{kind} seen") for kind in ("a", "b")
-        ],
-        generated_utc="2026-01-02T04:00:00.000Z",
-        volbench_version="9.9.9",
-    )
+from volbench.present.report.downloads import downloads
 
 
 @pytest.fixture
@@ -161,7 +55,7 @@ def test_the_page_is_well_formed(content: ReportContent) -> None:
 
 
 def test_nothing_comes_from_the_network(content: ReportContent) -> None:
-    """Whatever is loaded is embedded, styles import nothing, and the policy forbids the rest."""
+    """All that is loaded is embedded, styles import nothing, the policy forbids the rest."""
     html = render_report(content)
     page = parsed(html)
     loaded = [a[name] for _, a in page.tags for name in ("src", "href") if name in a]
@@ -193,7 +87,10 @@ def test_text_from_files_cannot_run() -> None:
         hosts=[{EVIL: EVIL}],
         volumes=[{EVIL: EVIL}],
         jobs={run.id: EVIL},
-        figures=[ReportFigure(EVIL, EVIL, PICTURE, EVIL)],
+        figures=[
+            ReportFigure("towers", EVIL, EVIL, picture=PICTURE),
+            ReportFigure("iops", EVIL, EVIL, plot=EmbeddedPlot(EVIL, EVIL, "payload", 100)),
+        ],
     )
     page = parsed(render_report(evil))
     assert len(page.all("script")) == 1
@@ -276,7 +173,7 @@ def test_the_summary_is_in_words(content: ReportContent) -> None:
     """It says what ran where and when, and how it ended."""
     text = " ".join(parsed(render_report(content)).text("p"))
     assert "Profile aks ran on this machine, on data (/data), from 2026-01-02 03:04:05 UTC" in text
-    assert "All 2 Runs finished." in text
+    assert "All 2 runs finished." in text
     assert "cached went through the page cache" in text
     assert "Each job ran once" in text
 
@@ -299,7 +196,7 @@ def test_limits_are_judged(content: ReportContent) -> None:
         "3.4 %",
         "reached",
     ]
-    assert "above: the page cache took it" in cells
+    assert "above: served by the page cache" in cells
 
 
 def test_both_directions_count_against_a_limit() -> None:
@@ -315,7 +212,7 @@ def test_repeats_give_their_median() -> None:
     rows = [row_of(run, iops=iops) for run, iops in zip(runs, (100.0, 900.0, 110.0), strict=True)]
     page = parsed(render_report(content_of(runs, rows)))
     assert "110" in page.text("dd")
-    assert "Main numbers are the median of 3 repeats." in page.text("p")
+    assert "Headline numbers are the median of 3 repeats." in page.text("p")
 
 
 def test_warmup_is_no_main_number() -> None:
@@ -331,7 +228,7 @@ def test_failed_runs_speak_for_themselves(content: ReportContent) -> None:
     """A failed Run is counted, linked and quoted; one that never ran is listed too."""
     states = {"001-direct-r1": RunStateNote(RunState.FAILED, "fio: No space left\nline two")}
     page = parsed(render_report(replace(content, states=states)))
-    assert "Of 2 Runs, 1 never ran and 1 failed." in page.text("p")
+    assert "Of 2 runs, 1 never ran and 1 failed." in page.text("p")
     assert "fio: No space left\nline two" in page.text("code")
     assert "No reason was recorded." in page.text("p")
 
@@ -342,7 +239,7 @@ def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -
         page = parsed(
             render_report(replace(content, frames=frames, figures=(), states={}, jobs={}))
         )
-        assert "No Run has left a result yet." in page.text("p")
+        assert "No run has a result yet." in page.text("p")
         assert page.faults == []
 
 
@@ -358,7 +255,9 @@ def test_thirty_runs_stay_small() -> None:
     """A larger campaign stays a file that can be mailed."""
     runs = tuple(run_of(number, f"job{number}") for number in range(30))
     content = content_of(runs, [row_of(run, iops=1.0) for run in runs])
-    big = replace(content, figures=[ReportFigure("a", "A", PICTURE.ljust(150_000), "d")] * 8)
+    big = replace(
+        content, figures=[ReportFigure("a", "A", "d", picture=PICTURE.ljust(150_000))] * 8
+    )
     assert len(render_report(big).encode()) < 3_000_000
 
 
@@ -376,7 +275,10 @@ def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
         "device": pd.DataFrame([sample], columns=[column.name for column in DEVICE]),
         "verdicts": pd.DataFrame([verdict], columns=[column.name for column in VERDICTS]),
     }
-    figures = [*content.figures, ReportFigure("device", "The device", PICTURE, "device seen")]
+    figures = [
+        *content.figures,
+        ReportFigure("device", "The device", "device seen", picture=PICTURE),
+    ]
     html = render_report(replace(content, frames=frames, figures=figures))
     page = parsed(html)
     assert page.faults == []

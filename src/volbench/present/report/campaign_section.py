@@ -1,4 +1,4 @@
-"""One campaign's part of the page: its content enters, everything the template shows leaves."""
+"""One campaign's section of the report: everything that the template shows of it."""
 
 from __future__ import annotations
 
@@ -9,45 +9,60 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.model.campaign.planned_run import Run, RunState
-from volbench.present.formatting import Row, instant, records
+from volbench.present.formatting import instant, records
 from volbench.present.report.content import ReportContent, ReportFigure
-from volbench.present.report.device import KIND, UseSection, use_section
-from volbench.present.report.doubts import RuleDoubts, invalid_runs, told_by_rule, verdict
-from volbench.present.report.packed import Download, downloads
-from volbench.present.report.results import DataTable, limits_table, results
-from volbench.present.report.summary import (
+from volbench.present.report.data_tables import DataTable, limits_table, results_table
+from volbench.present.report.device_section import KIND, DeviceSection, device_section
+from volbench.present.report.downloads import Download, downloads
+from volbench.present.report.findings_section import (
+    RuleFindings,
+    findings_by_rule,
+    findings_count,
+    invalid_runs,
+)
+from volbench.present.report.multi_campaign import aggregate_table
+from volbench.present.report.outcomes import (
     KeyNumber,
     against_limits,
-    cautions,
-    declared,
-    ending,
+    job_outcomes,
     key_numbers,
-    outcomes,
+)
+from volbench.present.report.summary_text import (
+    QualityWarning,
+    cautions,
+    declared_limits,
+    ending,
+    found,
+    quality_warnings,
+    requested,
     what_ran,
 )
-from volbench.present.report.together import aggregate_table
-from volbench.present.report.words import Distrust, asked, distrusted, found
 from volbench.present.terminal.outcome import StateNote, note_of, unfinished
 
 METHODS = (
-    "Each Run is one fio process. Its own output and logs are kept, and every number here is read"
+    "Each run is one fio process. Its own output and logs are kept, and every number here is read"
     " from them: rates are I/Os divided by the time they took, percentiles come from fio's bins"
-    " (0.8 % exact), means and extremes are exact. Warm-up and preparation stay out of the main"
-    " numbers. Repeats of a job are pooled by their median, never seconds of one Run."
+    " (0.8 % exact), means and extremes are exact. Warm-up and preparation are not part of the"
+    " headline numbers. Repeats of a job are pooled by their median, never seconds of one run."
 )
 
 JobRun = tuple[str, str, RunState]
 
 
 @dataclass(frozen=True)
-class Part:
-    """Everything the template shows of one campaign; `id` begins the ids, `level` the headings."""
+class CampaignSection:
+    """Everything the template shows of one campaign.
+
+    Attributes:
+        id: begins the ids in the page, so that those of two campaigns differ.
+        level: of its headings.
+    """
 
     id: str
     level: int
     content: ReportContent
     ran: Sequence[str]
-    asked: Sequence[str]
+    requested: Sequence[str]
     found: Sequence[str]
     key_numbers: Sequence[KeyNumber]
     cautions: Sequence[str]
@@ -55,13 +70,12 @@ class Part:
     limits: DataTable
     results: DataTable
     aggregate: DataTable
-    distrusted: Sequence[Distrust]
-    doubts: Sequence[RuleDoubts]
-    doubted: str
+    quality_warnings: Sequence[QualityWarning]
+    findings: Sequence[RuleFindings]
+    findings_count: str
     failures: Sequence[tuple[Run, StateNote]]
-    charts: Sequence[ReportFigure]
-    device: Sequence[ReportFigure]
-    use: UseSection
+    figures: Sequence[ReportFigure]
+    device: DeviceSection
     jobs: Sequence[tuple[str, Sequence[JobRun]]]
     plan: dict[str, str]
     versions: Sequence[str]
@@ -69,14 +83,24 @@ class Part:
     methods: str = METHODS
 
     @property
+    def charts(self) -> list[ReportFigure]:
+        """Figures of the section with charts."""
+        return [figure for figure in self.figures if figure.kind != KIND]
+
+    @property
+    def device_charts(self) -> list[ReportFigure]:
+        """Figures beside the table of the device."""
+        return [figure for figure in self.figures if figure.kind == KIND]
+
+    @property
     def contents(self) -> list[tuple[str, str]]:
         """Anchor and name of each section there is."""
         wanted = (
             ("summary", "Summary", True),
             ("results", "Results", True),
-            ("findings", "Findings", self.doubts),
+            ("findings", "Findings", self.findings),
             ("charts", "Charts", self.charts),
-            ("device", "Device", self.use.table.rows),
+            ("device", "Device", self.device.table.rows),
             ("unfinished", "Runs without a result", self.failures),
             ("jobs", "Job files", True),
             ("provenance", "Methods and provenance", True),
@@ -85,12 +109,14 @@ class Part:
         return [(f"{self.id}{anchor}", name) for anchor, name, there in wanted if there]
 
 
-def part_of(content: ReportContent, *, prefix: str, level: int, room_chars: int) -> Part:
+def campaign_section(
+    content: ReportContent, *, prefix: str, level: int, room_chars: int
+) -> CampaignSection:
     """Arrange what is shown of a campaign.
 
     Args:
         content: all that is known of it.
-        prefix: of its ids, so that those of two campaigns don't meet.
+        prefix: of its ids.
         level: of its headings.
         room_chars: that its downloads may take.
     """
@@ -98,46 +124,41 @@ def part_of(content: ReportContent, *, prefix: str, level: int, room_chars: int)
         records(content.frames.get(name, pd.DataFrame()))
         for name in ("summary", "findings", "verdicts", "aggregate")
     )
-    outcome = outcomes(rows)
-    limits = against_limits(outcome)
-    return Part(
+    outcomes = job_outcomes(rows)
+    limits = against_limits(outcomes)
+    return CampaignSection(
         id=prefix,
         level=level,
         content=content,
         ran=what_ran(content, rows),
-        asked=asked(content, rows),
+        requested=requested(content, rows),
         found=[ending(content), *found(verdicts, limits)],
-        key_numbers=key_numbers(outcome, invalid=invalid_runs(findings)),
-        cautions=cautions(outcome),
-        declared=declared(outcome),
+        key_numbers=key_numbers(outcomes, invalid=invalid_runs(findings)),
+        cautions=cautions(outcomes),
+        declared=declared_limits(outcomes),
         limits=limits_table(limits),
-        results=results(rows, findings),
+        results=results_table(rows, findings),
         aggregate=aggregate_table(aggregate),
-        distrusted=distrusted(findings),
-        doubts=told_by_rule(findings),
-        doubted=verdict(findings),
+        quality_warnings=quality_warnings(findings),
+        findings=findings_by_rule(findings),
+        findings_count=findings_count(findings),
         failures=unfinished(content.campaign, content.states),
-        charts=[one for one in content.figures if one.kind != KIND],
-        device=[one for one in content.figures if one.kind == KIND],
-        use=use_section(content.frames),
+        figures=content.figures,
+        device=device_section(content.frames),
         jobs=_jobs(content),
         plan=_plan_facts(content),
-        versions=_versions(rows),
+        versions=sorted({str(row["fio_version"]) for row in rows if row.get("fio_version")}),
         downloads=downloads(content.frames, campaign=content.campaign.name, room_chars=room_chars),
     )
 
 
 def _jobs(content: ReportContent) -> list[tuple[str, list[JobRun]]]:
-    """Return each job file with the Runs that used it."""
-    found: dict[str, list[JobRun]] = {}
+    """Return each job file with the runs that used it."""
+    runs: dict[str, list[JobRun]] = {}
     for run in content.campaign.runs:
         state = note_of(run, content.states).state
-        found.setdefault(content.jobs.get(run.id, ""), []).append((run.id, run.note, state))
-    return list(found.items())
-
-
-def _versions(rows: Sequence[Row]) -> list[str]:
-    return sorted({str(row["fio_version"]) for row in rows if row.get("fio_version")})
+        runs.setdefault(content.jobs.get(run.id, ""), []).append((run.id, run.note, state))
+    return list(runs.items())
 
 
 def _plan_facts(content: ReportContent) -> dict[str, str]:
@@ -149,6 +170,6 @@ def _plan_facts(content: ReportContent) -> dict[str, str]:
         "command line": shlex.join(campaign.command) or "not recorded",
         "seed": str(campaign.seed),
         "order": campaign.order.value,
-        "after a failed Run": campaign.on_error.value,
+        "after a failed run": campaign.on_error.value,
         "allowed to be overwritten": ", ".join(campaign.allow_destroy) or "nothing",
     }

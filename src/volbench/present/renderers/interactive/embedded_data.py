@@ -1,0 +1,102 @@
+"""What a page carries inside to draw charts: Bokeh's library, our scripts and their settings.
+
+Browsers unpack gzip themselves (Compression Standard, WHATWG, 2023), so nothing is carried twice
+and the report of hundreds of runs is still a file that can be mailed.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from volbench.errors import VolbenchError
+from volbench.present.plots import description
+from volbench.present.plots.description import IDENTITY
+from volbench.present.plots.formats import COLUMN_FORMATS
+from volbench.present.plots.json_form import Json, plain
+from volbench.present.renderers.colour_themes import RAMPS, THEMES
+
+_SCRIPTS = (
+    *("formats.js", "decoding.js", "looks.js", "axes.js", "marks.js", "legend.js"),
+    *("charts.js", "page.js"),
+)
+"""In the order in which they use each other."""
+_DEFAULTS_OF = (
+    *("Plot", "Panel", "Axis", "Series"),
+    *("Bars", "Lines", "Areas", "Points", "Whiskers", "Cells", "Texts"),
+    *("ReferenceLine", "Span", "Table"),
+)
+
+
+def pack(content: str | bytes) -> str:
+    """Return a text as base64 of gzip, the same for the same text."""
+    raw = content.encode() if isinstance(content, str) else content
+    return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode()
+
+
+def digest(script: str) -> str:
+    """Return the hash by which a browser recognises a script (CSP level 3, 2.3.1)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+@cache
+def library() -> str:
+    """Return Bokeh's JavaScript library, without importing Bokeh.
+
+    Raises:
+        VolbenchError: Bokeh is not installed.
+    """
+    found = find_spec("bokeh")
+    if found is None or not found.submodule_search_locations:
+        raise VolbenchError(
+            "the library that draws interactive charts is missing",
+            hint="install it: python -m pip install bokeh",
+        )
+    folder = Path(found.submodule_search_locations[0]) / "server" / "static" / "js"
+    return (folder / "bokeh.min.js").read_text(encoding="utf-8")
+
+
+@cache
+def chart_scripts() -> str:
+    """Return the scripts that draw charts, after their settings."""
+    scripts = "".join(asset(name) for name in _SCRIPTS)
+    return f"const SETTINGS = {json.dumps(_settings())};\n{scripts}"
+
+
+def asset(name: str) -> str:
+    """Return a file of this package as it stands."""
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _settings() -> Json:
+    """Return what the scripts share with other renderers, so that it is defined once."""
+    return {
+        "column_formats": COLUMN_FORMATS,
+        "defaults": {name: _defaults(getattr(description, name)) for name in _DEFAULTS_OF},
+        "identity": IDENTITY,
+        "ramps": dict(RAMPS),
+        "themes": {
+            name: {
+                "colours": dict(theme.colours),
+                "hatches": dict(theme.hatches),
+                "is_grey": theme.is_grey,
+            }
+            for name, theme in THEMES.items()
+        },
+    }
+
+
+def _defaults(part: type) -> Json:
+    """Return the attributes that the JSON form leaves out where they have their default."""
+    return {
+        field.name: plain(field.default)
+        for field in dataclasses.fields(part)
+        if field.default is not dataclasses.MISSING
+    }

@@ -1,0 +1,255 @@
+"""Several campaigns beside each other in the report, and aggregates over clients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison_result import Compared, middle
+from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.present.formatting import MISSING, Row, job_label, number, printable, records, text
+from volbench.present.report.content import MultiCampaignContent, ReportFigure
+from volbench.present.report.data_tables import Cell, DataTable, Heading, number_cell
+from volbench.present.report.findings_section import Badge, badges_of
+from volbench.present.tables.compare_table import measure_name, notes, shown_value
+from volbench.units import format_count, format_duration, format_latency, format_rate
+
+METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
+    "iops": ("IOPS", format_count, "I/Os per second"),
+    "bw_bytes_per_s": ("Bandwidth", format_rate, "bytes per second"),
+    "p99": ("p99 latency", format_latency, "s"),
+}
+"""Column to its name, how it is written and the unit of its exact value."""
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table under a heading."""
+
+    title: str
+    table: DataTable
+
+
+@dataclass(frozen=True)
+class MultiCampaignSection:
+    """What stands before the campaigns' own sections."""
+
+    sentences: Sequence[str]
+    tables: Sequence[NamedTable]
+    figures: Sequence[ReportFigure]
+
+
+def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSection:
+    """Arrange what is shown of several campaigns beside each other."""
+    summary = content.frames["summary"]
+    campaigns = [str(name) for name in summary["campaign"].dropna().unique()]
+    rows = pooled_by_campaign(summary)
+    shared = sum(len(by_campaign) == len(campaigns) for by_campaign in rows.values())
+    sentences = [
+        f"{len(campaigns)} campaigns: {', '.join(campaigns)}.",
+        f"{shared} of {len(rows)} results are of jobs that all ran; jobs are matched by name.",
+    ]
+    tables = side_by_side_tables(rows, campaigns, findings=records(content.frames["findings"]))
+    if content.comparison:
+        sentences += [f"{remark}." for remark in content.comparison.remarks]
+        tables = [NamedTable("Verdicts", verdicts_table(content.comparison)), *tables]
+    sentences += [content.refusal] if content.refusal else []
+    return MultiCampaignSection(sentences, tables, content.figures)
+
+
+def verdicts_table(comparison: Comparison) -> DataTable:
+    """Return a verdict for each job, metric and campaign, as `volbench compare` gives them."""
+    return DataTable(
+        name="verdicts",
+        caption=" ".join(notes(comparison)),
+        headings=(
+            Heading("Job"),
+            Heading("Direction"),
+            Heading("Metric"),
+            Heading("Campaign"),
+            Heading("Base", "median of the repeats of the first campaign", numeric=True),
+            Heading("Value", "median of the repeats of this campaign", numeric=True),
+            Heading("Repeats", "of the base, and of this campaign"),
+            Heading("Verdict", "sorted by the ratio to the base", numeric=True),
+        ),
+        rows=tuple(tuple(_verdict(row)) for row in comparison.rows),
+    )
+
+
+def _verdict(row: Compared) -> list[Cell]:
+    ratio = f"{row.interval.estimate!r}" if row.interval else ""
+    job = ", ".join([row.label, *row.by.values()])
+    name = measure_name(row.measure)
+    repeats = f"{row.base_group.repeats} and {row.candidate_group.repeats}"
+    mark = "! " if row.doubts else ""
+    return [
+        Cell(printable(job), value=job),
+        Cell(row.direction, value=row.direction),
+        Cell(name, value=name),
+        Cell(printable(row.candidate), value=row.candidate),
+        *(
+            Cell(shown_value(row.measure, value), title=f"{value!r}", value=f"{value!r}")
+            for value in (middle(row.base_group), middle(row.candidate_group))
+        ),
+        Cell(repeats, value=repeats),
+        Cell(mark + row.words, title=f"ratio {ratio}" if ratio else "", value=ratio),
+    ]
+
+
+def aggregate_table(rows: Sequence[Row]) -> DataTable:
+    """Return the aggregate over clients, a row for each step and direction."""
+    return DataTable(
+        name="aggregate",
+        caption="Sums over the time in which all clients ran; latencies are of all their I/Os.",
+        headings=(
+            Heading("Job"),
+            Heading("Repeat", numeric=True),
+            Heading("Direction"),
+            Heading("Clients", "that finished, of those planned", numeric=True),
+            Heading("Overlap", "time in which all of them ran", numeric=True),
+            Heading("IOPS", numeric=True),
+            Heading("Bandwidth", numeric=True),
+            Heading("Latency mean", numeric=True),
+            Heading("Latency p99", numeric=True),
+            Heading("Latency max", numeric=True),
+            Heading(
+                "Start skew", "from the first client's first I/O to the last one's", numeric=True
+            ),
+        ),
+        rows=tuple(tuple(_total(row)) for row in rows),
+    )
+
+
+def _total(row: Row) -> list[Cell]:
+    clients, planned = number(row, "clients"), number(row, "clients_planned")
+    count = f"{clients:.0f}" if clients == planned else f"only {clients:.0f} of {planned:.0f}"
+    return [
+        Cell(job_label(row), value=job_label(row)),
+        number_cell(row, "repeat", "{:.0f}".format),
+        Cell(text(row, "direction"), value=text(row, "direction")),
+        Cell(count, value=f"{clients:.0f}"),
+        number_cell(row, "overlap_s", format_duration, unit="s"),
+        number_cell(row, "iops", format_count, unit="I/Os per second"),
+        number_cell(row, "bw_bytes_per_s", format_rate, unit="bytes per second"),
+        number_cell(row, "lat_mean_s", format_latency, unit="s"),
+        number_cell(row, "lat_p99_s", format_latency, unit="s"),
+        number_cell(row, "lat_max_s", format_latency, unit="s"),
+        number_cell(row, "start_skew_s", format_latency, unit="s"),
+    ]
+
+
+def pooled_by_campaign(summary: pd.DataFrame) -> dict[str, dict[str, Row]]:
+    """Return job and direction to campaign to the median of its repeats.
+
+    Args:
+        summary: with the rows of several campaigns.
+    """
+    with_p99, _ = with_latencies(summary, ("p99",))
+    found: dict[str, dict[str, Row]] = {}
+    for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
+        for row in records(per_job(rows, list(METRICS))):
+            name = f"{text(row, 'label')}, {text(row, 'direction')}"
+            found.setdefault(name, {})[str(campaign)] = row
+    return found
+
+
+def _badges_by_job(
+    findings: Sequence[Row], rows: Mapping[str, Mapping[str, Row]], campaigns: Sequence[str]
+) -> dict[str, tuple[Badge, ...]]:
+    """Return job and direction to a badge for each rule and campaign that warns about it.
+
+    Args:
+        findings: of all campaigns.
+        rows: as `pooled_by_campaign` returns them.
+        campaigns: their names, in the order of the page.
+    """
+    by_key: dict[tuple[str, ...], list[Row]] = {}
+    for finding in findings:
+        key = (text(finding, "campaign"), *(text(finding, name) for name in _JOB_KEY))
+        by_key.setdefault(key, []).append(finding)
+    found = {}
+    for job, by_campaign in rows.items():
+        badges: list[Badge] = []
+        for place, campaign in enumerate(campaigns, start=1):
+            if campaign in by_campaign:
+                key = (campaign, *(text(by_campaign[campaign], name) for name in _JOB_KEY))
+                result = {**by_campaign[campaign], "run": campaign}
+                badges += [
+                    replace(badge, place=f"c{place}-", message=f"{campaign}: {badge.message}")
+                    for badge in badges_of({campaign: by_key.get(key, [])}, result)
+                ]
+        found[job] = tuple(badges)
+    return found
+
+
+_JOB_KEY = ("profile", "host", "volume", "job")
+"""Columns that say which job a finding is about, beside the campaign and the direction."""
+
+
+def side_by_side_tables(
+    rows: Mapping[str, Mapping[str, Row]],
+    campaigns: Sequence[str],
+    *,
+    findings: Sequence[Row] = (),
+) -> list[NamedTable]:
+    """Return a table for each metric: a row for each job, a column for each campaign.
+
+    Args:
+        rows: as `pooled_by_campaign` returns them.
+        campaigns: their names, in order; the first is the base of the others.
+        findings: of all campaigns.
+    """
+    badges = _badges_by_job(findings, rows, campaigns)
+    return [
+        NamedTable(title, _metric_table(column, rows, campaigns, badges))
+        for column, (title, _, _) in METRICS.items()
+        if any(
+            not math.isnan(number(row, column))
+            for by_campaign in rows.values()
+            for row in by_campaign.values()
+        )
+    ]
+
+
+def _metric_table(
+    column: str,
+    rows: Mapping[str, Mapping[str, Row]],
+    campaigns: Sequence[str],
+    badges: Mapping[str, tuple[Badge, ...]],
+) -> DataTable:
+    title, show, unit = METRICS[column]
+    base, *others = campaigns
+    return DataTable(
+        name=f"side-by-side-{title.lower().replace(' ', '-')}",
+        caption=f"{title}: the median of the repeats of each job. Ratios are to {base};"
+        " the verdicts say whether a difference is significant.",
+        headings=(
+            Heading("Job"),
+            *(Heading(name, numeric=True) for name in campaigns),
+            *(Heading(f"{name}: ratio", numeric=True) for name in others),
+        ),
+        rows=tuple(
+            (
+                Cell(job, value=job, badges=badges[job]),
+                *(_value(own.get(name), column, show, unit=unit) for name in campaigns),
+                *(_ratio(own, column, base, name) for name in others),
+            )
+            for job, own in rows.items()
+        ),
+    )
+
+
+def _value(row: Row | None, column: str, show: Callable[[float], str], *, unit: str) -> Cell:
+    return Cell("not run") if row is None else number_cell(row, column, show, unit=unit)
+
+
+def _ratio(by_campaign: Mapping[str, Row], column: str, base: str, name: str) -> Cell:
+    """Return a campaign's value as a multiple of the base's."""
+    first, second = (number(by_campaign.get(own, {}), column) for own in (base, name))
+    if math.isnan(first) or math.isnan(second) or first == 0:
+        return Cell(MISSING)
+    return Cell(f"{second / first:.2f} x", title=repr(second / first), value=repr(second / first))

@@ -1,0 +1,189 @@
+"""Key results of a campaign: outcomes of its jobs, headline numbers, shares of declared limits.
+
+They are of measured runs that finished. The directions of a run that reads and writes are added up;
+of several repeats the median is taken. Direct I/O comes first, because a buffered result shows the
+page cache as much as the volume.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from volbench.model.campaign.planned_run import RunState
+from volbench.model.profile.profile_model import Phase
+from volbench.present.formatting import Row, latency, number, text
+from volbench.units import format_count, format_latency, format_rate, format_size
+
+REACHED = 0.95
+"""Share of a declared limit from which on it counts as reached. volbench's own choice."""
+OVER = 1.05
+"""Share from which on a result is above the limit, and needs an explanation. volbench's own."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One job on one volume: the sum of all directions, median over the repeats.
+
+    Both `direct` and `buffered` are false where an imported result reports neither.
+    """
+
+    job: str
+    role: str
+    host: str
+    setting: str
+    direct: bool
+    iops: float
+    bw_bytes_per_s: float
+    p99_s: float
+    limit_iops: float
+    limit_bw_bytes_per_s: float
+    repeats: int
+    runs: tuple[str, ...] = ()
+    buffered: bool = False
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """A headline number: what it is, its value, and its job."""
+
+    label: str
+    value: str
+    source: str
+
+
+def job_outcomes(rows: Sequence[Row]) -> list[Outcome]:
+    """Return the outcomes of measured runs that finished, in the order of the plan."""
+    by_run: dict[str, list[Row]] = {}
+    for row in rows:
+        measured = row.get("phase") in (None, Phase.MEASURED.value)
+        if (
+            measured
+            and row.get("status") == RunState.FINISHED.value
+            and row.get("direction") != "sync"
+        ):
+            by_run.setdefault(text(row, "run"), []).append(row)
+    by_job: dict[tuple[str, ...], list[list[Row]]] = {}
+    for run_rows in by_run.values():
+        key = tuple(text(run_rows[0], name) for name in ("host", "profile", "job", "volume"))
+        by_job.setdefault(key, []).append(run_rows)
+    return [_outcome(runs) for runs in by_job.values()]
+
+
+def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
+    """Return one job's outcome from the rows of each of its repeats."""
+    first = runs[0][0]
+    return Outcome(
+        job=text(first, "job"),
+        role=text(first, "role"),
+        host=text(first, "host"),
+        setting=_setting(first),
+        direct=all(row.get("direct") is True for rows in runs for row in rows),
+        iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
+        bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
+        p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in runs),
+        limit_iops=number(first, "limit_iops"),
+        limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
+        repeats=len(runs),
+        runs=tuple(text(rows[0], "run") for rows in runs),
+        buffered=any(row.get("direct") is False for rows in runs for row in rows),
+    )
+
+
+def _median(values: Iterable[float]) -> float:
+    """Return the median of the known values, NaN for none."""
+    known = [value for value in values if not math.isnan(value)]
+    return statistics.median(known) if known else math.nan
+
+
+def _setting(row: Row) -> str:
+    """Return what a job did in a few words, such as ``randwrite, 4k blocks, queue depth 16``."""
+    block, depth = number(row, "block_bytes"), number(row, "iodepth")
+    parts = [text(row, "rw")]
+    parts += [] if math.isnan(block) else [f"{format_size(block)} blocks"]
+    parts += [] if math.isnan(depth) else [f"queue depth {depth:.0f}"]
+    if row.get("direct") is False:
+        parts.append("through the page cache")
+    return ", ".join(part for part in parts if part)
+
+
+def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> list[KeyNumber]:
+    """Return the max rates and the min tail latency, of direct I/O where there is any.
+
+    Args:
+        found: the outcomes.
+        invalid: runs whose numbers do not measure what they claim to; left out while there are
+            others.
+    """
+    valid = [outcome for outcome in found if not {*invalid}.intersection(outcome.runs)] or found
+    direct = [outcome for outcome in valid if outcome.direct]
+    chosen = direct or list(valid)
+    cached = [outcome for outcome in chosen if outcome.buffered]
+    kind = "through the page cache" if cached else "direct or not is unknown"
+    kind = "direct I/O" if direct else kind
+    measures: tuple[tuple[str, Callable[[Outcome], float], Callable[[float], str], int], ...] = (
+        ("Highest IOPS", lambda outcome: outcome.iops, format_count, 1),
+        ("Highest bandwidth", lambda outcome: outcome.bw_bytes_per_s, format_rate, 1),
+        ("Lowest p99 latency", lambda outcome: outcome.p99_s, format_latency, -1),
+    )
+    numbers = []
+    for label, measure, show, sign in measures:
+        ranked = [(sign * measure(o), o) for o in chosen if not math.isnan(measure(o))]
+        if ranked:
+            score, winner = max(ranked, key=lambda pair: pair[0])
+            source = f"{winner.job}: {winner.setting}"
+            numbers.append(KeyNumber(f"{label}, {kind}", show(sign * score), source))
+    return numbers
+
+
+@dataclass(frozen=True)
+class AgainstLimit:
+    """Result of one job as shares of the declared limits of its volume.
+
+    Each share is a text, empty for no limit, and a number, NaN for no limit.
+    """
+
+    job: str
+    role: str
+    iops_share: str
+    bw_share: str
+    reading: str
+    iops: float
+    bw: float
+
+
+def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
+    """Return the jobs whose volume has a declared limit, with the meaning of their share."""
+    compared = []
+    for outcome in found:
+        iops = outcome.iops / outcome.limit_iops if outcome.limit_iops > 0 else math.nan
+        bandwidth = math.nan
+        if outcome.limit_bw_bytes_per_s > 0:
+            bandwidth = outcome.bw_bytes_per_s / outcome.limit_bw_bytes_per_s
+        known = [share for share in (iops, bandwidth) if not math.isnan(share)]
+        if known:
+            reading = _reading(max(known), direct=not outcome.buffered)
+            shares = (_percent(iops), _percent(bandwidth))
+            compared.append(
+                AgainstLimit(outcome.job, outcome.role, *shares, reading, iops, bandwidth)
+            )
+    return compared
+
+
+def _percent(share: float) -> str:
+    if math.isnan(share):
+        return ""
+    return f"{share * 100:.3g} %" if share < 1 else f"{share * 100:.0f} %"
+
+
+def _reading(share: float, *, direct: bool) -> str:
+    """Return the meaning of the larger of a job's shares."""
+    if share > OVER:
+        return (
+            "above: a burst, or declared too low" if direct else "above: served by the page cache"
+        )
+    if share >= REACHED:
+        return "reached" if direct else "reached, through the page cache"
+    return "below"

@@ -1,0 +1,78 @@
+"""HTML page of the report, with every text from a file escaped.
+
+Scripts are allowed by their hash (Content Security Policy level 3, 2.3.1); no other runs, and no
+request can leave the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from volbench.model.campaign.planned_run import RunState
+from volbench.present.formatting import instant, printable
+from volbench.present.renderers.interactive import asset, chart_scripts, digest, library, pack
+from volbench.present.report.campaign_section import CampaignSection, campaign_section
+from volbench.present.report.content import MultiCampaignContent, ReportContent
+from volbench.present.report.downloads import ROOM_CHARS
+from volbench.present.report.multi_campaign import MultiCampaignSection, multi_campaign_section
+
+
+def render_report(content: ReportContent) -> str:
+    """Return the report of one campaign as one HTML text that needs no network."""
+    section = campaign_section(content, prefix="", level=2, room_chars=ROOM_CHARS)
+    return _page(content.title, [section], None)
+
+
+def render_reports(
+    contents: Sequence[ReportContent], *, title: str, together: MultiCampaignContent
+) -> str:
+    """Return the report of several campaigns: beside each other first, then each by itself.
+
+    Args:
+        contents: at least one.
+        title: of the page.
+        together: what is shown of all of them.
+    """
+    room = ROOM_CHARS // len(contents)
+    sections = [
+        campaign_section(content, prefix=f"c{place}-", level=3, room_chars=room)
+        for place, content in enumerate(contents, start=1)
+    ]
+    return _page(title, sections, multi_campaign_section(together))
+
+
+def _page(
+    title: str, sections: Sequence[CampaignSection], together: MultiCampaignSection | None
+) -> str:
+    loader = PackageLoader(__package__, "templates")
+    environment = Environment(
+        loader=ChoiceLoader([loader, PackageLoader("volbench.present.renderers.interactive", "")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["printable"] = printable
+    script = chart_scripts() + loader.get_source(environment, "tables.js")[0]
+    style = asset("page.css") + loader.get_source(environment, "report.css")[0]
+    figures = [
+        *(figure for section in sections for figure in section.figures),
+        *(together.figures if together else ()),
+    ]
+    bokeh = [library()] if any(figure.plot for figure in figures) else []
+    first = sections[0].content
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        version=first.volbench_version,
+        generated=instant(first.generated_utc),
+        style=Markup(style),  # noqa: S704 - shipped with the package
+        script=Markup(script),  # noqa: S704 - shipped with the package
+        script_hashes=[digest(text) for text in (script, *bokeh)],
+        library=pack(bokeh[0]) if bokeh else "",
+        campaigns=sections,
+        together=together,
+        finished=RunState.FINISHED,
+    )

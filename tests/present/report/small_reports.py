@@ -1,0 +1,128 @@
+"""Small reports, and a page as a browser reads it."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+import pandas as pd
+
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.frames.columns import SUMMARY
+from volbench.present.report import ReportContent, ReportFigure, RunStateNote
+
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+EVIL = "<script>alert('x')</script>\" onclick=\"y"
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" id="a"><rect id="b"/></svg>'
+PICTURE = "data:image/svg+xml;base64," + base64.b64encode(SVG).decode()
+
+
+@dataclass
+class Page(HTMLParser):
+    """A page as a browser reads it: tags in order, text by tag, and what doesn't close."""
+
+    tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    texts: list[tuple[str, str]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin as the base class does."""
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag; an attribute that stands twice is a fault."""
+        self.faults += [
+            f"{tag} {name} twice" for name, n in Counter(a for a, _ in attrs).items() if n > 1
+        ]
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note an end that belongs to another tag."""
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"stray </{tag}>")
+
+    def handle_data(self, data: str) -> None:
+        """Note text with the tag it stands in."""
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        """Return the attributes of every tag of a kind."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def text(self, tag: str) -> list[str]:
+        """Return the texts that stand in tags of a kind."""
+        return [text for name, text in self.texts if name == tag]
+
+
+def parsed(html: str) -> Page:
+    """Return a page, read."""
+    page = Page()
+    page.feed(html)
+    page.close()
+    return page
+
+
+def run_of(number: int, job: str, *, note: str = "") -> Run:
+    """Return a planned Run."""
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+    return Run(
+        id=f"{number:03d}-{job}-r1",
+        profile="aks",
+        job=job,
+        volume=volume,
+        sections=(Section(name=job),),
+        note=note,
+    )
+
+
+def row_of(run: Run, **values: object) -> dict[str, object]:
+    """Return a row of the summary."""
+    return {
+        "campaign": "aks 1/2",
+        "run": run.id,
+        "host": "local",
+        "profile": run.profile,
+        "job": run.job,
+        "group": run.job,
+        "role": "data",
+        "volume": "/data",
+        "repeat": run.repeat,
+        "phase": "measured",
+        "direction": "write",
+        "rw": "randwrite",
+        "direct": True,
+        "block_bytes": 4096,
+        "iodepth": 1,
+        "numjobs": 1,
+        "status": "finished",
+        "started_utc": "2026-01-02T03:04:05.678Z",
+        "fio_version": "fio-3.33",
+    } | values
+
+
+def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
+    """Return the content of a report about Runs that finished."""
+    return ReportContent(
+        title="A campaign",
+        campaign=Campaign(
+            name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
+        ),
+        states={run.id: RunStateNote(RunState.FINISHED) for run in runs},
+        frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
+        hosts=[{"kernel": "Linux 6.1"}],
+        volumes=[{"role": "data", "target": "/data"}],
+        jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
+        figures=[
+            ReportFigure(kind, f"{kind} title", f"{kind} seen", picture=PICTURE)
+            for kind in ("a", "b")
+        ],
+        generated_utc="2026-01-02T04:00:00.000Z",
+        volbench_version="9.9.9",
+    )
