@@ -19,7 +19,7 @@ class Document(Frozen):
     """A mapping of a document. Field names carry units; their aliases are the keys of the file.
 
     Attributes:
-        shorthand: field that a single value in place of the mapping sets: with ``mode``,
+        shorthand: key that a single value in place of the mapping stands for: with ``mode``,
             ``warmup: read`` means ``warmup: {mode: read}``. Empty for none.
         gathered: field that takes all keys that are not fields, such as the options of a job; they
             are validated by that field's type. Empty to refuse them.
@@ -37,7 +37,7 @@ class Document(Frozen):
     def _written_out(cls, value: object) -> object:
         is_single = not isinstance(value, Mapping | list | BaseModel) and value is not NULL
         if cls.shorthand and is_single:
-            return {cls.model_fields[cls.shorthand].alias or cls.shorthand: value}
+            return {cls.shorthand: value}
         return cls._gathered(value) if cls.gathered and isinstance(value, Mapping) else value
 
     @classmethod
@@ -56,8 +56,7 @@ class Document(Frozen):
         if not cls.shorthand:
             return schema
         mapping = dict(handler.resolve_ref_schema(schema))
-        key = cls.model_fields[cls.shorthand].alias or cls.shorthand
-        return {"anyOf": [mapping["properties"][key], mapping]}
+        return {"anyOf": [mapping["properties"][cls.shorthand], mapping]}
 
     def document(self) -> dict[str, object]:
         """Return the content of a file that reads back as this document."""
