@@ -36,7 +36,7 @@ def test_failed_run_is_recorded_and_the_others_go_on(
     out = tmp_path / "out"
     done = volbench("run", profile, "--on", scratch, "--output", out)
     assert done.returncode == 9, done.stderr
-    assert "1 of 3 Runs failed" in done.stderr
+    assert "1 of 3 runs failed" in done.stderr
     campaign = volbench_package.open_campaign(out)
     notes = {run: str(note.state) for run, note in campaign.runs.items()}
     assert list(notes.values()) == ["finished", "failed", "finished"]

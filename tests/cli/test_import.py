@@ -33,7 +33,9 @@ def test_every_reading_verb_works_on_an_import(
     done = volbench("import", results, "--labels", pattern, "--output", "campaign")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "campaign\n"
-    assert "not imported: my results/aws/vm3/cut.json:78:2: fio's JSON can't be read" in done.stderr
+    assert (
+        "not imported: my results/aws/vm3/cut.json:78:2: fio's JSON cannot be parsed" in done.stderr
+    )
     assert "malformed files: 1" in done.stderr
     shown = volbench("show", "campaign")
     assert shown.returncode == 0, shown.stderr

@@ -234,7 +234,7 @@ def test_the_volume_is_left_alone_before_a_run(
     earlier(into / "runs" / "002-second-r1" / "status.json")
     done = volbench("resume", into)
     assert done.returncode == 0, done.stderr
-    assert "003-third-r1: the volume was left alone for 2h" in done.stderr
+    assert "003-third-r1: the volume was idle for 2h" in done.stderr
 
 
 def seconds(utc: str) -> float:

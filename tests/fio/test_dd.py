@@ -133,7 +133,7 @@ def test_mistyped_device_does_not_become_a_file(tmp_path: Path) -> None:
 
 
 def test_short_read_is_no_result(tmp_path: Path) -> None:
-    """Dd is content with a file that ends early; its bytes are not what was asked for."""
+    """Dd is content with a file that ends early; its bytes are not what was."""
     assert dd(dd_run(tmp_path), tmp_path).returncode == 0
     run = dd_run(tmp_path, rw="read", size=32768)
     done = dd(run, tmp_path)
@@ -201,8 +201,8 @@ def test_failure_without_words_is_still_a_problem(stderr: str, said: str) -> Non
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
-        (VolumeKind.NBD, {}, "can't reach an NBD export"),
-        (VolumeKind.DIRECTORY, {"size": 5000}, "no multiple of bs"),
+        (VolumeKind.NBD, {}, "cannot access an NBD export"),
+        (VolumeKind.DIRECTORY, {"size": 5000}, "must be a multiple of bs"),
         (VolumeKind.DIRECTORY, {"bs": 0}, "at least 1 byte"),
         (VolumeKind.DIRECTORY, {"bs": "x"}, "is not a size"),
         (VolumeKind.DIRECTORY, {"of": "/etc/passwd"}, "no option 'of'"),
@@ -222,13 +222,13 @@ def test_options_are_checked_again(
 def test_size_is_needed() -> None:
     """Without a size dd would fill the volume."""
     run = run_on("/d", VolumeKind.DIRECTORY, section(bs=4096))
-    with pytest.raises(InputError, match="no multiple of bs"):
+    with pytest.raises(InputError, match="must be a multiple of bs"):
         dd_argv(run)
 
 
 def test_nul_in_a_path_is_refused() -> None:
     """No program can be started with a NUL in an argument."""
-    with pytest.raises(InputError, match="can't be a path"):
+    with pytest.raises(InputError, match="is not a valid path"):
         dd_argv(dd_run("/d\x00"))
 
 

@@ -229,7 +229,7 @@ def test_a_killed_fio_is_told(desk: Desk) -> None:
     time.sleep(3)
     desk.fleet[2].run("pkill", "-9", "-x", "fio")
     said = ended(process, status=9)
-    assert "1 of 6 Runs failed" in said
+    assert "1 of 6 runs failed" in said
     assert sorted(desk.states()) == ["failed"] + ["finished"] * 5
     ended(desk.start("resume", desk.out, "--retry-failed"))
     assert desk.states() == ["finished"] * 6
@@ -271,7 +271,7 @@ def test_a_host_loses_its_power(desk: Desk) -> None:
     time.sleep(2)
     desk.fleet[1].power_on()
     said = ended(process, status=9)
-    assert "1 of 6 Runs failed" in said
+    assert "1 of 6 runs failed" in said
     assert "its machine restarted" in " ".join(said.split())
     assert sorted(desk.states()) == ["failed"] + ["finished"] * 5
     ended(desk.start("resume", desk.out, "--retry-failed"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.command_line import call
 
 PROFILE = re.compile(r"```yaml\n(name:.*?)```", re.DOTALL)
 
@@ -18,8 +18,5 @@ def test_every_shown_profile_is_good(root: Path, tmp_path: Path) -> None:
             files.append(tmp_path / f"{page.stem}-{number}.yaml")
             files[-1].write_text(text, encoding="utf-8")
     assert len(files) > 4
-    command = [str(Path(sys.executable).with_name("volbench")), "profile", "check"]
-    done = subprocess.run(
-        [*command, *map(str, files)], check=False, capture_output=True, text=True, cwd=tmp_path
-    )
+    done = call("profile", "check", *files, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ import pytest
 from tests.importer.sources import CASES, take
 from volbench.api import CampaignData
 from volbench.fio.results.json_output import parse_output
-from volbench.fio.results.merge_jobs import merge_clones
+from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.fio.results.result_parts import split_result
 from volbench.importer.import_campaign import Intake
 
@@ -70,7 +70,7 @@ def test_numbers_are_those_of_fio(taken: tuple[Intake, CampaignData], case: str)
     wanted = [
         (float(one.total_ios or 0), one.iops, one.bw_bytes_per_s, one.clat and one.clat.mean_s)
         for part in split_result(output)
-        for job in merge_clones(part.jobs)
+        for job in merge_jobs(part.jobs)
         for one in job.directions
     ]
     rows = rows_of(taken, case)

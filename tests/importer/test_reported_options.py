@@ -84,7 +84,7 @@ def test_what_was_not_told_is_no_difference(tmp_path: Path) -> None:
     for version in ("3.36", "3.42"):
         source = put(tmp_path / f"{version}.json", result_of(f"fio-{version}/logs-averaged"))
         _, opened = take(source, into=tmp_path / version)
-        parts.append(with_facts(opened.summary(), opened.views(), volbench_version="0"))
+        parts.append(with_facts(opened.summary(), opened.context().views, volbench_version="0"))
     rows = stack(parts)
     assert "time_based" in fact_columns(rows)
     assert rows["time_based"].isna().tolist() == [True, True, False, False]

@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_once import (
-    Attempt,
-    RunHooks,
-    run_single,
-)
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.run_once import Attempt, execute_run
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, OutputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.results.json_output import parse_output
@@ -45,9 +41,15 @@ def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
     fio = shutil.which("fio")
     assert fio is not None
     folder.path.mkdir()
-    watcher = RunHooks(listener=lambda _event: None, stop=Stop())
-    place = RunDirectory(LocalExecutor(), folder)
-    end = run_single(Attempt(Machine(LocalExecutor(), fio), run, place, 60, watcher))
+    attempt = Attempt(
+        this_machine(fio=fio),
+        run,
+        RunDirectory(LocalExecutor(), folder),
+        deadline_s=60,
+        listener=lambda _event: None,
+        stop=StopRequest(),
+    )
+    end = execute_run(attempt)
     assert end.state is RunState.FINISHED, end.reason
     return list(read_section_series(run, folder, read_run_output(run, folder)))
 

@@ -1,4 +1,4 @@
-"""dd as people use it: a Run to an argument list, dd's one line of report to a RunOutput."""
+"""Command line of dd runs, and parser of dd's report."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _VERSION = re.compile(r"(?<![\d.])\d+\.\d+(?:\.\d+)*")
 
 
 def dd_argv(run: Run) -> list[str]:
-    """Return the argument list of a dd Run.
+    """Return the argument list of a dd run.
 
     Raises:
-        InputError: an option dd jobs don't have, no size, a size that is no multiple of bs, or a
-            volume dd can't reach.
+        InputError: an option unknown to dd jobs, a size that is missing or not a multiple of bs, or
+            a volume that dd cannot access.
     """
     options = dict(check_dd_option(*item) for item in run.effective(run.sections[0]).items())
     place = _place(run)
     block, size = int(options.get("bs", "512")), int(options.get("size", "0"))
     if not size or size % block:
         raise InputError(
-            f"job {run.job}: size {size} is no multiple of bs {block}",
+            f"job {run.job}: size {size} must be a multiple of bs {block}",
             hint="give a dd job a size of whole blocks",
         )
     reads = not writes(run)
     if run.volume.kind is VolumeKind.DEVICE and not reads:
-        # A mistyped device must not become a file.
+        # dd must not create a file for a mistyped device.
         options["conv"] = ",".join([*filter(None, [options.get("conv")]), "nocreat"])
     argv = [
         "dd",
@@ -52,15 +52,15 @@ def dd_argv(run: Run) -> list[str]:
 
 def _place(run: Run) -> str:
     if run.volume.kind is VolumeKind.NBD:
-        raise InputError("dd can't reach an NBD export", hint="use a device, file or directory")
+        raise InputError("dd cannot access an NBD export", hint="use a device, file or directory")
     place = dd_file(run) or run.volume.target
     if "\x00" in place:
-        raise InputError(f"{place!r} can't be a path", hint="leave out the NUL character")
+        raise InputError(f"{place!r} is not a valid path", hint="remove the NUL character")
     return place
 
 
 def dd_problems(*, exit_status: int, stderr: str) -> tuple[str, ...]:
-    """Return why a dd Run is no success, in dd's own words; empty for success."""
+    """Return why a dd run failed, with dd's messages; empty for success."""
     if exit_status == 0:
         return ()
     words = [line for line in stderr.splitlines() if line.startswith("dd:")]
@@ -68,19 +68,19 @@ def dd_problems(*, exit_status: int, stderr: str) -> tuple[str, ...]:
 
 
 def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOutput:
-    """Read dd's report.
+    """Return the result in dd's report.
 
-    dd tells bytes and seconds only: IOPS, latencies and percentiles are None. Its seconds have six
-    significant digits and count the flush only with ``conv=fsync`` or ``conv=fdatasync``.
+    dd reports bytes and seconds only: IOPS, latencies and percentiles are None. Its seconds have
+    six significant digits and include the flush only with ``conv=fsync`` or ``conv=fdatasync``.
 
     Args:
         stderr: standard error of dd with LC_ALL=C.
-        run: what it did.
-        elapsed_s: of the whole process, kept beside dd's own seconds.
+        run: the run.
+        elapsed_s: of the whole process, stored in addition to dd's own seconds.
         version: such as ``dd-9.1``.
 
     Raises:
-        OutputError: no report in it, or fewer bytes than were asked for.
+        OutputError: it contains no report, or dd moved fewer bytes than requested.
     """
     reports = list(_REPORT.finditer(stderr))
     if not reports:
@@ -117,6 +117,6 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
 
 
 def parse_dd_version(text: str) -> str:
-    """Return ``dd-9.1`` for what ``dd --version`` prints; ``dd`` when it tells none."""
+    """Return ``dd-9.1`` for the output of ``dd --version``; ``dd`` when there is no version."""
     found = _VERSION.search(text.partition("\n")[0])
     return f"dd-{found.group()}" if found else "dd"

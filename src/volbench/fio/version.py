@@ -1,4 +1,4 @@
-"""fio's version: its text goes in, two comparable numbers come out."""
+"""Parser of fio's version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def parse_version(text: str) -> tuple[int, int]:
     """Return major and minor version of a text such as ``fio-3.33`` or ``fio-3.36-42-gabc-dirty``.
 
     Raises:
-        OutputError: the text does not begin like a version of fio.
+        OutputError: the text does not begin with a version of fio.
     """
     match = _VERSION.match(text)
     if match is None:

@@ -152,7 +152,7 @@ def _draft(logs: Sequence[LogFile], *, read_as: str, is_numbered: bool) -> Draft
         file=ResultFile(source, "", ()),
         document=0,
         output=RunOutput(read_as, (job,)),
-        part=Part(first.hostname, None, 0, (job,), clones_before=first.clone - 1),
+        part=Part(first.hostname, None, 0, (job,), jobs_before=first.clone - 1),
         told={(name, 0): Told({}, is_whole=False)},
         claim=claim,
         read_as=read_as,

@@ -60,7 +60,7 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
     """
     sections = _section_names(draft)
     by_name = {sections[key]: draft.told[key] for key in sections}
-    first = 1 + draft.part.clones_before
+    first = 1 + draft.part.jobs_before
     last = first + sum(count for _, count in draft.sections)
     logs = [log for log in draft.claim.logs if first <= (log.clone or 1) < last]
     name, source = _result_name(draft), draft.file.source

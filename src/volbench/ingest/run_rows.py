@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench.errors import ArchiveError, OutputError
-from volbench.fio.results.merge_jobs import merge_clones
+from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.ingest.clock_correction import clock_offset_s, shifted_utc, start_columns
 from volbench.ingest.device_rows import begun_utc_s, device_rows, read_samples
 from volbench.ingest.run_files import read_facts, read_run_output, read_status
@@ -108,7 +108,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
 def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:
     run = outcome.run
     by_name = {section.name: section for section in run.sections}
-    for job in merge_clones(output.jobs):
+    for job in merge_jobs(output.jobs):
         section = by_name.get(job.name, run.sections[0])
         for direction in job.directions:
             rows.summary.append(

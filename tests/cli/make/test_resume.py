@@ -39,7 +39,7 @@ def test_the_rest_is_done_and_failed_runs_only_when_asked(
     """Resume does what was not started, and leaves a failure alone unless told."""
     done = volbench("resume", stopped)
     assert done.returncode == 9
-    assert "1 of 2 Runs failed" in done.stderr
+    assert "1 of 2 runs failed" in done.stderr
     assert not (stopped / "runs" / "001-a-r1" / "attempts").exists()
     again = volbench("resume", stopped, "--retry-failed")
     assert again.returncode == 9

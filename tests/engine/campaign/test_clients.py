@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from volbench.engine.campaign.campaign_engine import RunContext, run_campaign
+from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.client_worker import Settings
-from volbench.engine.hosts.machine import Machine
-from volbench.engine.hosts.volume_probe import find_volume, require_fio
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.hosts.connected_host import this_machine
+from volbench.engine.hosts.installed_fio import require_fio
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import CampaignError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, Notice
@@ -62,11 +63,20 @@ def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> 
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
     layout = create_campaign(folder, archive)
-    executor = LocalExecutor()
-    told = [] if events is None else events
-    around = RunContext({"local": Machine(executor, require_fio(executor))}, told.append, Stop())
-    run_campaign(layout, campaign, settings=Settings(), around=around)
+    execute(layout, campaign, require_fio(LocalExecutor()), [] if events is None else events)
     return layout
+
+
+def execute(layout: Layout, campaign: Campaign, fio: str, events: list[Event]) -> None:
+    """Run a stored plan with a certain fio."""
+    run_campaign(
+        layout,
+        campaign,
+        [this_machine(fio=fio)],
+        settings=Settings(),
+        listener=events.append,
+        stop=StopRequest(),
+    )
 
 
 def begun_s(layout: Layout, run_id: str) -> float:
@@ -147,7 +157,5 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
     layout = create_campaign(tmp_path / "c", archive)
-    machine = Machine(LocalExecutor(), "/no/such/fio")
-    around = RunContext({"local": machine}, lambda _event: None, Stop())
-    with pytest.raises(CampaignError, match="2 of 2 Runs failed"):
-        run_campaign(layout, campaign, settings=Settings(), around=around)
+    with pytest.raises(CampaignError, match="2 of 2 runs failed"):
+        execute(layout, campaign, "/no/such/fio", [])

@@ -14,14 +14,15 @@ import pytest
 from tests.engine.conftest import IMAGE_BYTES, Disks
 from volbench import open_campaign
 from volbench.analyse.time.cold_volume import ColdProbe
-from volbench.engine.campaign.campaign_engine import RunContext, run_campaign
+from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.client_worker import Settings
 from volbench.engine.campaign.prepare import Prepared, Request, prepare
 from volbench.engine.conditioning.cold_probe import Probed, probe_cold, read_probe
 from volbench.engine.conditioning.cold_reads import read_offset_log, spread_bytes
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.hosts.volume_probe import find_volume, require_fio
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.hosts.installed_fio import require_fio
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.option_table import shipped_table
@@ -38,12 +39,12 @@ MIB = 1024**2
 READ = 4 * KIB
 
 
-def probe(target: str | Path, folder: Path, *, stop: Stop | None = None) -> Probed:
+def probe(target: str | Path, folder: Path, *, stop: StopRequest | None = None) -> Probed:
     """Probe a volume, with logs in a folder of its own."""
     executor = LocalExecutor()
     volume = find_volume(executor, role="data", target=str(target))
     fio = require_fio(executor)
-    return probe_cold(executor, volume, ProbeFolder(folder), fio=fio, stop=stop or Stop())
+    return probe_cold(executor, volume, ProbeFolder(folder), fio=fio, stop=stop or StopRequest())
 
 
 def judged(probed: Probed) -> ColdProbe:
@@ -182,7 +183,7 @@ def test_stop_leaves_no_result(tmp_path: Path) -> None:
     """A probe that the user stopped has found nothing."""
     data = tmp_path / "data"
     data.write_bytes(os.urandom(8 * MIB))
-    stop = Stop()
+    stop = StopRequest()
     stop.request()
     with pytest.raises(StoppedError):
         probe(data, tmp_path / "probe", stop=stop)
@@ -242,7 +243,9 @@ def test_another_device_under_the_same_name_is_refused(disks: Disks, tmp_path: P
     other = volume.pin.model_copy(update={"size_bytes": volume.pin.size_bytes * 2})
     wrong = Volume(role="data", kind=VolumeKind.DEVICE, target=device, pin=other)
     with pytest.raises(RefusedError):
-        probe_cold(LocalExecutor(), wrong, ProbeFolder(tmp_path / "probe"), fio="fio", stop=Stop())
+        probe_cold(
+            LocalExecutor(), wrong, ProbeFolder(tmp_path / "probe"), fio="fio", stop=StopRequest()
+        )
     assert not (tmp_path / "probe").exists()
 
 
@@ -254,12 +257,16 @@ class Case:
     layout: Layout
     events: list[Event] = field(default_factory=list)
 
-    def run(self, *, stop: Stop | None = None) -> None:
+    def run(self, *, stop: StopRequest | None = None) -> None:
         """Run what is left of it."""
-        machine = self.prepared.machines[0]
-        around = RunContext({"local": machine}, self.events.append, stop or Stop())
-        settings = Settings()
-        run_campaign(self.layout, self.prepared.campaign, settings=settings, around=around)
+        run_campaign(
+            self.layout,
+            self.prepared.campaign,
+            self.prepared.hosts,
+            settings=Settings(),
+            listener=self.events.append,
+            stop=stop or StopRequest(),
+        )
 
 
 def a_campaign(target: str | Path, tmp_path: Path) -> Case:
@@ -289,7 +296,7 @@ def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
     assert len(notices) >= 2
     assert notices[1] < starts[0]
     opened = open_campaign(tmp_path / "out")
-    for view in opened.views():
+    for view in opened.context().views:
         assert view.cold is not None
         assert view.cold.cold
     found = opened.findings()
@@ -302,7 +309,7 @@ def test_resumed_campaign_does_not_probe_again(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_bytes(os.urandom(8 * MIB))
     case = a_campaign(data, tmp_path)
-    stop = Stop()
+    stop = StopRequest()
     stop.request()
     with pytest.raises(StoppedError):
         case.run(stop=stop)
@@ -336,4 +343,4 @@ def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path)
     kept = read_probe(case.layout.probe("data"))
     assert kept is not None
     assert "directory" in kept.reason
-    assert [view.cold for view in open_campaign(tmp_path / "out").views()] == [None]
+    assert [view.cold for view in open_campaign(tmp_path / "out").context().views] == [None]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from volbench.engine.hosts.device_lock import free_devices, hold_devices
+from volbench.engine.hosts.device_lock import lock_devices, unlock_devices
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Campaign, Run, Section
@@ -48,32 +48,32 @@ def lock_of(minor: int) -> Path:
 def _no_locks() -> Iterator[None]:
     yield
     for campaign in (a_campaign(1, 1, 2), a_campaign(2, 1, 2)):
-        free_devices(EXECUTOR, campaign)
+        unlock_devices(EXECUTOR, campaign)
     assert not lock_of(1).exists()
 
 
 def test_the_second_campaign_is_refused() -> None:
     """It is told which device, and holds none of the others either."""
-    hold_devices(EXECUTOR, a_campaign(1, 1))
+    lock_devices(EXECUTOR, a_campaign(1, 1))
     with pytest.raises(RefusedError, match=r"/dev/x1 on local is used by another campaign"):
-        hold_devices(EXECUTOR, a_campaign(2, 2, 1))
+        lock_devices(EXECUTOR, a_campaign(2, 2, 1))
     assert not lock_of(2).exists()
-    free_devices(EXECUTOR, a_campaign(2, 1))
+    unlock_devices(EXECUTOR, a_campaign(2, 1))
     assert lock_of(1).exists()
-    free_devices(EXECUTOR, a_campaign(1, 1))
-    hold_devices(EXECUTOR, a_campaign(2, 1))
+    unlock_devices(EXECUTOR, a_campaign(1, 1))
+    lock_devices(EXECUTOR, a_campaign(2, 1))
 
 
 def test_a_campaign_finds_its_own_lock_again() -> None:
     """A resume goes on with what it held."""
-    hold_devices(EXECUTOR, a_campaign(1, 1))
-    hold_devices(EXECUTOR, a_campaign(1, 1))
+    lock_devices(EXECUTOR, a_campaign(1, 1))
+    lock_devices(EXECUTOR, a_campaign(1, 1))
     assert lock_of(1).exists()
 
 
 def test_a_lock_from_before_a_restart_holds_nothing() -> None:
     """Nothing of that campaign can still run."""
-    hold_devices(EXECUTOR, a_campaign(1, 1))
+    lock_devices(EXECUTOR, a_campaign(1, 1))
     (lock_of(1) / "holder").write_text("0000-another-boot somebody\n")
-    hold_devices(EXECUTOR, a_campaign(2, 1))
+    lock_devices(EXECUTOR, a_campaign(2, 1))
     assert "another-boot" not in (lock_of(1) / "holder").read_text()

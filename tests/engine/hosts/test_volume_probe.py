@@ -11,7 +11,9 @@ import pytest
 from tests.engine.conftest import IMAGE_BYTES, Disks
 from tests.engine.machines import GIB, Server
 from volbench.engine.guard.run_guard import describe_device
-from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume, require_fio
+from volbench.engine.hosts.host_facts import probe_host
+from volbench.engine.hosts.installed_fio import require_fio
+from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.errors import FioError, InputError, RefusedError
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
@@ -103,7 +105,7 @@ class TestFio:
     @pytest.mark.parametrize("version", ["fio-2.2.10", "fio-3.1", "fio-3.17", "fio-3.17-12-gabc"])
     def test_an_old_fio(self, version: str) -> None:
         """Runs are not made with a fio whose results lack what is needed."""
-        with pytest.raises(FioError, match=f"is {version}; Runs need fio 3.18 or newer"):
+        with pytest.raises(FioError, match=f"is {version}; runs need fio 3.18 or newer"):
             require_fio(_fio_that_says(f"{version}\n"))
 
     @pytest.mark.parametrize(

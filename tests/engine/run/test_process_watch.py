@@ -10,7 +10,7 @@ import pytest
 
 from volbench.engine.hosts.orphans import end_orphan, identify, is_alive
 from volbench.engine.run.process_watch import Ending, end_process, watch
-from volbench.engine.run.stop_request import Stop, stop_on_signals
+from volbench.engine.run.stop_request import StopRequest, stop_on_signals
 from volbench.errors import ConnectError, TransportError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Process
@@ -40,7 +40,10 @@ def test_output_and_status_arrive(tmp_path: Path) -> None:
     heard = []
     process = start(tmp_path, "import sys; print('hello'); sys.exit(7)")
     watched = watch(
-        process, deadline_s=30, stop=Stop(), on_output=lambda text, _elapsed: heard.append(text)
+        process,
+        deadline_s=30,
+        stop=StopRequest(),
+        on_output=lambda text, _elapsed: heard.append(text),
     )
     assert "".join(heard) == "hello\n"
     assert (watched.exit_status, watched.ending) == (7, Ending.ITSELF)
@@ -49,7 +52,9 @@ def test_output_and_status_arrive(tmp_path: Path) -> None:
 def test_deadline_ends_a_process(tmp_path: Path) -> None:
     """A process that is late is ended and gone."""
     process = start(tmp_path, ASLEEP)
-    watched = watch(process, deadline_s=0.3, stop=Stop(), on_output=lambda _text, _elapsed: None)
+    watched = watch(
+        process, deadline_s=0.3, stop=StopRequest(), on_output=lambda _text, _elapsed: None
+    )
     assert watched.ending is Ending.DEADLINE
     assert watched.exit_status is not None
     assert not exists(process.pid)
@@ -58,7 +63,7 @@ def test_deadline_ends_a_process(tmp_path: Path) -> None:
 def test_second_request_ends_a_deaf_process_soon(tmp_path: Path) -> None:
     """A process that ignores SIGINT and SIGTERM is killed when the user asks twice."""
     process = start(tmp_path, DEAF)
-    stop = Stop()
+    stop = StopRequest()
 
     def ask_twice(text: str, _elapsed_s: float) -> None:
         if "deaf" in text:
@@ -80,7 +85,7 @@ def test_error_in_between_ends_the_process(tmp_path: Path) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        watch(process, deadline_s=60, stop=Stop(), on_output=fail)
+        watch(process, deadline_s=60, stop=StopRequest(), on_output=fail)
     assert not exists(process.pid)
 
 
@@ -118,7 +123,7 @@ def test_another_process_of_that_number_is_left_alone(tmp_path: Path) -> None:
         assert not end_orphan(executor, identity | change)
     assert not end_orphan(executor, {})
     assert process.poll() is None
-    watch(process, deadline_s=0.0, stop=Stop(), on_output=lambda _text, _elapsed: None)
+    watch(process, deadline_s=0.0, stop=StopRequest(), on_output=lambda _text, _elapsed: None)
 
 
 @pytest.mark.parametrize(("error", "runs_on"), [(TransportError, False), (ConnectError, True)])
@@ -133,7 +138,7 @@ def test_only_a_lost_machine_keeps_its_process(
 
     try:
         with pytest.raises(error):
-            watch(process, deadline_s=60, stop=Stop(), on_output=tell)
+            watch(process, deadline_s=60, stop=StopRequest(), on_output=tell)
         assert (process.poll() is None) is runs_on
     finally:
-        end_process(process, Stop())
+        end_process(process, StopRequest())

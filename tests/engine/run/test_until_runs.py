@@ -10,16 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_once import (
-    Attempt,
-    RunHooks,
-    RunOutcome,
-    run_single,
-)
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.run_once import Attempt, execute_run
+from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.lab.scenario import load_scenario
@@ -62,10 +58,10 @@ def run_until(
     tmp_path: Path,
     *,
     runtime_s: int,
-    on_note: Callable[[str, Stop], None] = lambda _note, _stop: None,
+    on_note: Callable[[str, StopRequest], None] = lambda _note, _stop: None,
 ) -> Done:
     """Write to a simulated volume until a window of ten seconds is steady."""
-    executor, stop, notes = LocalExecutor(), Stop(), list[str]()
+    executor, stop, notes = LocalExecutor(), StopRequest(), list[str]()
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
 
@@ -96,13 +92,14 @@ def run_until(
             until=Until(window_s=10, block_s=1),
         )
         attempt = Attempt(
-            Machine(executor, shutil.which("fio") or ""),
+            this_machine(fio=shutil.which("fio") or ""),
             run,
             RunDirectory(executor, folder),
             deadline_s=runtime_s + 60,
-            watcher=RunHooks(listen, stop),
+            listener=listen,
+            stop=stop,
         )
-        end = run_single(attempt)
+        end = execute_run(attempt)
     return Done(end, run, folder, notes)
 
 
@@ -138,7 +135,7 @@ def test_run_on_a_falling_volume_reaches_its_deadline(tmp_path: Path) -> None:
 def test_stop_of_the_user_stays_an_interruption(tmp_path: Path) -> None:
     """Ctrl-C while it waits for steadiness does not count as done."""
 
-    def stop_soon(note: str, stop: Stop) -> None:
+    def stop_soon(note: str, stop: StopRequest) -> None:
         if note and not stop.requested:
             stop.request()
 
@@ -152,7 +149,7 @@ def test_failing_volume_is_no_steady_one(tmp_path: Path) -> None:
     """A server that goes away fails the Run, however even the rate was before."""
     pids: list[int] = []
 
-    def end_server(_note: str, _stop: Stop) -> None:
+    def end_server(_note: str, _stop: StopRequest) -> None:
         pidfile = tmp_path / "lab" / "nbdkit.pid"
         if not pids and len(list(pidfile.parent.glob("nbdkit.pid"))) == 1:
             pids.append(int(pidfile.read_text()))

@@ -16,16 +16,12 @@ import pytest
 
 from tests.engine.conftest import Disks, call
 from tests.engine.sampling.test_sampler import running, until
-from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_once import (
-    Attempt,
-    RunHooks,
-    RunOutcome,
-    run_single,
-)
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.run_once import Attempt, execute_run
+from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
 from volbench.ingest.device_rows import Row, Samples, begun_utc_s, device_rows, read_samples
 from volbench.ingest.run_files import read_run_output, read_status
@@ -65,7 +61,7 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
     options: dict[str, str],
     *,
     listener: Callable[[Event], None] = lambda _event: None,
-    stop: Stop | None = None,
+    stop: StopRequest | None = None,
     tool: Tool = Tool.FIO,
     sample_s: float = 0.2,
 ) -> Measured:
@@ -86,10 +82,16 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
     kept = RunFolder(folder)
     kept.path.mkdir()
     devices = (facts.device, *facts.backing) if facts.device else ()
-    watcher = RunHooks(listener, stop or Stop(), devices=devices)
-    fio = shutil.which("fio") or ""
-    workplace = RunDirectory(executor, kept)
-    end = run_single(Attempt(Machine(executor, fio), run, workplace, 60, watcher))
+    attempt = Attempt(
+        this_machine(fio=shutil.which("fio") or ""),
+        run,
+        RunDirectory(executor, kept),
+        deadline_s=60,
+        listener=listener,
+        stop=stop or StopRequest(),
+        devices=devices,
+    )
+    end = execute_run(attempt)
     output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
     started = str(read_status(kept)["started_utc"])
     samples = read_samples(kept)
@@ -139,7 +141,7 @@ def test_dd_is_watched_too(tmp_path: Path) -> None:
 def test_a_stop_ends_the_sampler_at_once(tmp_path: Path, when: str) -> None:
     """Nothing of it is left, and the samples so far are kept."""
     (tmp_path / "place").mkdir()
-    stop = Stop()
+    stop = StopRequest()
 
     def listener(event: Event) -> None:
         wanted = RunProgress if when == "running" else Notice
@@ -257,7 +259,7 @@ def test_a_buffered_write_shows_dirt_and_its_tail(tmp_path: Path, disks: Disks) 
     device = disks.attach(disks.image(128 * MIB))
     disks.format(device)
     place = disks.mount(device)
-    stop = Stop()
+    stop = StopRequest()
 
     def write_back() -> None:
         call("sync", "-f", str(place))

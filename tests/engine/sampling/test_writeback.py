@@ -10,7 +10,7 @@ import pytest
 
 from volbench.analyse.device.kernel_counters import STARTED, SampleReader
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import sampling
 from volbench.engine.sampling.writeback import MAX_WAIT_S, follow_tail, may_leave_dirt
 from volbench.execute.fake import FakeExecutor, FakeProcess
@@ -38,7 +38,7 @@ def followed(
     dirty_mib: Sequence[float],
     *,
     options: dict[str, str] | None = None,
-    stop: Stop | None = None,
+    stop: StopRequest | None = None,
     ran_s: int = 1,
 ) -> tuple[str, list[float], list[Event]]:
     """Follow a Run on a host with so much in memory only at each second.
@@ -60,7 +60,7 @@ def followed(
     with sampling(place, ["sda"], interval_s=1.0, life_s=1.0) as sampler:
         sampler.mark(STARTED)
         run = run_of(BUFFERED if options is None else options)
-        follow_tail(host, run, sampler, stop=stop or Stop(), listener=events.append)
+        follow_tail(host, run, sampler, stop=stop or StopRequest(), listener=events.append)
     reader = SampleReader()
     seen = [
         sample.unwritten_bytes / MIB
@@ -109,7 +109,7 @@ def test_a_slow_device_is_followed_to_the_cap(tmp_path: Path) -> None:
 
 def test_a_wish_to_stop_ends_it(tmp_path: Path) -> None:
     """Ctrl-C is obeyed before the tail begins."""
-    stop = Stop()
+    stop = StopRequest()
     stop.request()
     why, seen, events = followed(tmp_path, [100, 900, 900], stop=stop)
     assert why == "tail cut off: stopped by the user"

@@ -213,7 +213,7 @@ def test_what_runs_programs_is_kept_when_allowed() -> None:
         ("[j]\nfilename=x#y\n", "mine.fio:2: fio ends the line at '#'"),
         ("[j]\nwrite_bw_log=bw\n", "mine.fio:2: write_bw_log is left out"),
         ("[j]\nlog_avg_msec=500\n", "mine.fio:2: log_avg_msec is left out"),
-        ("[j k]\nsize=1m\n", "mine.fio:1: section 'j k' is called j_k"),
+        ("[j k]\nsize=1m\n", "mine.fio:1: section 'j k' is renamed to j_k"),
     ],
 )
 def test_what_is_changed_is_told(text: str, words: str) -> None:

@@ -7,7 +7,7 @@ from io import BytesIO
 
 import pytest
 
-from volbench.fio.logs.latency_histogram import MOST_STRETCHES, read_latency_map
+from volbench.fio.logs.latency_histogram import MAX_INTERVALS, read_latency_map
 from volbench.fio.logs.log_stream import Log
 from volbench.fio.logs.time_grid import Recording
 from volbench.model.results.result import Direction
@@ -53,12 +53,12 @@ def test_averaged_logs_make_no_map() -> None:
     assert read_latency_map([log("lat", text)], RECORDING) == []
 
 
-@pytest.mark.parametrize("seconds", [MOST_STRETCHES, 3 * MOST_STRETCHES + 1])
+@pytest.mark.parametrize("seconds", [MAX_INTERVALS, 3 * MAX_INTERVALS + 1])
 def test_long_runs_have_few_stretches_and_lose_nothing(seconds: int) -> None:
     """However long a Run, the map is a picture's worth, and every I/O is in it."""
     rows = [(1000 * at + 500, 1_000_000 + at, 0) for at in range(seconds)]
     recording = Recording(interval_s=1.0, fio_version=(3, 33), runtime_s=float(seconds))
     cells = read_latency_map([log("lat", single(*rows))], recording)
-    assert len({cell.from_s for cell in cells}) <= MOST_STRETCHES
+    assert len({cell.from_s for cell in cells}) <= MAX_INTERVALS
     assert sum(cell.count for cell in cells) == seconds
     assert max(cell.to_s for cell in cells) == seconds

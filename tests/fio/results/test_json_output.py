@@ -18,9 +18,9 @@ CASES = Path(__file__).parents[2] / "cases"
 ALL = sorted(path.parent.relative_to(CASES).as_posix() for path in CASES.glob("fio-*/*/stdout"))
 REFUSED = {
     **{f"{path.name}/bad-option": "no output at all" for path in CASES.glob("fio-*")},
-    "fio-2.2.10/fsync-latency": "it said: w: (g=0)",  # json+ came with 2.2.12
-    "fio-2.2.10/numjobs-grouped": "it said: seq: (g=0)",
-    "fio-2.2.10/randrw-jsonplus": "it said: mix: (g=0)",
+    "fio-2.2.10/fsync-latency": "it printed: w: (g=0)",  # json+ came with 2.2.12
+    "fio-2.2.10/numjobs-grouped": "it printed: seq: (g=0)",
+    "fio-2.2.10/randrw-jsonplus": "it printed: mix: (g=0)",
     "fio-2.2.10/logs-histogram": "no output at all",  # histogram logs came with 2.13
     "fio-2.2.10/steadystate": "no output at all",  # steady state came with 2.16
     "fio-3.16/interrupted": "no output at all",  # the signal came before its handler

@@ -11,7 +11,7 @@ import pytest
 
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.latency_bins import merge_bins, percentile_ns
-from volbench.fio.results.merge_jobs import merge_clones
+from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -66,7 +66,7 @@ def clone(samples_ns: list[int], *, runtime_s: float = 1.0, error: int = 0) -> J
 def test_clones_of_a_section_are_added_up(version: str) -> None:
     """Totals are sums, rates are totals over the longest runtime, and members are counted."""
     jobs = jobs_of(version, "numjobs-separate")
-    (merged,) = merge_clones(jobs)
+    (merged,) = merge_jobs(jobs)
     found, parts = write_of(merged), [write_of(job) for job in jobs]
     assert merged.members == len(jobs) == 3
     assert found.total_ios == sum(part.total_ios or 0 for part in parts)
@@ -83,19 +83,19 @@ def test_clones_of_a_section_are_added_up(version: str) -> None:
 def test_different_sections_are_never_added_up(version: str) -> None:
     """Two jobs one after another stay two, each with fio's own numbers."""
     jobs = jobs_of(version, "stonewall-two-jobs")
-    assert merge_clones(jobs) == jobs
+    assert merge_jobs(jobs) == jobs
 
 
 def test_the_same_name_in_another_group_is_another_section() -> None:
     """A name alone does not make entries clones of each other."""
     jobs = (clone([1]), replace(clone([2]), groupid=1))
-    assert merge_clones(jobs) == jobs
+    assert merge_jobs(jobs) == jobs
 
 
 def test_pooled_numbers_are_those_of_all_samples() -> None:
     """Mean, deviation, extremes and percentiles equal those of the joined samples."""
     first, second = [3, 5, 9, 9, 100], [1, 7, 7]
-    (merged,) = merge_clones([clone(first), clone(second, runtime_s=2.0)])
+    (merged,) = merge_jobs([clone(first), clone(second, runtime_s=2.0)])
     joined = sorted(first + second)
     found = write_of(merged)
     assert (found.total_ios, found.runtime_s, found.iops) == (8, 2.0, 4.0)
@@ -110,7 +110,7 @@ def test_pooled_numbers_are_those_of_all_samples() -> None:
 
 def test_rates_over_windows_are_combined_as_documented() -> None:
     """Minimum, mean and maximum are summed; deviations as those of independent clones."""
-    found = write_of(merge_clones([clone([1]), clone([2]), clone([3])])[0])
+    found = write_of(merge_jobs([clone([1]), clone([2]), clone([3])])[0])
     assert (found.iops_min, found.iops_mean, found.iops_max) == (30.0, 60.0, 90.0)
     assert found.iops_stddev == pytest.approx(math.sqrt(27))
 
@@ -121,7 +121,7 @@ def test_percentiles_are_never_averaged() -> None:
     direction = write_of(bare)
     assert direction.clat is not None
     without = replace(direction, clat=replace(direction.clat, bins={}))
-    found = write_of(merge_clones([clone([1]), replace(bare, directions=(without,))])[0])
+    found = write_of(merge_jobs([clone([1]), replace(bare, directions=(without,))])[0])
     assert found.clat is not None
     assert found.clat.percentiles == {}
     assert found.clat.bins == {}
@@ -136,7 +136,7 @@ def test_percentiles_never_exceed_the_maximum() -> None:
         assert direction.clat is not None
         top = replace(direction.clat, percentiles={100.0: 0.0})
         parts.append(replace(job, directions=(replace(direction, clat=top),)))
-    found = write_of(merge_clones(parts)[0]).clat
+    found = write_of(merge_jobs(parts)[0]).clat
     assert found is not None
     bins = merge_bins([found.bins])
     assert found.percentiles[100.0] == min(percentile_ns(bins, 100) / 1e9, found.max_s)
@@ -146,7 +146,7 @@ def test_percentiles_never_exceed_the_maximum() -> None:
 def test_two_equal_clones_have_the_percentiles_of_one() -> None:
     """Doubling every bin changes no percentile, and the rate doubles."""
     (job,) = jobs_of("fio-3.33", "randrw-jsonplus")
-    one, two = write_of(job), write_of(merge_clones([job, job])[0])
+    one, two = write_of(job), write_of(merge_jobs([job, job])[0])
     assert one.clat is not None
     assert two.clat is not None
     for percentile, value_s in one.clat.percentiles.items():
@@ -157,7 +157,7 @@ def test_two_equal_clones_have_the_percentiles_of_one() -> None:
 
 def test_the_first_error_is_kept_and_the_processor_averaged() -> None:
     """An error of any clone is the section's; shares of a processor are averaged."""
-    merged = merge_clones([clone([1, 2]), clone([1] * 4, error=28), clone([1] * 6, error=5)])[0]
+    merged = merge_jobs([clone([1, 2]), clone([1] * 4, error=28), clone([1] * 6, error=5)])[0]
     assert merged.error == 28
     assert merged.cpu_usr == 4.0
     assert merged.context_switches == 12
@@ -166,7 +166,7 @@ def test_the_first_error_is_kept_and_the_processor_averaged() -> None:
 def test_a_direction_of_some_clones_is_kept() -> None:
     """Clones that did nothing in a direction do not hide those that did."""
     idle = replace(clone([1]), directions=())
-    (merged,) = merge_clones([idle, clone([1, 2])])
+    (merged,) = merge_jobs([idle, clone([1, 2])])
     assert write_of(merged).total_ios == 2
     assert merged.members == 2
-    assert merge_clones([]) == ()
+    assert merge_jobs([]) == ()

@@ -57,7 +57,7 @@ def finished() -> RunOutput:
 
 
 def judge_output(output: RunOutput, *, stderr: str = "", status: int = 0) -> tuple[str, ...]:
-    """Return the problems of an output where one second of writes was asked for."""
+    """Return the problems of an output where one second of writes was."""
     return problems_of(
         output,
         exit_status=status,
@@ -102,13 +102,13 @@ def test_a_missing_file_is_told_in_the_words_of_fio(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v != "fio-3.16"])
-def test_an_interrupted_run_is_a_problem_unless_asked_for(version: str) -> None:
+def test_an_interrupted_run_is_a_problem_unless_intended(version: str) -> None:
     """Exit status 128 and a short runtime count only when nobody stopped fio."""
-    asked = Expected("i", 1, (READ,), 30.0)
-    problems = judge(f"{version}/interrupted", asked)
+    expected = Expected("i", 1, (READ,), 30.0)
+    problems = judge(f"{version}/interrupted", expected)
     assert problems[0].startswith("fio was interrupted (exit status 128)")
-    assert any("of the 30 s asked for" in problem for problem in problems)
-    assert judge(f"{version}/interrupted", asked, interrupted=True) == ()
+    assert any(" s of 30 s" in problem for problem in problems)
+    assert judge(f"{version}/interrupted", expected, interrupted=True) == ()
 
 
 def test_an_error_of_a_job_counts_with_exit_status_0() -> None:
@@ -158,15 +158,15 @@ def test_a_short_run_is_named_from_95_percent_down() -> None:
 )
 def test_words_of_fio_count_with_exit_status_0(line: str) -> None:
     """What fio only says on stderr is a problem, also where it is copied into its output."""
-    assert judge_output(finished(), stderr=f"{line}\n") == (f"fio said: {line}",)
-    assert judge_output(replace(finished(), diagnostics=line)) == (f"fio said: {line}",)
+    assert judge_output(finished(), stderr=f"{line}\n") == (f"fio reported: {line}",)
+    assert judge_output(replace(finished(), diagnostics=line)) == (f"fio reported: {line}",)
 
 
 def test_the_same_words_are_told_once() -> None:
     """What stands on stderr stands in fio's output file too, which makes no second problem."""
     line = "fio: pid=4711, got signal=9"
     output = replace(finished(), diagnostics=line)
-    assert judge_output(output, stderr=line) == (f"fio said: {line}",)
+    assert judge_output(output, stderr=line) == (f"fio reported: {line}",)
 
 
 def test_a_cut_last_document_is_a_problem() -> None:
@@ -190,11 +190,11 @@ def test_real_runs_are_judged(tmp_path: Path) -> None:
     command = [fio, "--output-format=json+", "--name=v", "--ioengine=psync", "--thread"]
     command += ["--size=256k", "--bs=4k", "--rw=write", "--verify=crc32c"]
     good = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    asked = [Expected("v", 1, (WRITE,))]
+    expected = [Expected("v", 1, (WRITE,))]
     output = parse_output(good.stdout)
-    assert problems_of(output, exit_status=0, stderr=good.stderr, expected=asked) == ()
+    assert problems_of(output, exit_status=0, stderr=good.stderr, expected=expected) == ()
     command += ["--write_bw_log=absent/l", "--log_avg_msec=100"]
     bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     output = parse_output(bad.stdout)
-    problems = problems_of(output, exit_status=0, stderr=bad.stderr, expected=asked)
+    problems = problems_of(output, exit_status=0, stderr=bad.stderr, expected=expected)
     assert any("fopen log" in problem for problem in problems)

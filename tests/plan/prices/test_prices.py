@@ -10,10 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from volbench.errors import InputError
-from volbench.model.catalogue.price_list import Price
-from volbench.plan.prices import Rented, load_prices, money, price_names
-from volbench.plan.prices.prices_schema import json_schema
-from volbench.plan.prices.read_prices import parse_prices
+from volbench.model.catalogue.price_list import Price, PricesFile
+from volbench.model.document.document_model import document_schema
+from volbench.plan.prices import Rented, load_prices, money, parse_prices, price_names
 
 GIB = 1 << 30
 # The table of the article: a price an hour and a price a month.
@@ -113,20 +112,31 @@ def test_what_has_no_price(good: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "message"),
     [
-        ("currency: EUR\n", "", ":1:1: currency", "currency is missing"),
-        ("currency: EUR", "currency: euro", ":1:11: currency", "is no currency"),
+        ("currency: EUR\n", "", ":1:1: currency", "is missing"),
+        ("currency: EUR", "currency: euro", ":1:11: currency", "'euro'"),
         ("hours_per_month: 720", "hours_per_month: 7200", ":2:18: hours_per_month", "no month has"),
-        ("checked: 2026-11-21", "checked: soon", ":3:10: checked", "is no day"),
-        ("checked: 2026-11-21\n", "", ":6:3: flavors.small", "it has no date"),
-        ("source: Price list of the lab\n", "", ":6:3: flavors.small", "without a source"),
-        ("hourly: 0.05", "hourly: 5 cents", ":7:19: flavors.small.hourly", "is no price"),
-        ("hourly: 0.05", "hourly: -1", ":7:19: flavors.small.hourly", "is no price"),
-        ("hourly: 0.05, ", "", ":7:3: flavors.small", "it has no price"),
-        ("{monthly: 72}", "{monthly: 72, per_gib_month: 1}", ":8:24: flavors.large", "no key"),
-        ("per: 1MiB/s, ", "", ":13:16: volume_types.aws/gp3.bandwidth", "per is missing"),
-        ("iops: {monthly: 0.005, ", "iops: {", ":12:11: volume_types.aws/gp3.iops", "monthly is"),
+        ("checked: 2026-11-21", "checked: soon", ":3:10: checked", "'soon'"),
+        ("checked: 2026-11-21\n", "", ":6:3: flavors.small", "no date"),
+        ("source: Price list of the lab\n", "", ":6:3: flavors.small", "no source"),
+        ("hourly: 0.05", "hourly: 5 cents", ":7:19: flavors.small.hourly", "'5 cents'"),
+        ("hourly: 0.05", "hourly: -1", ":7:19: flavors.small.hourly", "'-1'"),
+        ("hourly: 0.05, ", "", ":7:3: flavors.small", "no price"),
+        ("{monthly: 72}", "{monthly: 72, per_gib_month: 1}", ":8:24: flavors.large", "unknown"),
+        ("per: 1MiB/s, ", "", ":13:16: volume_types.aws/gp3.bandwidth.per", "is missing"),
+        (
+            "iops: {monthly: 0.005, ",
+            "iops: {",
+            ":12:11: volume_types.aws/gp3.iops.monthly",
+            "is missing",
+        ),
         ("burst: {monthly", "burst: {month", ":14:13: volume_types.aws/gp3.burst.month", "did you"),
-        ("per_gib: 0.0036", "per_gib: x", ":15:40: volume_types.aws/gp3.init", "is no price"),
+        ("per_gib: 0.0036", "per_gib: x", ":15:40: volume_types.aws/gp3.init", "'x'"),
+        (
+            "{monthly: 24, per_million_ios: 0.5}",
+            "{}",
+            ":14:12: volume_types.aws/gp3.burst",
+            "no price",
+        ),
         ("flavors:", "flavours:", ":6:1: flavours", "did you mean `flavors`?"),
     ],
 )
@@ -149,10 +159,10 @@ def test_the_schema_takes_what_the_loader_takes(good: Path) -> None:
     for price in (content, *content["volume_types"].values()):
         if "checked" in price:
             price["checked"] = str(price["checked"])
-    jsonschema.validate(content, json_schema())
+    jsonschema.validate(content, document_schema(PricesFile))
     content["flavors"]["small"]["houry"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(content, json_schema())
+        jsonschema.validate(content, document_schema(PricesFile))
 
 
 def test_the_shown_files_are_good() -> None:

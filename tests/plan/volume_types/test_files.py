@@ -6,10 +6,19 @@ import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
 from volbench.errors import InputError
-from volbench.plan.volume_types import also_types, catalogue, limits_of, read_types
-from volbench.plan.volume_types.read_types import parse_types
+from volbench.model.catalogue.volume_type import TypesFile
+from volbench.model.document.document_model import document_schema
+from volbench.plan.volume_types import (
+    also_types,
+    catalogue,
+    limits_of,
+    parse_types,
+    read_types,
+)
 
 GOOD = """\
 provider: lab
@@ -64,32 +73,37 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "message"),
     [
-        ("provider: lab\n", "", ":1:1: provider", "provider is missing"),
-        ("provider: lab", "provider: 9lab", ":1:11: provider", "can't be a provider's name"),
-        ("checked: 2026-11-21", "checked: today", ":2:10: checked", "is no day"),
-        ("checked: 2026-11-21\n", "", ":4:3: types.fast", "it has no date"),
-        ("source: Our own measurements\n", "", ":4:3: types.fast", "without a source"),
-        ("source: Our own measurements", "source: {url: x}", ":3:9: source", "needs a title"),
-        ("  fast:", "  9fast:", ":5:3: types.9fast", "can't be the name of a type"),
+        ("provider: lab\n", "", ":1:1: provider", "is missing"),
+        ("provider: lab", "provider: 9lab", ":1:11: provider", "'9lab'"),
+        ("checked: 2026-11-21", "checked: today", ":2:10: checked", "'today'"),
+        ("checked: 2026-11-21\n", "", ":4:3: types.fast", "no date"),
+        ("source: Our own measurements\n", "", ":4:3: types.fast", "no source"),
+        ("source: Our own measurements", "source: {url: x}", ":3:9: source.title", "is missing"),
+        ("  fast:", "  9fast:", ":5:3: types.9fast", "'9fast'"),
         ("sizes:", "size_s:", ":6:5: types.fast.size_s", "did you mean `sizes`?"),
         ("least: 1g, most", "least: 11g, most", ":5:3: types.fast", "smallest size is above"),
-        ("least: 1g, ", "", ":6:12: types.fast.sizes", "least is missing"),
+        ("least: 1g, ", "", ":6:12: types.fast.sizes.least", "is missing"),
         ("least: 1g", "least: 1x", ":6:20: types.fast.sizes.least", "unknown suffix"),
         ("per_gib: 10", "per_gb: 10", ":7:23: types.fast.iops.per_gb", "did you mean"),
-        ("base: 100", "base: 1MB", ":7:18: types.fast.iops.base", "must be a number"),
+        ("base: 100", "base: 1MB", ":7:18: types.fast.iops.base", "'1MB'"),
         ("base: 10MB/s", "base: 10Mb/s", ":8:24: types.fast.bandwidth.0.base", "ambiguous"),
         ("iops: 50", "note: none", ":9:3: types.small", "no limit at all"),
         (
             "iops: 50",
             "iops: {provisioned: {}}",
-            ":9:41: types.small.iops.provisioned",
-            "most is missing",
+            ":9:41: types.small.iops.provisioned.most",
+            "is missing",
         ),
         ("iops: 50", "iops: 50, burst_duration: 1h", ":9:3: types.small", "means nothing without"),
-        ("tiers: [small]", "tiers: [fast]", ":10:19: types.sized.tiers.0", "no type of one size"),
-        ("title: By size", "writes: {rate: 5}", ":10:36: types.sized.writes.rate", "no key 'rate'"),
+        (
+            "tiers: [small]",
+            "tiers: [fast]",
+            ":10:19: types.sized.tiers.0",
+            "'fast' is not a type of one size",
+        ),
+        ("title: By size", "writes: {rate: 5}", ":10:36: types.sized.writes.rate", "unknown key"),
         ("{size: 2g,", "{size: 2g, sizes: {least: 1g, most: 2g},", ":9:28: types.small", "either"),
-        ("{size: 2g, iops: 50}", "{iops: 50}", ":9:3: types.small", "it has no size"),
+        ("{size: 2g, iops: 50}", "{iops: 50}", ":9:3: types.small", "no size"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
@@ -130,3 +144,15 @@ def test_no_such_file_at_all(tmp_path: Path, content: bytes, message: str) -> No
         read_types(file)
     with pytest.raises(InputError, match="can't be read"):
         read_types(tmp_path / "missing.yaml")
+
+
+def test_the_schema_takes_what_the_loader_takes() -> None:
+    """Editors accept every bundled file, and mark what the loader refuses."""
+    schema = document_schema(TypesFile)
+    validator = Draft202012Validator(schema)
+    for path in sorted((Path(__file__).parents[3] / "volume-types").glob("*.yaml")):
+        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        content["checked"] = str(content["checked"])
+        assert [error.message for error in validator.iter_errors(content)] == []
+    content["types"] = {"x": {"iops": {"provisioned": {}}}}
+    assert not validator.is_valid(content)

@@ -50,6 +50,7 @@ def check(file: str) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of files of prices, for editors."""
-    from volbench.plan.prices.prices_schema import json_schema
+    from volbench.model.catalogue.price_list import PricesFile
+    from volbench.model.document.document_model import document_schema
 
-    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(document_schema(PricesFile), indent=2, ensure_ascii=False))

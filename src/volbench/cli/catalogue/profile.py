@@ -56,7 +56,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     """
     from volbench.cli.catalogue.job_files import plan_anywhere
     from volbench.engine.guard.preflight import check_job_files
-    from volbench.engine.hosts.machine import Machine
+    from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
 
     executor = LocalExecutor()
@@ -65,7 +65,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
         (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
         if fio:
             plan = plan_anywhere(profile)
-            check_job_files(Machine(executor, fio), plan.runs, name=plan.key)
+            check_job_files(this_machine(fio=fio), plan.runs, name=plan.key)
         click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
 
 
@@ -117,7 +117,7 @@ def render(
 @ALLOW_EXEC
 def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) -> None:
     """Turn a fio JOB_FILE into a profile that means the same to fio."""
-    from volbench.engine.run.fio_options import options_on
+    from volbench.engine.hosts.installed_fio import options_on
     from volbench.execute.local import LocalExecutor
     from volbench.fio.jobs.job_file import parse_jobfile
     from volbench.plan.profile.load_profile import dump_profile, load_profile
@@ -142,7 +142,7 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of a profile, for editors."""
-    from volbench.engine.run.fio_options import options_on
+    from volbench.engine.hosts.installed_fio import options_on
     from volbench.execute.local import LocalExecutor
     from volbench.plan.profile.profile_schema import json_schema
 

@@ -1,7 +1,8 @@
-"""volbench volume-types: list, show, check."""
+"""volbench volume-types: list, show, check, schema."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,3 +91,12 @@ def check(files: tuple[Path, ...]) -> None:
 
     for file in files:
         click.echo(f"{file}: volume types are good: {', '.join(read_types(file))}")
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of files of volume types, for editors."""
+    from volbench.model.catalogue.volume_type import TypesFile
+    from volbench.model.document.document_model import document_schema
+
+    click.echo(json.dumps(document_schema(TypesFile), indent=2, ensure_ascii=False))

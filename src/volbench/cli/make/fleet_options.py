@@ -1,4 +1,4 @@
-"""The hosts that a verb works on: options in, stations that are connected to out."""
+"""Options that name the hosts of a command, and the connection to them."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ POLICY = click.option(
 
 
 @dataclass(frozen=True)
-class Where:
-    """What was said about hosts.
+class HostSelection:
+    """Hosts that a command works on.
 
     Attributes:
         inventory: None for this machine alone.
-        limits: parts of the inventory that are meant.
+        limits: parts of the inventory that are selected.
         mapping: for Terraform's outputs.
         host_keys: which are trusted.
     """
@@ -61,7 +61,7 @@ class Where:
 
 
 def on_hosts(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the options that name hosts; it gets them as one keyword, `where`."""
+    """Add the options that name hosts to a command, which receives one keyword, `where`."""
 
     @INVENTORY
     @LIMIT
@@ -81,14 +81,14 @@ def on_hosts(function: Callable[..., None]) -> Callable[..., None]:
         from volbench.execute.connect import HostKeyPolicy
 
         host_keys = HostKeyPolicy(known_hosts, accept_new)
-        function(*arguments, where=Where(inventory, limits, mapping, host_keys), **others)
+        function(*arguments, where=HostSelection(inventory, limits, mapping, host_keys), **others)
 
     return wrapped
 
 
 @contextmanager
-def stations_of(where: Where) -> Iterator[list[ConnectedHost]]:
-    """Hand out the hosts that are meant, and let go of them at the end.
+def connected_hosts(where: HostSelection) -> Iterator[list[ConnectedHost]]:
+    """Yield the selected hosts, connected, and release them at the end.
 
     Raises:
         InventoryError: problems in the inventory.
@@ -99,19 +99,19 @@ def stations_of(where: Where) -> Iterator[list[ConnectedHost]]:
     if where.inventory is None:
         if where.limits or where.mapping:
             raise InputError(
-                "--limit and --mapping are about an inventory, but none is named",
+                "--limit and --mapping need an inventory",
                 hint="add --inventory FILE",
             )
         yield [this_machine()]
         return
     inventory = read_hosts(where.inventory, limits=where.limits, mapping=where.mapping)
-    with connected(inventory.hosts, where.host_keys) as stations:
-        yield stations
+    with connect(inventory.hosts, where.host_keys) as hosts:
+        yield hosts
 
 
 @contextmanager
-def connected(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[ConnectedHost]]:
-    """Hand out stations for hosts; this machine's for none."""
+def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[ConnectedHost]]:
+    """Yield connected hosts; this machine for none."""
     from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
     from volbench.execute.connect import connect_hosts
 
@@ -126,7 +126,7 @@ def parse_policy(text: str) -> tuple[Policy, int]:
     """Return policy and quorum of ``--policy``.
 
     Raises:
-        InputError: it is none.
+        InputError: it is unknown.
     """
     from volbench.model.campaign.host import Policy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -74,6 +75,15 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     document = {"scenario": found.name, "description": found.description, "facts": facts}
     about = facts_table(f"{found.name}: {found.description}", facts)
     shown.write(replace(about, document={**document, "truth": truth}), truth_table(truth))
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of scenarios, for editors."""
+    from volbench.lab.scenario import Scenario
+    from volbench.model.document.document_model import document_schema
+
+    click.echo(json.dumps(document_schema(Scenario), indent=2, ensure_ascii=False))
 
 
 @command.command("up")

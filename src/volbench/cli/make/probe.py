@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.make.fleet_options import Where, on_hosts
+from volbench.cli.make.fleet_options import HostSelection, on_hosts
 from volbench.cli.options import parse_targets
 from volbench.cli.table_output import TableOutput, table_options
 from volbench.errors import InputError
@@ -31,14 +31,16 @@ if TYPE_CHECKING:
 )
 @table_options()
 @on_hosts
-def command(targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: Where) -> None:
+def command(
+    targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: HostSelection
+) -> None:
     """Show this machine and each TARGET: model, size, scheduler, filesystem, what is on it.
 
     With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
     offset, contents of the disks.
     """
     from volbench.cli.make.survey_output import show_survey
-    from volbench.engine.hosts.volume_probe import probe_host
+    from volbench.engine.hosts.host_facts import probe_host
     from volbench.execute.local import LocalExecutor
     from volbench.present.tables.hosts_tables import facts_table
 
@@ -81,8 +83,8 @@ def _looks(
 
 def _probe(executor: Executor, volume: Volume) -> Probed:
     from volbench.engine.conditioning.cold_probe import probe_cold
-    from volbench.engine.hosts.volume_probe import require_fio
-    from volbench.engine.run.stop_request import Stop
+    from volbench.engine.hosts.installed_fio import require_fio
+    from volbench.engine.run.stop_request import StopRequest
     from volbench.store.layout import ProbeFolder
 
     with TemporaryDirectory(prefix="volbench-probe-") as folder:
@@ -91,7 +93,7 @@ def _probe(executor: Executor, volume: Volume) -> Probed:
             volume,
             ProbeFolder(Path(folder)),
             fio=require_fio(executor),
-            stop=Stop(),
+            stop=StopRequest(),
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
+from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connect
 from volbench.cli.options import CAMPAIGN
 
 
@@ -19,7 +19,7 @@ def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> No
     """End what the campaign in DIR still runs, and remove what it left on its machines.
 
     Only processes that it started, scratch files that it made, its folders and its locks. Results
-    that have come home stay; volbench resume does the Runs again that were ended.
+    that were fetched stay; volbench resume repeats the runs that were ended.
     """
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import resume_on
@@ -28,8 +28,8 @@ def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> No
     from volbench.store.archive import read_campaign
 
     layout, archive = read_campaign(campaign)
-    with connected(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as stations:
-        machines = resume_on(stations, archive, allow_exec=True)
+    with connect(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
+        hosts = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:
-            reap(layout, archive.campaign, machines, listener=listener)
+            reap(layout, archive.campaign, hosts, listener=listener)
     click.echo(f"nothing of {campaign} is left on its machines", err=True)

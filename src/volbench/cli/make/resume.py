@@ -1,4 +1,4 @@
-"""volbench resume: go on where a campaign was interrupted."""
+"""volbench resume: continue an interrupted campaign."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connected
+from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connect
 from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
 from volbench.units import parse_duration
 
 
 @click.command("resume")
 @CAMPAIGN
-@click.option("--retry-failed", is_flag=True, help="Do failed Runs again too.")
+@click.option("--retry-failed", is_flag=True, help="Repeat failed runs too.")
 @KEEP_FILES
 @GRACE
 @ALLOW_EXEC
@@ -29,9 +29,9 @@ def command(
     known_hosts: Path | None,
     accept_new: bool,
 ) -> None:
-    """Go on with the campaign in DIR: finished Runs are kept and never run again.
+    """Continue the campaign in DIR: finished runs are kept and never run again.
 
-    Runs that went on without a controller, on the hosts of an inventory, are found again.
+    Runs that continued without a controller, on the hosts of an inventory, are found again.
     """
     from volbench.cli.make.execution import execute
     from volbench.engine.campaign.client_worker import Settings
@@ -44,6 +44,6 @@ def command(
     settings = Settings(
         grace_s=parse_duration(grace), keep_files=keep_files, retry_failed=retry_failed
     )
-    with connected(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as stations:
-        machines = resume_on(stations, archive, allow_exec=allow_exec)
-        execute(machines, layout, archive.campaign, settings=settings)
+    with connect(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
+        hosts = resume_on(connected, archive, allow_exec=allow_exec)
+        execute(hosts, layout, archive.campaign, settings=settings)

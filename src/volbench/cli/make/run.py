@@ -1,4 +1,4 @@
-"""volbench run: profiles on volumes, into a campaign folder."""
+"""volbench run: execute profiles on volumes, into a campaign folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import click
 
 from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
 from volbench.cli.make.cost_confirmation import PRICES, YES, bill_of, confirm_length
-from volbench.cli.make.fleet_options import POLICY, Where, on_hosts, parse_policy, stations_of
+from volbench.cli.make.fleet_options import (
+    POLICY,
+    HostSelection,
+    connected_hosts,
+    on_hosts,
+    parse_policy,
+)
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
@@ -81,7 +87,7 @@ def command(
     grace: str,
     dry_run: bool,
     allow_exec: bool,
-    where: Where,
+    where: HostSelection,
     policy: str,
     install_fio: bool,
     prices: str | None,
@@ -113,8 +119,8 @@ def command(
         install_fio=install_fio,
     )
     how = Settings(grace_s=parse_duration(grace), keep_files=keep_files)
-    with stations_of(where) as stations:
-        prepared = prepare(stations, request)
+    with connected_hosts(where) as hosts:
+        prepared = prepare(hosts, request)
         bill = bill_of(prepared, prices)
         if dry_run:
             show_plan(prepared, bill=bill)
@@ -122,4 +128,4 @@ def command(
         confirm_length(prepared, bill=bill, yes=yes)
         confirm_destruction(prepared)
         layout = create_campaign(request.into, prepared.archive)
-        execute(prepared.machines, layout, prepared.campaign, settings=how)
+        execute(prepared.hosts, layout, prepared.campaign, settings=how)

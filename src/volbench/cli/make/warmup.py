@@ -151,7 +151,7 @@ def _run(
     confirm_destruction(prepared)
     layout = create_campaign(request.into, prepared.archive)
     how = Settings(grace_s=grace_s)
-    execute(prepared.machines, layout, prepared.campaign, settings=how)
+    execute(prepared.hosts, layout, prepared.campaign, settings=how)
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

@@ -23,7 +23,7 @@ def confirm_destruction(prepared: Prepared) -> None:
     """
     if not sys.stdin.isatty():
         return
-    executors = {machine.host: machine.executor for machine in prepared.machines}
+    executors = {host.name: host.executor for host in prepared.hosts}
     for (host, target), volume in _written_devices(prepared).items():
         name = target if host == LOCAL else f"{host}:{target}"
         click.echo(describe_device(probe_volume(executors[host], volume)), err=True)

@@ -1,4 +1,4 @@
-"""What a campaign left on its machines is ended and removed: only what it started and made."""
+"""Cleanup of the machines of a campaign: only what it started and made is ended and removed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from volbench.engine.campaign.run_states import Ledger
+from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.connected_host import of_each
-from volbench.engine.hosts.device_lock import free_devices
-from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
+from volbench.engine.hosts.device_lock import unlock_devices
 from volbench.engine.hosts.orphans import end_orphan, end_strays
 from volbench.engine.run.process_watch import end_process
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.event import Listener
@@ -22,21 +21,19 @@ from volbench.store.archive import hold_campaign
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 
-__all__ = ["forget_campaign", "reap"]
-
 
 def reap(
-    layout: Layout, campaign: Campaign, machines: Sequence[Machine], *, listener: Listener
+    layout: Layout, campaign: Campaign, hosts: Sequence[ConnectedHost], *, listener: Listener
 ) -> None:
-    """End every Run that still goes on, and remove scratch files, folders and locks.
+    """End every run that still continues, and remove scratch files, folders and locks.
 
-    Runs that are ended count as interrupted: a resume does them again.
+    Runs that are ended count as interrupted: a resume repeats them.
 
     Args:
         layout: the campaign folder.
         campaign: its plan.
-        machines: of its hosts.
-        listener: told what was found.
+        hosts: of the plan.
+        listener: receives what was found.
 
     Raises:
         CampaignError: a process can't be ended.
@@ -45,44 +42,44 @@ def reap(
     """
     with hold_campaign(layout), Journal(layout.journal) as journal:
         history = read_history(layout.journal)
-        ledger = Ledger(journal, history, listener)
+        states = RunStates(journal, history, listener)
 
-        def clean(machine: Machine) -> None:
-            host, executor = machine.host, machine.executor
-            scratch = Scratch(executor, ledger, history.scratch_of(host))
-            for run in campaign.runs:
-                if run.host == host and ledger.state(run) is RunState.RUNNING:
-                    _end(executor, run, ledger)
+        def clean(host: ConnectedHost) -> None:
+            name, executor = host.name, host.executor
+            scratch = Scratch(executor, states, history.scratch_of(name))
+            runs = [run for run in campaign.runs if run.host == name]
+            for run in runs:
+                if states.state(run) is RunState.RUNNING:
+                    _end(executor, run, states)
                     scratch.settle(planned_files(run))
-            own = [layout.run(run.id).path for run in campaign.runs if run.host == host]
-            for folder in end_strays(executor, own):
-                ledger.tell(f"{folder.name}: ended what a controller had just started")
+            for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
+                states.notify(f"{folder.name}: ended what a controller had just started")
             for path in scratch.remove():
-                ledger.tell(f"{host}: {path} was replaced by somebody else and is left alone")
-            free_devices(executor, campaign)
+                states.notify(f"{name}: {path} was replaced by another program and is not removed")
+            unlock_devices(executor, campaign)
             forget_campaign(executor, campaign, layout.root)
 
-        of_each(machines, clean)
+        on_every_host(hosts, clean)
 
 
-def _end(executor: Executor, run: Run, ledger: Ledger) -> None:
-    """End the process of a Run and the sampler beside it, if they are still there."""
-    left = ledger.process(run)
-    handle, sampler = str(left.get("handle", "")), str(left.get("sampler", ""))
+def _end(executor: Executor, run: Run, states: RunStates) -> None:
+    """End the process of a run and the sampler beside it, if they are still there."""
+    record = states.process(run)
+    handle, sampler = str(record.get("handle", "")), str(record.get("sampler", ""))
     if handle:
         found = executor.find(handle)
         if found.poll() is None:
-            ledger.tell(f"{run.id}: ended on {run.host}")
-        end_process(found, Stop())
+            states.notify(f"{run.id}: ended on {run.host}")
+        end_process(found, StopRequest())
         if sampler:
             beside = executor.find(sampler)
             beside.signal(signal.SIGTERM)
-            end_process(beside, Stop())
-    elif end_orphan(executor, left):
-        ledger.tell(f"{run.id}: ended")
-    ledger.note(run, RunState.INTERRUPTED, reason="ended by volbench reap")
+            end_process(beside, StopRequest())
+    elif end_orphan(executor, record):
+        states.notify(f"{run.id}: ended")
+    states.ended(run, RunState.INTERRUPTED, reason="ended by volbench reap")
 
 
 def forget_campaign(executor: Executor, campaign: Campaign, root: Path) -> None:
-    """Remove the folder on a machine in which Runs of a campaign worked."""
+    """Remove the folder on a machine in which runs of a campaign worked."""
     executor.remove_work_folder(executor.make_work_folder(str(root), name=campaign.key))

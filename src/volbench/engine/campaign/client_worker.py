@@ -1,4 +1,4 @@
-"""One client of a campaign: a machine and a plan in, one Run after another done and noted."""
+"""Worker of one client: executes its runs one after another and records their outcomes."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.engine.campaign.run_states import Ledger
+from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
-from volbench.engine.conditioning.idle_time import LATE_S, flush_volume, pause_before
+from volbench.engine.conditioning.idle_time import (
+    LATE_S,
+    DirtyData,
+    flush_volume,
+    pause_before,
+)
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import Outcomes, progress_words
 from volbench.engine.guard.preflight import guard_run
 from volbench.engine.guard.run_guard import check_space
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.machine import Machine
-from volbench.engine.hosts.orphans import end_orphan, end_strays, intent, trace
+from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
 from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_once import (
-    Attempt,
-    RunHooks,
-    RunOutcome,
-    run_single,
-    take_over,
-)
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
+from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import Sampler
-from volbench.engine.sampling.writeback import may_leave_dirt
+from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, RefusedError, TransportError, VolbenchError
-from volbench.execute.protocol import Process
+from volbench.execute.protocol import Executor, Process
 from volbench.fio.jobs.output_files import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
 GRACE_S = 600.0
-"""Seconds a Run may be late. A provider's cache that is full can hang a volume for 8 minutes
+"""Seconds a run may be late. A provider's cache that is full can hang a volume for 8 minutes
 ("Disk performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019)."""
 
 RESULT_BYTES = 16 * 1024**2
-"""Room that a Run's result and logs get on another machine, beside the reserve of any file."""
+"""Room for a run's result and logs on another machine, beside the reserve of any file."""
 
 GateOf = Callable[[Run], Gate | None]
 
@@ -66,9 +66,9 @@ class Settings:
     """How to execute a campaign.
 
     Attributes:
-        grace_s: seconds a Run may be late before it is ended.
+        grace_s: seconds a run may be late before it is ended.
         keep_files: leave scratch files on the volumes.
-        retry_failed: when resuming, do failed Runs again too.
+        retry_failed: when resuming, repeat failed runs too.
     """
 
     grace_s: float = GRACE_S
@@ -77,30 +77,50 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Worker:
-    """What does the Runs of one client.
+class CampaignContext:
+    """What all clients of a running campaign share.
 
     Attributes:
-        machine: where.
         layout: the campaign folder.
-        campaign: the whole plan.
-        runs: those of this client, in order.
-        settings: how.
-        stop: the user's wish.
-        ledger: what is known of every Run.
-        scratch: files made on the machine.
-        outcomes: what finished Runs moved.
+        campaign: the plan.
+        settings: how to execute it.
+        stop: the user's stop request.
+        states: of every run.
+        outcomes: what finished runs moved.
     """
 
-    machine: Machine
     layout: Layout
     campaign: Campaign
-    runs: tuple[Run, ...]
     settings: Settings
-    stop: Stop
-    ledger: Ledger
-    scratch: Scratch
+    stop: StopRequest
+    states: RunStates
     outcomes: Outcomes
+
+
+class Worker:
+    """Executes the runs of one client.
+
+    Args:
+        context: of the campaign.
+        host: where.
+        runs: those of this client, in order.
+        scratch: files made on the host.
+    """
+
+    def __init__(
+        self,
+        context: CampaignContext,
+        host: ConnectedHost,
+        runs: tuple[Run, ...],
+        scratch: Scratch,
+    ) -> None:
+        self.context = context
+        self.host = host
+        self.runs = runs
+        self._scratch = scratch
+        self._states = context.states
+        self._executor: Executor = host.executor
+        self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
     @property
     def name(self) -> str:
@@ -109,235 +129,251 @@ class Worker:
         return f"{run.host} client {run.client}" if run.client else run.host
 
     def recover(self) -> None:
-        """Settle what an earlier controller left: processes it started, Runs it did not note."""
+        """Settle what an earlier controller left: its processes, and runs it did not record."""
         for run in self.runs:
-            left = self.ledger.process(run)
-            if self.ledger.state(run) is not RunState.RUNNING or left.get("handle"):
+            record = self._states.process(run)
+            if self._states.state(run) is not RunState.RUNNING or record.get("handle"):
                 continue
-            if end_orphan(self.machine.executor, left):
-                self.ledger.tell(f"{run.id}: ended the process that an earlier controller left")
-            status = read_status(self.layout.run(run.id))
+            if end_orphan(self._executor, record):
+                self._states.notify(f"{run.id}: ended the process that an earlier controller left")
+            status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
-            self.ledger.note(run, state, reason=reason)
-            self.scratch.settle(planned_files(run))
-        folders = [self.layout.run(run.id).path for run in self.runs]
-        for folder in end_strays(self.machine.executor, folders):
-            self.ledger.tell(f"{folder.name}: ended what an earlier controller had just started")
+            self._states.ended(run, state, reason=reason)
+            self._scratch.settle(planned_files(run))
+        folders = [self._folder(run).path for run in self.runs]
+        for folder in end_strays(self._executor, folders):
+            self._states.notify(f"{folder.name}: ended what an earlier controller had just started")
 
     def pending(self) -> tuple[Run, ...]:
-        """Return what is still to do, with preparations whose files are gone."""
+        """Return what is still to do, including preparations whose files are gone."""
         done = {RunState.FINISHED, RunState.NOT_NEEDED}
-        if not self.settings.retry_failed:
+        if not self.context.settings.retry_failed:
             done.add(RunState.FAILED)
-        pending = {run.id for run in self.runs if self.ledger.state(run) not in done}
+        pending = {run.id for run in self.runs if self._states.state(run) not in done}
         roles = {run.volume.role for run in self.runs if run.id in pending}
         for run in self.runs:
-            is_wanted = self.ledger.state(run) is not RunState.NOT_NEEDED
+            is_wanted = self._states.state(run) is not RunState.NOT_NEEDED
             prepares = run.phase is not Phase.MEASURED and run.volume.role in roles
-            if is_wanted and prepares and self._gone(run):
+            if is_wanted and prepares and self._misses_files(run):
                 pending.add(run.id)
         return tuple(run for run in self.runs if run.id in pending)
 
-    def _gone(self, run: Run) -> bool:
-        return any(self.machine.executor.stat(path) is None for path in planned_files(run))
+    def _misses_files(self, run: Run) -> bool:
+        return any(self._executor.stat(path) is None for path in planned_files(run))
+
+    def _folder(self, run: Run) -> RunFolder:
+        return self.context.layout.run(run.id)
 
     def probe(self) -> None:
         """Tell cold from warm while nothing has touched the volumes yet."""
         probe_campaign(
-            self.layout,
-            self.campaign,
-            fio=self.machine.fio,
-            executor=self.machine.executor,
-            listener=self.ledger.listener,
-            stop=self.stop,
+            self.context.layout,
+            self.context.campaign,
+            fio=self.host.fio,
+            executor=self._executor,
+            listener=self._states.listener,
+            stop=self.context.stop,
         )
 
     def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> None:
         """Run what is pending until the end, a stop, or a failure that ends the campaign."""
         judge = self._round_judge()
         for run in pending:
-            if self.stop.requested:
+            if self.context.stop.requested:
                 return
             if judge is not None and self._is_left_out(run, pending, judge):
                 continue
             gate = gate_of(run)
             try:
-                end = self._run(run, gate)
+                outcome = self._run(run, gate)
             finally:
                 if gate is not None:
                     gate.leave()
-            if end.state is RunState.FAILED and self.campaign.ends_with(run):
+            if outcome.state is RunState.FAILED and self.context.campaign.ends_with(run):
                 return
 
     def _round_judge(self) -> RoundJudge | None:
-        """Return what ends the rounds; None where there are none."""
-        if not self.campaign.rounds:
+        """Return the judge that ends the rounds; None where there are none."""
+        if not self.context.campaign.rounds:
             return None
         from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
 
-        return RoundJudge(self.layout, self.campaign, is_finished=self.ledger.is_finished)
+        return RoundJudge(
+            self.context.layout, self.context.campaign, is_finished=self._states.is_finished
+        )
 
     def _is_left_out(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
-        """Tell whether a Run is not needed, and note that of all Runs of these rounds at once."""
-        if self.ledger.state(run) is RunState.NOT_NEEDED:
+        """Return whether a run is not needed; record that of all runs of these rounds at once."""
+        if self._states.state(run) is RunState.NOT_NEEDED:
             return True
-        news = judge.before(run)
-        if news is not None and news.is_over:
-            left = [one for one in pending if one.profile == run.profile]
-            left = [one for one in left if one.repeat >= run.repeat]
-            self.ledger.leave_out(left, reason=news.words)
-        elif news is not None:
-            self.ledger.tell(f"{run.profile}: {news.words}")
-        return news is not None and news.is_over
+        decision = judge.before(run)
+        if decision is None:
+            return False
+        if decision.is_over:
+            same_rounds = [
+                other
+                for other in pending
+                if other.profile == run.profile and other.repeat >= run.repeat
+            ]
+            self._states.leave_out(same_rounds, reason=decision.words)
+        else:
+            self._states.notify(f"{run.profile}: {decision.words}")
+        return decision.is_over
 
     def _run(self, run: Run, gate: Gate | None) -> RunOutcome:
-        files = planned_files(run)
-        self.ledger.listener(RunStarted(run, expected_s(run)))
+        self._states.listener(RunStarted(run, expected_s(run)))
         try:
-            goes_on = self.ledger.state(run) is RunState.RUNNING
-            if goes_on or self._pause(run):
-                end = self._go_on(run, gate) if goes_on else self._begin(run, gate)
+            continues = self._states.state(run) is RunState.RUNNING
+            if continues or self._pause(run):
+                outcome = self._continue(run, gate) if continues else self._begin(run, gate)
             else:
-                end = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
+                outcome = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
         except TransportError as error:
             if error.transient:
-                # The machine is lost, not the Run: it may go on there, and a resume finds it again.
+                # The machine is lost, not the run: it may continue there until a resume finds it.
                 raise
-            end = RunOutcome(RunState.FAILED, error.message)
+            outcome = RunOutcome(RunState.FAILED, error.message)
         except (RefusedError, ArchiveError) as error:
-            # The next Run would meet the same: a changed volume, or no room for results.
+            # The next run would fail too: a changed volume, or no room for results.
             if not self._waits_there(run, error):
                 self._end(run, RunOutcome(RunState.FAILED, error.message))
             raise
         except VolbenchError as error:
-            end = RunOutcome(RunState.FAILED, error.message)
-        self.scratch.settle(files)
-        self._end(run, end)
-        return end
+            outcome = RunOutcome(RunState.FAILED, error.message)
+        self._scratch.settle(planned_files(run))
+        self._end(run, outcome)
+        return outcome
 
     def _pause(self, run: Run) -> bool:
-        """Leave the volume alone as the plan says; False when the user stopped it meanwhile."""
+        """Leave the volume idle as the plan says; False when the user stopped it meanwhile."""
         if not run.pause_before_s:
             return True
         self._flush(run)
-        before = reversed(self.runs[: self.runs.index(run)])
-        mine = (one for one in before if one.volume.target == run.volume.target)
-        ends = (read_status(self.layout.run(one.id)).get("ended_utc") for one in mine)
+        earlier = reversed(self.runs[: self.runs.index(run)])
+        same_volume = (other for other in earlier if other.volume.target == run.volume.target)
+        ends = (read_status(self._folder(other)).get("ended_utc") for other in same_volume)
         ended_utc = str(next((end for end in ends if end), ""))
-        listener = self.ledger.listener
-        rested_s = pause_before(run, ended_utc=ended_utc, listener=listener, stop=self.stop)
-        if rested_s > run.pause_before_s + LATE_S:
-            rested, asked = format_duration(round(rested_s)), format_duration(run.pause_before_s)
-            self.ledger.tell(f"{run.id}: the volume was left alone for {rested}, not for {asked}")
-        return not self.stop.requested
+        stop = self.context.stop
+        idle_s = pause_before(run, ended_utc=ended_utc, listener=self._states.listener, stop=stop)
+        if idle_s > run.pause_before_s + LATE_S:
+            idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
+            self._states.notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
+        return not stop.requested
 
     def _waits_there(self, run: Run, error: VolbenchError) -> bool:
-        """Tell whether a Run's results wait on its machine until there is room for them here."""
-        if not isinstance(error, ArchiveError) or self.ledger.state(run) is not RunState.RUNNING:
+        """Return whether a run's results wait on its machine until there is room here."""
+        is_running = self._states.state(run) is RunState.RUNNING
+        if not isinstance(error, ArchiveError) or not is_running:
             return False
-        return not self._place(run, self.layout.run(run.id)).is_here
+        return not self._directory(run, self._folder(run)).is_here
 
     def _begin(self, run: Run, gate: Gate | None) -> RunOutcome:
-        """Start a Run from nothing."""
-        executor = self.machine.executor
-        if executor.handle_of("stderr") and self.ledger.state(run) is RunState.PLANNED:
-            # There nothing is started before it is written down, so this was no attempt.
-            forget_attempt(self.layout.run(run.id))
-        folder = fresh_run_folder(self.layout, run.id)
-        self.outcomes.forget(run)
+        """Start a run from nothing."""
+        context, executor = self.context, self._executor
+        if executor.handle_of("stderr") and self._states.state(run) is RunState.PLANNED:
+            # There nothing is started before it is recorded, so this was no attempt.
+            forget_attempt(self._folder(run))
+        folder = fresh_run_folder(context.layout, run.id)
+        context.outcomes.forget(run)
         guard_run(
             executor,
             run,
-            campaign=self.campaign,
-            campaign_dir=str(self.layout.root.resolve()),
-            ours=self.scratch.owns,
+            campaign=context.campaign,
+            campaign_dir=str(context.layout.root.resolve()),
+            ours=self._scratch.owns,
         )
-        place = self._place(run, folder)
-        if not place.is_here:
-            check_space(executor, place.path, needed_bytes=RESULT_BYTES)
+        directory = self._directory(run, folder)
+        if not directory.is_here:
+            check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
         self._flush(run)
         facts = probe_volume(executor, run.volume)
         write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
-        self.scratch.expect(planned_files(run))
+        if writes_buffered(run) or (may_leave_dirt(run) and self._misses_files(run)):
+            self._dirty.writes += 1
+        self._scratch.expect(planned_files(run))
         make_room(executor, run)
-        run = with_parallelism(self.outcomes, self.campaign, run, is_done=self.ledger.is_finished)
-        return run_single(self._attempt(run, place, facts, gate))
+        run = with_parallelism(
+            context.outcomes, context.campaign, run, is_done=self._states.is_finished
+        )
+        return execute_run(self._attempt(run, directory, facts, gate))
 
     def _flush(self, run: Run) -> None:
-        """Write what earlier Runs of this client left in memory: it is not this one's load."""
-        before = self.runs[: self.runs.index(run)]
-        if any(may_leave_dirt(one) for one in before) and (
-            problem := flush_volume(self.machine.executor, run.volume)
+        """Write what earlier runs of this client left in memory: it is not this run's load."""
+        if self._dirty.needs_flush(run.volume.target) and (
+            problem := flush_volume(self._executor, run.volume)
         ):
-            self.ledger.tell(f"{run.id}: what earlier Runs left may disturb it: {problem}")
+            self._states.notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
-    def _go_on(self, run: Run, gate: Gate | None) -> RunOutcome:
-        """Take over a Run that goes on, or has ended, without a controller."""
-        folder = self.layout.run(run.id)
-        place = self._place(run, folder)
+    def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
+        """Take over a run that continues, or has ended, without a controller."""
+        folder = self._folder(run)
+        directory = self._directory(run, folder)
         if status := read_status(folder):
-            # All of it is here; the earlier controller had no time or room to note that.
-            place.discard()
+            # All of it is here; the earlier controller had no time or room to record that.
+            directory.remove()
             return RunOutcome(RunState(str(status["state"])), str(status["reason"]))
-        process = self.ledger.process(run)
-        left = {name: str(told) for name, told in process.items()}
-        if process.get("launched", True) is False and not self._was_launched(left):
-            place.discard()
+        process = self._states.process(run)
+        record = {name: str(value) for name, value in process.items()}
+        if process.get("launched", True) is False and not self._was_launched(record):
+            directory.remove()
             forget_attempt(folder)
             return self._begin(run, gate)
-        facts = read_facts(folder) or probe_volume(self.machine.executor, run.volume)
-        self.ledger.tell(f"{run.id}: found again on {self.machine.host}")
-        return take_over(
-            self._attempt(run, place, facts, gate),
-            handle=left["handle"],
-            sampler_handle=left.get("sampler", ""),
-            since_utc=left.get("since_utc", ""),
+        facts = read_facts(folder) or probe_volume(self._executor, run.volume)
+        self._dirty.writes += 1
+        self._states.notify(f"{run.id}: found again on {self.host.name}")
+        return take_over_run(
+            self._attempt(run, directory, facts, gate),
+            handle=record["handle"],
+            sampler_handle=record.get("sampler", ""),
+            since_utc=record.get("since_utc", ""),
         )
 
-    def _was_launched(self, left: Mapping[str, str]) -> bool:
-        """Tell whether a process that was to be started was; if not, end the sampler before it."""
-        executor = self.machine.executor
-        if executor.was_started(left["handle"]):
+    def _was_launched(self, record: Mapping[str, str]) -> bool:
+        """Return whether a process that was to be started was; if not, end its sampler."""
+        if self._executor.was_started(record["handle"]):
             return True
-        if left["sampler"] and executor.was_started(left["sampler"]):
-            end_process(executor.find(left["sampler"]), self.stop)
+        if record["sampler"] and self._executor.was_started(record["sampler"]):
+            end_process(self._executor.find(record["sampler"]), self.context.stop)
         return False
 
     def _attempt(
-        self, run: Run, place: RunDirectory, facts: VolumeFacts, gate: Gate | None
+        self, run: Run, directory: RunDirectory, facts: VolumeFacts, gate: Gate | None
     ) -> Attempt:
-        executor = self.machine.executor
+        def record_intent(handle: str, sampler_handle: str) -> None:
+            self._states.started(run, intent_record(handle, sampler_handle))
 
-        def note_intent(handle: str, sampler_handle: str) -> None:
-            self.ledger.started(run, intent(handle, sampler_handle))
-
-        def note_start(process: Process, sampler: Sampler) -> None:
-            self.ledger.started(run, trace(executor, process, sampler_handle=sampler.handle))
+        def record_start(process: Process, sampler: Sampler) -> None:
+            record = start_record(self._executor, process, sampler_handle=sampler.handle)
+            self._states.started(run, record)
 
         major, minor = facts.major, facts.minor
-        device = None if major is None or minor is None else (major, minor)
-        devices = (facts.device, *facts.backing) if facts.device else ()
         waits_s = 0.0 if gate is None else gate.patience_s
         return Attempt(
-            self.machine,
+            self.host,
             run,
-            place,
-            deadline_s=deadline_s(run, grace_s=self.settings.grace_s) + waits_s,
-            watcher=RunHooks(
-                self.ledger.listener, self.stop, device, devices, note_intent, note_start
-            ),
+            directory,
+            deadline_s=deadline_s(run, grace_s=self.context.settings.grace_s) + waits_s,
+            listener=self._states.listener,
+            stop=self.context.stop,
+            device=None if major is None or minor is None else (major, minor),
+            devices=(facts.device, *facts.backing) if facts.device else (),
+            on_intent=record_intent,
+            on_start=record_start,
             gate=gate,
         )
 
-    def _place(self, run: Run, folder: RunFolder) -> RunDirectory:
-        name = f"{self.campaign.key}/{run.id}-{attempts_before(folder)}"
-        return RunDirectory(self.machine.executor, folder, name=name)
+    def _directory(self, run: Run, folder: RunFolder) -> RunDirectory:
+        name = f"{self.context.campaign.key}/{run.id}-{attempts_before(folder)}"
+        return RunDirectory(self._executor, folder, name=name)
 
-    def _end(self, run: Run, end: RunOutcome) -> None:
-        self.ledger.note(run, end.state, reason=end.reason)
-        self.ledger.listener(RunEnded(run, end.state, end.reason))
+    def _end(self, run: Run, outcome: RunOutcome) -> None:
+        context = self.context
+        self._states.ended(run, outcome.state, reason=outcome.reason)
+        self._states.listener(RunEnded(run, outcome.state, outcome.reason))
         if run.extent is not None and (
-            words := progress_words(self.outcomes, self.campaign, run, states=self.ledger.states)
+            words := progress_words(
+                context.outcomes, context.campaign, run, states=self._states.states
+            )
         ):
-            self.ledger.tell(words)
+            self._states.notify(words)

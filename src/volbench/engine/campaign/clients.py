@@ -1,6 +1,6 @@
-"""Several clients at once: one thread each, which meet before every step of the plan.
+"""Clients of a campaign side by side: one thread each, which meet at a barrier before every step.
 
-A client that is lost does not hold up the others, unless the plan wants all of them.
+A client that is lost does not hold up the others, unless the plan's policy requires all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from threading import Lock
 
 from volbench.engine.campaign.barrier import Barrier
 from volbench.engine.campaign.client_worker import Worker
-from volbench.engine.campaign.run_states import Ledger
+from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
 from volbench.errors import VolbenchError
 from volbench.model.campaign.host import Policy
@@ -24,7 +24,7 @@ PATIENCE_S = 3600.0
 
 
 class Steps:
-    """The meetings of a campaign, by step.
+    """The barriers of a campaign, by step.
 
     Args:
         campaign: the plan.
@@ -32,29 +32,27 @@ class Steps:
     """
 
     def __init__(self, campaign: Campaign, pending: Sequence[Run]) -> None:
-        runs: dict[int, list[Run]] = {}
+        self._runs: dict[int, list[Run]] = {}
         for run in pending:
-            runs.setdefault(run.step, []).append(run)
-        self._meetings = {
-            step: Barrier(of_step, least=_least(campaign, of_step))
-            for step, of_step in runs.items()
+            self._runs.setdefault(run.step, []).append(run)
+        self._barriers = {
+            step: Barrier(runs, quorum=_quorum(campaign, runs)) for step, runs in self._runs.items()
         }
-        self._runs = runs
 
     def gate(self, worker: Worker, run: Run) -> Gate | None:
-        """Return the gate of a Run; None where it starts when it likes."""
+        """Return the gate of a run; None where it starts at once."""
         if run.phase is Phase.PRECONDITION:
             return None
-        patience_s = PATIENCE_S + max(one.start_offset_s for one in self._runs[run.step])
-        return Gate(self._meetings[run.step], run.id, worker.machine.clock, patience_s=patience_s)
+        patience_s = PATIENCE_S + max(other.start_offset_s for other in self._runs[run.step])
+        return Gate(self._barriers[run.step], run.id, worker.host.clock, patience_s=patience_s)
 
     def give_up(self, runs: Sequence[Run]) -> None:
-        """Let nobody wait for Runs that will not come."""
+        """Let nobody wait for runs that will not come."""
         for run in runs:
-            self._meetings[run.step].leave(run.id)
+            self._barriers[run.step].leave(run.id)
 
 
-def _least(campaign: Campaign, runs: Sequence[Run]) -> int:
+def _quorum(campaign: Campaign, runs: Sequence[Run]) -> int:
     """Return how many clients of a step must be ready for it to start."""
     match campaign.policy:
         case Policy.ALL:
@@ -68,7 +66,7 @@ def _least(campaign: Campaign, runs: Sequence[Run]) -> int:
 def run_together(
     workers: Sequence[Worker],
     campaign: Campaign,
-    ledger: Ledger,
+    states: RunStates,
     *,
     announce: Callable[[Sequence[Run]], None],
 ) -> None:
@@ -77,50 +75,50 @@ def run_together(
     Args:
         workers: one for each client.
         campaign: the plan.
-        ledger: what is known of every Run.
+        states: of every run.
         announce: called with what is to do before anything is started.
 
     Raises:
-        VolbenchError: the first that a client met and that ends the campaign; the others have
-            gone on as far as the plan's policy lets them.
+        VolbenchError: the first that ended a client; the others have continued as far as the
+            plan's policy lets them.
     """
-    problems = _Problems(ledger)
-    with ThreadPoolExecutor(len(workers), thread_name_prefix="client") as pool:
-        for future in [pool.submit(problems.kept, one, one.recover) for one in workers]:
+    problems = _Problems(states)
+    with ThreadPoolExecutor(len(workers), thread_name_prefix="client") as threads:
+        recovered = [threads.submit(problems.catch, worker, worker.recover) for worker in workers]
+        for future in recovered:
             future.result()
-        pending = {id(one): problems.pending(one) for one in workers}
-        everything = [run for one in workers for run in pending[id(one)]]
+        pending = [problems.pending(worker) for worker in workers]
+        everything = [run for runs in pending for run in runs]
         announce(everything)
-        if campaign.cold_probe_roles and ledger.is_new:
-            ledger.tell("cold_probe is left out: it looks at one client's volumes only")
+        if campaign.cold_probe_roles and states.is_new:
+            states.notify("cold_probe is left out: it supports a single client only")
         steps = Steps(campaign, everything)
 
-        def work(worker: Worker) -> Callable[[], None]:
-            def do() -> None:
-                mine = pending[id(worker)]
-                try:
-                    worker.run_all(mine, gate_of=partial(steps.gate, worker))
-                finally:
-                    steps.give_up(mine)
+        def work(worker: Worker, runs: Sequence[Run]) -> None:
+            try:
+                worker.run_all(runs, gate_of=partial(steps.gate, worker))
+            finally:
+                steps.give_up(runs)
 
-            return do
-
-        futures = [pool.submit(problems.kept, one, work(one)) for one in workers]
+        futures = [
+            threads.submit(problems.catch, worker, partial(work, worker, runs))
+            for worker, runs in zip(workers, pending, strict=True)
+        ]
         for future in futures:
             future.result()
     problems.raise_first()
 
 
 class _Problems:
-    """What went wrong with clients, while the others go on."""
+    """Errors that ended clients, while the others continue."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, states: RunStates) -> None:
+        self._states = states
         self._found: list[VolbenchError] = []
         self._lost: set[int] = set()
         self._lock = Lock()
 
-    def kept(self, worker: Worker, work: Callable[[], None]) -> None:
+    def catch(self, worker: Worker, work: Callable[[], None]) -> None:
         """Do something for a client; an error of volbench's ends this client only."""
         try:
             work()
@@ -128,13 +126,13 @@ class _Problems:
             with self._lock:
                 self._found.append(error)
                 self._lost.add(id(worker))
-            self._ledger.tell(f"{worker.name}: {error.message}")
+            self._states.notify(f"{worker.name}: {error.message}")
 
     def pending(self, worker: Worker) -> tuple[Run, ...]:
         """Return what a client has to do; nothing when it is lost."""
         found: list[Run] = []
         if id(worker) not in self._lost:
-            self.kept(worker, lambda: found.extend(worker.pending()))
+            self.catch(worker, lambda: found.extend(worker.pending()))
         return tuple(found)
 
     def raise_first(self) -> None:

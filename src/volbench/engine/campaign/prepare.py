@@ -1,27 +1,23 @@
-"""From a request to a checked plan: volumes found, Runs expanded, guard passed, nothing touched."""
+"""Preparation of a campaign: from a request to a checked plan, without touching any volume."""
 
 from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from volbench import __version__
 from volbench.engine.conditioning.warmup_preparation import sizes_of
 from volbench.engine.guard.preflight import check_campaign
-from volbench.engine.hosts.connected_host import (
-    ConnectedHost,
-    found_or_error,
-    of_each,
-    raise_together,
-)
-from volbench.engine.hosts.install_fio import with_fio
-from volbench.engine.hosts.machine import Machine
-from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume
+from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all
+from volbench.engine.hosts.host_facts import probe_host
+from volbench.engine.hosts.installed_fio import find_fio
+from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
+from volbench.execute.parallel import on_each
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, OnError
 from volbench.model.campaign.target import Volume
@@ -37,18 +33,18 @@ from volbench.store.journal import utc_now
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for.
+    """What the user wants to run.
 
     Attributes:
         profiles: in the order they run, overrides applied.
-        targets: role to device, file, directory or NBD uri; before those of a host.
+        targets: role to device, file, directory or NBD URI; they override those of a host.
         into: the campaign folder to make.
         repeat: None to take each profile's own.
         seed: None to take the profile's, or to draw one.
-        on_error: go on or stop after a failed Run.
+        on_error: continue or stop after a failed run.
         allow_destroy: devices and files that may be overwritten.
         command: the command line, for the record.
-        policy: how many hosts must do a Run for its totals to count.
+        policy: how many hosts must execute a run for its totals to count.
         quorum: that number when the policy is ``quorum``.
         install_fio: install it where it is missing.
     """
@@ -60,23 +56,46 @@ class Request:
     seed: int | None = None
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
-    command: tuple[str, ...] = field(default=())
+    command: tuple[str, ...] = ()
     policy: Policy = Policy.ALL
     quorum: int = 0
     install_fio: bool = False
 
     @property
-    def needs_fio(self) -> bool:
-        """Whether any Run, or a probe before them, is made with fio."""
-        return any(
-            profile.cold_probe or any(job.tool is Tool.FIO for job in profile.jobs)
-            for profile in self.profiles
-        )
+    def tools(self) -> set[Tool]:
+        """Programs that the runs, and the probe before them, need."""
+        tools = {job.tool for profile in self.profiles for job in profile.jobs}
+        return tools | {Tool.FIO} if any(p.cold_probe for p in self.profiles) else tools
 
     @property
     def clients(self) -> int:
         """How many processes work side by side, over all hosts."""
         return max(profile.clients for profile in self.profiles)
+
+    @property
+    def terms(self) -> Terms:
+        """Terms of the expansion."""
+        return Terms(
+            name=self.into.absolute().name,
+            created_utc=utc_now(),
+            seed=self.seed,
+            repeat=self.repeat,
+            on_error=self.on_error,
+            allow_destroy=self.allow_destroy,
+            command=self.command,
+        )
+
+    def targets_of(self, host: Host) -> dict[str, str]:
+        """Return the target of each role that a job uses.
+
+        The command line takes precedence over the host, and that over the profile.
+        """
+        used = {job.role for profile in self.profiles for job in profile.jobs}
+        profiles = {
+            role: target for profile in self.profiles for role, target in profile.volumes.items()
+        }
+        named = {**profiles, **host.volumes, **self.targets}
+        return {role: target for role, target in named.items() if role in used}
 
 
 @dataclass(frozen=True)
@@ -84,13 +103,13 @@ class Prepared:
     """A checked plan.
 
     Attributes:
-        archive: what campaign.json will hold.
-        machines: that it runs on, ready.
+        archive: the content of campaign.json.
+        hosts: that it runs on, ready.
         estimate: time and bytes.
     """
 
     archive: Archive
-    machines: tuple[Machine, ...]
+    hosts: tuple[ConnectedHost, ...]
     estimate: Estimate
 
     @property
@@ -100,80 +119,80 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What a look at one host gave."""
+class _ProbedHost:
+    """A host that is ready, and what it was found to be."""
 
-    machine: Machine
-    host: HostFacts
+    host: ConnectedHost
+    facts: HostFacts
     volumes: Mapping[str, Volume]
-    facts: tuple[VolumeFacts, ...]
+    volume_facts: tuple[VolumeFacts, ...]
     sizes_bytes: Mapping[str, int]
 
 
-def prepare(stations: Sequence[ConnectedHost], request: Request) -> Prepared:
+_Results = Sequence[_ProbedHost | VolbenchError]
+
+
+def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     """Plan a campaign and check that it can run, without touching anything.
 
     Args:
-        stations: the hosts, connected; `station.this_machine` alone for none but this one.
-        request: what the user asked for.
+        hosts: connected; `connected_host.this_machine` alone without an inventory.
+        request: what the user wants to run.
 
     Raises:
         InputError: a volume is missing, or a job can't run here.
         FioError: fio is missing, too old, or rejects a job.
-        RefusedError: a Run would destroy data without leave.
+        RefusedError: a run would destroy data without permission.
         TransportError: a host does not answer.
     """
-    looked = found_or_error(stations, _looker(request))
-    asked = [
-        Client(station.host, 0, one.volumes, one.sizes_bytes)
-        if isinstance(one, _Found)
-        else Client(station.host, 0, {})
-        for station, one in zip(stations, looked, strict=True)
-    ]
-    found = [one for one in looked if isinstance(one, _Found)]
-    here = {one.machine.host for one in found}
-    shared_out = clients_of(asked, request.clients)
-    clients = [client for client in shared_out if client.host.name in here]
-    if not _may_lack(request, looked, clients=len(clients)):
-        raise_together(stations, looked)
-    terms = Terms(
-        name=request.into.absolute().name,
-        created_utc=utc_now(),
-        seed=request.seed,
-        repeat=request.repeat,
-        on_error=request.on_error,
-        allow_destroy=request.allow_destroy,
-        command=request.command,
+    results = on_each(hosts, lambda host: _probe(host, request))
+    found = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
+    planned = clients_of(
+        [
+            Client(host.host, 0, result.volumes, result.sizes_bytes)
+            if isinstance(result, _ProbedHost)
+            else Client(host.host, 0, {})
+            for host, result in zip(hosts, results, strict=True)
+        ],
+        request.clients,
     )
+    clients = [client for client in planned if client.host.name in found]
+    if not _may_be_incomplete(request, results, clients=len(clients)):
+        raise_all(hosts, results)
     campaign = expand_clients(
-        request.profiles, clients, terms, policy=request.policy, quorum=request.quorum
+        request.profiles, clients, request.terms, policy=request.policy, quorum=request.quorum
+    ).model_copy(update={"absent": _absent(hosts, results, planned)})
+    ready = [result.host for result in found.values()]
+    folder = str(request.into.absolute())
+    on_every_host(
+        ready,
+        lambda host: check_campaign(
+            host, campaign, facts=found[host.name].facts, campaign_dir=folder
+        ),
     )
-    campaign = campaign.model_copy(update={"absent": _absent(stations, looked, shared_out)})
-    known = {one.machine.host: one for one in found}
+    archive = Archive(
+        campaign=campaign,
+        provenance=_provenance(list(found.values())),
+        profiles={profile.name: dump_profile(profile) for profile in request.profiles},
+    )
+    return Prepared(archive, tuple(ready), estimate(campaign))
 
-    def check(station: ConnectedHost) -> None:
-        one = known[station.host.name]
-        folder = str(request.into.absolute())
-        check_campaign(one.machine, campaign, host=one.host, campaign_dir=folder)
 
-    of_each([station for station in stations if station.name in here], check)
-    provenance = Provenance(
+def _provenance(found: Sequence[_ProbedHost]) -> Provenance:
+    return Provenance(
         volbench_version=__version__,
         python_version=platform.python_version(),
-        hosts=tuple(one.host for one in found),
-        volumes=tuple(facts for one in found for facts in one.facts),
+        hosts=tuple(result.facts for result in found),
+        volumes=tuple(facts for result in found for facts in result.volume_facts),
     )
-    profiles = {profile.name: dump_profile(profile) for profile in request.profiles}
-    archive = Archive(campaign=campaign, provenance=provenance, profiles=profiles)
-    return Prepared(archive, tuple(one.machine for one in found), estimate(campaign))
 
 
-def _may_lack(request: Request, looked: Sequence[_Found | VolbenchError], *, clients: int) -> bool:
-    """Tell whether the policy lets a campaign start with the clients that can take part.
+def _may_be_incomplete(request: Request, results: _Results, *, clients: int) -> bool:
+    """Return whether the policy lets a campaign start with the clients that can take part.
 
-    A refusal is never passed over: somebody has to look at what is in danger there.
+    A refusal always stops it: the user has to look at the data in danger there.
     """
-    if any(isinstance(one, RefusedError) for one in looked):
+    if any(isinstance(result, RefusedError) for result in results):
         return False
     match request.policy:
         case Policy.ALL:
@@ -185,56 +204,53 @@ def _may_lack(request: Request, looked: Sequence[_Found | VolbenchError], *, cli
 
 
 def _absent(
-    stations: Sequence[ConnectedHost],
-    looked: Sequence[_Found | VolbenchError],
-    shared_out: Sequence[Client],
+    hosts: Sequence[ConnectedHost], results: _Results, planned: Sequence[Client]
 ) -> tuple[Absent, ...]:
     """Return the hosts that can't take part, and how many clients each would have had."""
-    clients = Counter(client.host.name for client in shared_out)
+    clients = Counter(client.host.name for client in planned)
     return tuple(
-        Absent(host=station.name, reason=one.message, clients=clients[station.name])
-        for station, one in zip(stations, looked, strict=True)
-        if isinstance(one, VolbenchError)
+        Absent(host=host.name, reason=result.message, clients=clients[host.name])
+        for host, result in zip(hosts, results, strict=True)
+        if isinstance(result, VolbenchError)
     )
 
 
-def _looker(request: Request) -> Callable[[ConnectedHost], _Found]:
-    """Return what finds out about a host what the plan needs."""
-
-    def look(station: ConnectedHost) -> _Found:
-        executor = station.executor
-        fio = with_fio(executor, may_install=request.install_fio) if request.needs_fio else ""
-        volumes = {
-            role: find_volume(executor, role=role, target=target)
-            for role, target in _targets(request, station.host).items()
-        }
-        return _Found(
-            machine=machine_at(station, fio=fio),
-            host=probe_host(executor),
-            volumes=volumes,
-            facts=tuple(probe_volume(executor, volume) for volume in volumes.values()),
-            sizes_bytes=sizes_of(executor, request.profiles, volumes),
-        )
-
-    return look
+def _probe(host: ConnectedHost, request: Request) -> _ProbedHost:
+    """Make a host ready, and find its volumes."""
+    executor = host.executor
+    ready = ready_host(host, request.tools, may_install=request.install_fio)
+    volumes = {
+        role: find_volume(executor, role=role, target=target)
+        for role, target in request.targets_of(host.host).items()
+    }
+    return _ProbedHost(
+        host=ready,
+        facts=probe_host(executor, fio_version=ready.versions.get(Tool.FIO, "")),
+        volumes=volumes,
+        volume_facts=tuple(probe_volume(executor, volume) for volume in volumes.values()),
+        sizes_bytes=sizes_of(executor, request.profiles, volumes),
+    )
 
 
-def machine_at(station: ConnectedHost, *, fio: str) -> Machine:
-    """Return a machine that is ready to run, its clock compared with the controller's.
+def ready_host(
+    host: ConnectedHost, tools: Collection[Tool], *, may_install: bool = False
+) -> ConnectedHost:
+    """Return a host with its tools found and its clock compared with the controller's.
+
+    Args:
+        host: connected.
+        tools: that runs need.
+        may_install: install fio where it is missing.
 
     Raises:
+        FioError: fio is needed, and missing or too old.
         TransportError: it does not answer.
     """
-    clock = Clock() if station.host.kind is HostKind.LOCAL else read_clock(station.executor)
-    return Machine(station.executor, fio, clock or Clock(bound_s=float("inf")))
-
-
-def _targets(request: Request, host: Host) -> dict[str, str]:
-    """Return the target of each role that a job uses.
-
-    The command line's holds before the host's, and that before the profile's.
-    """
-    used = {job.role for profile in request.profiles for job in profile.jobs}
-    own = {role: target for profile in request.profiles for role, target in profile.volumes.items()}
-    named = {**own, **host.volumes, **request.targets}
-    return {role: target for role, target in named.items() if role in used}
+    path, versions = "", {}
+    if Tool.FIO in tools:
+        fio = find_fio(host.executor, may_install=may_install)
+        path, versions[Tool.FIO] = fio.path, fio.version
+    if Tool.DD in tools:
+        versions[Tool.DD] = host.version_of(Tool.DD)
+    clock = Clock() if host.host.kind is HostKind.LOCAL else read_clock(host.executor)
+    return replace(host, fio=path, versions=versions, clock=clock or Clock(bound_s=float("inf")))

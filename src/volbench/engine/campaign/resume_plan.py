@@ -1,4 +1,4 @@
-"""A stored plan in; the same plan out, once it is safe to go on with on this machine.
+"""Checks before a stored plan is resumed on this machine and its hosts.
 
 A campaign folder may come from elsewhere. Its plan names devices and files by path, and says which
 may be overwritten: on another machine those are other devices and files.
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from volbench.engine.campaign.prepare import machine_at
-from volbench.engine.hosts.connected_host import ConnectedHost, of_each
+from volbench.engine.campaign.prepare import ready_host
+from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.host_facts import machine_of
-from volbench.engine.hosts.machine import Machine
-from volbench.engine.hosts.volume_probe import require_fio
-from volbench.engine.run.fio_options import options_on
+from volbench.engine.hosts.installed_fio import options_on
 from volbench.errors import ArchiveError, InputError, RefusedError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL
@@ -29,24 +27,24 @@ def require_own(campaign: Campaign) -> None:
     """Refuse a campaign that was imported.
 
     Raises:
-        RefusedError: its Runs were measured elsewhere.
+        RefusedError: its runs were measured elsewhere.
     """
     if campaign.is_imported:
         raise RefusedError(
-            f"the Runs of {campaign.name} were imported, so there is nothing to go on with",
-            hint="to measure anew: volbench run PROFILE",
+            f"the runs of {campaign.name} were imported, so there is nothing to resume",
+            hint="to measure again: volbench run PROFILE",
         )
 
 
 def resume_on(
-    stations: Sequence[ConnectedHost], archive: Archive, *, allow_exec: bool
-) -> tuple[Machine, ...]:
-    """Return the machines on which a campaign may go on.
+    hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: bool
+) -> tuple[ConnectedHost, ...]:
+    """Return the hosts, ready to resume a campaign.
 
     Args:
-        stations: its hosts, connected; this machine where it has none.
+        hosts: of the campaign, connected; this machine where it has none.
         archive: what the campaign folder says.
-        allow_exec: accept options that run programs or leave the Run's folder.
+        allow_exec: accept options that run programs or leave the run's folder.
 
     Raises:
         RefusedError: a host is not the machine that it was planned on.
@@ -55,32 +53,33 @@ def resume_on(
         TransportError: a host does not answer.
     """
     plan = archive.campaign
-    planned = {host.host: host.machine for host in archive.provenance.hosts}
-    needs_fio = bool(plan.cold_probe_roles) or any(run.tool is Tool.FIO for run in plan.runs)
+    planned = {facts.host: facts.machine for facts in archive.provenance.hosts}
+    tools = {run.tool for run in plan.runs}
+    if plan.cold_probe_roles:
+        tools.add(Tool.FIO)
 
-    def ready(station: ConnectedHost) -> Machine:
-        executor = station.executor
-        if planned.get(station.host.name) != machine_of(executor):
-            raise _moved(station)
-        table = options_on(executor)
+    def ready(host: ConnectedHost) -> ConnectedHost:
+        if planned.get(host.name) != machine_of(host.executor):
+            raise _moved(host)
+        table = options_on(host.executor)
         for run in plan.runs:
-            if run.host == station.host.name:
+            if run.host == host.name:
                 _check_options(run, table, allow_exec=allow_exec)
-        return machine_at(station, fio=require_fio(executor) if needs_fio else "")
+        return ready_host(host, tools)
 
-    return tuple(of_each(stations, ready))
+    return tuple(on_every_host(hosts, ready))
 
 
-def _moved(station: ConnectedHost) -> RefusedError:
-    if station.host.name == LOCAL:
+def _moved(host: ConnectedHost) -> RefusedError:
+    if host.name == LOCAL:
         return RefusedError(
-            "this campaign was planned on another machine, where its devices and files are others",
+            "this campaign was planned on another machine, with other devices and files",
             hint="resume it there, or run the profile here: volbench run",
         )
     return RefusedError(
-        f"{station.host.name} is not the machine on which this campaign was planned",
+        f"{host.name} is not the machine on which this campaign was planned",
         hint="its devices and files are others; plan a new campaign: volbench run",
-        context={"host": station.host.name},
+        context={"host": host.name},
     )
 
 
@@ -95,7 +94,7 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
                     check_option(known, name, value, allow_exec=allow_exec)
             except InputError as error:
                 raise ArchiveError(
-                    f"the plan of Run {run.id} can't be used: {error.message}",
+                    f"the plan of run {run.id} can't be used: {error.message}",
                     hint=error.hint,
                     context={"run": run.id},
                 ) from error

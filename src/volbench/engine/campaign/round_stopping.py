@@ -1,7 +1,7 @@
-"""Rounds of a campaign: raw results in, which Runs are not needed any more out.
+"""End of the rounds of a campaign: decides from raw results which runs are no longer needed.
 
-The decision comes from the files alone, so that a resume comes to the same one. It is taken before
-the first Run of a round, from the fifth round on, about the rounds before it.
+The decision depends on the files alone, so that a resume comes to the same one. It is taken before
+the first run of a round, from the fifth round on, about the rounds before it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from volbench.analyse.time.round_convergence import Determination, Part, combined, determine
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
 from volbench.errors import OutputError
-from volbench.fio.results.merge_jobs import merge_clones
+from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
@@ -24,12 +24,12 @@ _NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class News:
-    """What is known before a round.
+class RoundDecision:
+    """Decision before a round.
 
     Attributes:
-        is_over: whether it is not needed.
-        words: why, or what still keeps the rounds going.
+        is_over: whether the round is not needed.
+        words: why, or which variables are not steady yet.
     """
 
     is_over: bool
@@ -42,7 +42,7 @@ class RoundJudge:
     Args:
         layout: where results are.
         campaign: the plan.
-        is_finished: whether a Run is done.
+        is_finished: whether a run is finished.
     """
 
     def __init__(
@@ -51,18 +51,20 @@ class RoundJudge:
         self._layout = layout
         self._campaign = campaign
         self._is_finished = is_finished
-        self._told: set[tuple[str, int]] = set()
+        self._decided: set[tuple[str, int]] = set()
         self._parts: dict[str, tuple[Part, ...]] = {}
 
-    def before(self, run: Run) -> News | None:
-        """Return what is new before a Run: once for each round, None at all other times."""
+    def before(self, run: Run) -> RoundDecision | None:
+        """Return the decision before the first run of a round; None at all other times."""
         is_repeated = run.phase is not Phase.PRECONDITION and run.repeat > ROUNDS
         key = run.profile, run.repeat
-        if run.profile not in self._campaign.rounds or not is_repeated or key in self._told:
+        if run.profile not in self._campaign.rounds or not is_repeated or key in self._decided:
             return None
-        self._told.add(key)
+        self._decided.add(key)
         found = self.so_far(run.profile, last=run.repeat - 1)
-        return News(found.is_steady, found.words if found.is_steady else _standing(found))
+        return RoundDecision(
+            found.is_steady, found.words if found.is_steady else _unsteady_words(found)
+        )
 
     def so_far(self, profile: str, *, last: int | None = None) -> Determination:
         """Judge the rounds of a profile that are finished, up to the last that counts."""
@@ -85,7 +87,7 @@ class RoundJudge:
         return determine(values, most=rounds.max_rounds)
 
     def _measured(self, run: Run) -> tuple[Part, ...]:
-        """Return what a finished Run measured; each result is read once."""
+        """Return the results of a finished run; each is read once."""
         if run.id not in self._parts:
             self._parts[run.id] = ()
             # A damaged result is no value here, as in the frames, whose `damage` names it.
@@ -94,7 +96,7 @@ class RoundJudge:
         return self._parts[run.id]
 
     def _read(self, run: Run) -> tuple[Part, ...]:
-        jobs = merge_clones(read_run_output(run, self._layout.run(run.id)).jobs)
+        jobs = merge_jobs(read_run_output(run, self._layout.run(run.id)).jobs)
         return tuple(
             _part(direction)
             for job in jobs
@@ -103,16 +105,16 @@ class RoundJudge:
         )
 
 
-def _standing(found: Determination) -> str:
-    """Return where the variables stand that keep the rounds going, for people."""
-    lacking = [
-        f"{one.track.name} ranges over {_percent(one.judged.range_ratio)}"
-        f" (at most {_percent(MOST_RANGE)}) and drifts by {_percent(one.judged.slope_ratio)}"
+def _unsteady_words(found: Determination) -> str:
+    """Describe the variables that are not steady yet."""
+    unsteady = [
+        f"{variable.track.name} ranges over {_percent(variable.judged.range_ratio)}"
+        f" (at most {_percent(MOST_RANGE)}) and drifts by {_percent(variable.judged.slope_ratio)}"
         f" (at most {_percent(MOST_SLOPE)})"
-        for one in found.variables
-        if not one.judged.steady
+        for variable in found.variables
+        if not variable.judged.steady
     ]
-    return f"not steady after round {found.rounds}: {'; '.join(lacking)}"
+    return f"not steady after round {found.rounds}: {'; '.join(unsteady)}"
 
 
 def _percent(ratio: float) -> str:
@@ -120,7 +122,7 @@ def _percent(ratio: float) -> str:
 
 
 def _through_last(by_round: dict[int, float]) -> list[float]:
-    """Return values from round 1 to the last one told, NaN in between where one is missing."""
+    """Return values from round 1 to the last that has one, NaN where one is missing."""
     return [by_round.get(number, _NAN) for number in range(1, max(by_round, default=0) + 1)]
 
 

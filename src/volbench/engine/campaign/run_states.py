@@ -1,4 +1,4 @@
-"""What is known of every Run of a campaign: written by workers on any thread, never lost."""
+"""States of the runs of a campaign: journalled before anything else happens, from any thread."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.journal import History, Journal
 
 
-class Ledger:
-    """The journal, the states it amounts to, and the listener; one worker at a time.
+class RunStates:
+    """The journal, the states that follow from it, and the listener; one thread at a time.
 
     Args:
         journal: open.
-        history: what it said before.
-        listener: told every event.
+        history: its earlier entries.
+        listener: receives every event.
     """
 
     def __init__(self, journal: Journal, history: History, listener: Listener) -> None:
@@ -28,7 +28,7 @@ class Ledger:
 
     @property
     def states(self) -> Mapping[str, RunState]:
-        """Run id to state; Runs never started are absent."""
+        """Run id to state; runs never started are absent."""
         with self._lock:
             return dict(self._states)
 
@@ -38,20 +38,20 @@ class Ledger:
         return not self._history.states
 
     def state(self, run: Run) -> RunState:
-        """Return where a Run stands."""
+        """Return the state of a run."""
         with self._lock:
             return self._states.get(run.id, RunState.PLANNED)
 
     def is_finished(self, run: Run) -> bool:
-        """Tell whether a Run is done."""
+        """Return whether a run is finished."""
         return self.state(run) is RunState.FINISHED
 
     def process(self, run: Run) -> Mapping[str, object]:
-        """Return what identifies the process that an earlier controller started for a Run."""
+        """Return the record of the process that an earlier controller started for a run."""
         return self._history.processes.get(run.id, {})
 
     def started(self, run: Run, process: Mapping[str, object]) -> None:
-        """Write down that a process was started."""
+        """Record that a process was started, or is about to be."""
         with self._lock:
             self._journal.write("run", run=run.id, state=RunState.RUNNING, process=dict(process))
             self._states[run.id] = RunState.RUNNING
@@ -61,14 +61,14 @@ class Ledger:
         with self._lock:
             self._journal.write(kind, **facts)
 
-    def note(self, run: Run, state: RunState, *, reason: str) -> None:
-        """Write down how a Run ended."""
+    def ended(self, run: Run, state: RunState, *, reason: str) -> None:
+        """Record how a run ended."""
         with self._lock:
             self._journal.write("run", run=run.id, state=state, reason=reason)
             self._states[run.id] = state
 
     def leave_out(self, runs: Sequence[Run], *, reason: str) -> None:
-        """Write down at once that Runs are not needed, and tell it."""
+        """Record at once that runs are not needed, and report it."""
         with self._lock:
             ids = [run.id for run in runs]
             self._journal.write("runs", runs=ids, state=RunState.NOT_NEEDED, reason=reason)
@@ -76,14 +76,14 @@ class Ledger:
             self._listener(RunsNotNeeded(tuple(runs), reason))
 
     def listener(self, event: Event) -> None:
-        """Tell an event; one at a time."""
+        """Pass on an event; one at a time."""
         with self._lock:
             self._listener(event)
 
-    def tell(self, message: str) -> None:
-        """Tell the user something."""
+    def notify(self, message: str) -> None:
+        """Send the user a notice."""
         self.listener(Notice(message))
 
     def ids(self, campaign: Campaign, *states: RunState) -> tuple[str, ...]:
-        """Return the Runs in some states, in the order of the plan."""
+        """Return the runs in some states, in the order of the plan."""
         return tuple(run.id for run in campaign.runs if self.state(run) in states)

@@ -1,4 +1,4 @@
-"""One client at the start of a step: its process says ready, the controller says when to go.
+"""Start gate of a client: its process reports ready, the controller announces the start.
 
 The process waits in ``gate.sh``, which fio runs by ``exec_prerun`` when all its files are laid out
 and its jobs are set up, right before its clock starts (measured: thirty clients start within 50 ms;
@@ -12,36 +12,36 @@ from importlib.resources import files
 
 from volbench.engine.campaign.barrier import Barrier
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
 
 SCRIPT = "gate.sh"
 PRERUN = f"sh ./{SCRIPT}"
-"""What fio runs; its working folder is the Run's."""
+"""Command that fio runs, in the work folder of the run."""
 
 WAITING = "waiting"
-"""State of a Run's progress before its start."""
+"""State of a run's progress before its start."""
 
 _LOOK_S = 0.2
 _READY, _GO, _WOKE = "gate/ready", "gate/go", "gate/woke"
 
 
 class Gate:
-    """The start of one Run.
+    """The start of one run.
 
     Args:
-        meeting: of its step.
+        barrier: of its step.
         run_id: of the plan.
         clock: of its machine.
         patience_s: how long the process waits for its start before it gives up.
     """
 
-    def __init__(self, meeting: Barrier, run_id: str, clock: Clock, *, patience_s: float) -> None:
-        self._meeting = meeting
+    def __init__(self, barrier: Barrier, run_id: str, clock: Clock, *, patience_s: float) -> None:
+        self._barrier = barrier
         self._run_id = run_id
         self._clock = clock
         self.patience_s = patience_s
-        self._place: RunDirectory | None = None
+        self._directory: RunDirectory | None = None
         self._looked_s = 0.0
         self._ready_s: float | None = None
         self._at_s: float | None = None
@@ -58,35 +58,35 @@ class Gate:
         """Why a process that was ready did not start; empty when it did, or never was ready."""
         if self._ready_s is None or self._at_s is not None:
             return ""
-        return self._reason or "nobody told it when to start"
+        return self._reason or "no start was announced to it"
 
     @property
     def is_waiting(self) -> bool:
         """Whether the start is still to come."""
         return self._at_s is None or time.time() < self._at_s
 
-    def open_for(self, place: RunDirectory) -> None:
+    def open_for(self, directory: RunDirectory) -> None:
         """Put the script where the process will find it."""
-        self._place = place
-        place.put(SCRIPT, self.script)
+        self._directory = directory
+        directory.put(SCRIPT, self.script)
 
-    def open_again(self, place: RunDirectory) -> None:
-        """Take over a process that an earlier controller started, and may have let go."""
-        self._place = place
+    def reopen(self, directory: RunDirectory) -> None:
+        """Take over a process that an earlier controller started, and may have released."""
+        self._directory = directory
         self._at_s = self._read(_GO)
         if self._at_s is not None:
             self._ready_s = self._read(_READY)
-            self._meeting.arrive(self._run_id)
+            self._barrier.arrive(self._run_id)
 
-    def wait_until_quiet(self, stop: Stop) -> None:
+    def wait_until_quiet(self, stop: StopRequest) -> None:
         """Wait until no client of the step measures any more."""
-        self._meeting.end(self._run_id)
-        while not self._meeting.is_quiet and not stop.requested:
+        self._barrier.end(self._run_id)
+        while not self._barrier.is_quiet and not stop.requested:
             time.sleep(_LOOK_S)
 
     def look(self) -> None:
-        """Tell the others when the process is ready, and the process when it is to start."""
-        if self._place is None or self._at_s is not None or self._reason:
+        """Announce the process as ready to the others, and the start to the process."""
+        if self._directory is None or self._at_s is not None or self._reason:
             return
         now_s = time.monotonic()
         if now_s - self._looked_s < _LOOK_S:
@@ -96,23 +96,23 @@ class Gate:
             self._ready_s = self._read(_READY)
             if self._ready_s is None:
                 return
-            self._meeting.arrive(self._run_id)
-        call = self._meeting.call(self._run_id)
-        if call is None:
+            self._barrier.arrive(self._run_id)
+        signal = self._barrier.signal(self._run_id)
+        if signal is None:
             return
-        self._reason = call.reason
-        told = "never" if call.at_s is None else f"{call.at_s + self._clock.offset_s:.6f}"
-        self._place.executor.write_text(self._place.place_of(_GO), f"{told}\n")
-        self._at_s = call.at_s
+        self._reason = signal.reason
+        start = "never" if signal.at_s is None else f"{signal.at_s + self._clock.offset_s:.6f}"
+        self._directory.executor.write_text(self._directory.path_of(_GO), f"{start}\n")
+        self._at_s = signal.at_s
 
     def leave(self) -> None:
-        """Let the others no longer wait for this Run."""
-        self._meeting.leave(self._run_id)
+        """Let the others no longer wait for this run."""
+        self._barrier.leave(self._run_id)
 
     def record(self) -> dict[str, float | None]:
-        """Return how the start went, in seconds of the controller's clock; None for never.
+        """Return the record of the start, in seconds of the controller's clock; None for never.
 
-        ``late_s`` is how long after its instant the process went on.
+        ``late_s`` is how long after the announced instant the process continued.
         """
         woke_s = self._read(_WOKE)
         late_s = None if woke_s is None or self._at_s is None else woke_s - self._at_s
@@ -125,10 +125,10 @@ class Gate:
         }
 
     def _read(self, name: str) -> float | None:
-        """Return the instant in a file, by the controller's clock."""
-        if self._place is None:
+        """Return the instant in a file, in the controller's clock."""
+        if self._directory is None:
             return None
-        text = self._place.executor.read_text(self._place.place_of(name))
+        text = self._directory.executor.read_text(self._directory.path_of(name))
         try:
             return None if not text else float(text) - self._clock.offset_s
         except ValueError:

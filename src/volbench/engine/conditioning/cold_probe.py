@@ -11,7 +11,7 @@ import secrets
 from volbench.analyse.time.cold_volume import ColdProbe, describe, judge_cold, pair_by_offset
 from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
 from volbench.engine.guard.device_guard import check_identity
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import OutputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.protocol import Executor
 from volbench.model.base import Frozen
@@ -52,7 +52,7 @@ class Probed(Frozen):
 
 
 def probe_cold(
-    executor: Executor, volume: Volume, folder: ProbeFolder, *, fio: str, stop: Stop
+    executor: Executor, volume: Volume, folder: ProbeFolder, *, fio: str, stop: StopRequest
 ) -> Probed:
     """Read a sample of a volume twice, compare a sample with zeros, and store the result.
 
@@ -129,7 +129,7 @@ def probe_campaign(
     fio: str,
     executor: Executor,
     listener: Listener,
-    stop: Stop,
+    stop: StopRequest,
 ) -> None:
     """Probe every volume that the plan names for it and that has not been probed yet.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.engine.run.process_watch import Ending, watch
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, FioError, OutputError, StoppedError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import render
@@ -68,7 +68,7 @@ class Reader:
     folder: ProbeFolder
     fio: str
     seed: int
-    stop: Stop
+    stop: StopRequest
 
     def latencies_s(self, name: str) -> dict[int, float]:
         """Read blocks one after another and return offset to latency.

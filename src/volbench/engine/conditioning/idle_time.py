@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from volbench.engine.guard.path_checks import nearest_existing
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.event import Listener, Progress, RunProgress
@@ -23,6 +24,25 @@ LATE_S = 60.0
 """Idle time beyond the planned one that is worth a notice: credits continue to refill."""
 
 _STEP_S = 0.5
+
+
+@dataclass
+class DirtyData:
+    """Which volumes may have dirty pages of earlier runs.
+
+    Attributes:
+        writes: number of runs so far that may have left some.
+        flushed: volume to that number when it was last flushed.
+    """
+
+    writes: int
+    flushed: dict[str, int] = field(default_factory=dict)
+
+    def needs_flush(self, target: str) -> bool:
+        """Return whether a volume was not flushed since; it is expected to be now."""
+        is_due = self.flushed.get(target, 0) < self.writes
+        self.flushed[target] = self.writes
+        return is_due
 
 
 def flush_volume(executor: Executor, volume: Volume) -> str:
@@ -50,7 +70,7 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
     return done.stderr.strip() if done.exit_status else ""
 
 
-def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: Stop) -> float:
+def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequest) -> float:
     """Wait until the volume has been idle for as long as the plan says.
 
     Idle time counts from the end of the run before, even while no controller was running: credits

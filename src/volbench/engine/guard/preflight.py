@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from volbench.engine.guard.run_guard import check_run, check_space
-from volbench.engine.hosts.machine import Machine
+from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
@@ -27,14 +27,14 @@ _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
 def check_campaign(
-    machine: Machine, campaign: Campaign, *, host: HostFacts, campaign_dir: str
+    host: ConnectedHost, campaign: Campaign, *, facts: HostFacts, campaign_dir: str
 ) -> None:
-    """Check every run that a campaign plans for a machine.
+    """Check every run that a campaign plans for a host.
 
     Args:
-        machine: the machine.
+        host: connected, ready.
         campaign: the plan.
-        host: facts of the machine.
+        facts: about the host.
         campaign_dir: absolute path of the campaign folder.
 
     Raises:
@@ -43,17 +43,17 @@ def check_campaign(
         RefusedError: a run would destroy data without consent, or a volume is unsuitable.
     """
     made: set[str] = set()
-    executor = machine.executor
-    runs = _distinct(run for run in campaign.runs if run.host == machine.host)
+    executor = host.executor
+    runs = _distinct(run for run in campaign.runs if run.host == host.name)
     _check_blocks(executor, runs)
     for run in runs:
-        check_cpus(run, cpus=host.cpus)
+        check_cpus(run, cpus=facts.cpus)
         guard_run(
             executor, run, campaign=campaign, campaign_dir=campaign_dir, ours=made.__contains__
         )
         made.update(path for path in planned_files(run) if executor.stat(path) is None)
-    if machine.fio:
-        check_job_files(machine, runs, name=campaign.key)
+    if host.fio:
+        check_job_files(host, runs, name=campaign.key)
 
 
 def _distinct(runs: Iterable[Run]) -> list[Run]:
@@ -156,7 +156,7 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
 
 
 def check_cpus(run: Run, *, cpus: int) -> None:
-    """Check ``cpus_allowed`` against the CPUs of the machine.
+    """Check ``cpus_allowed`` against the CPUs of the host.
 
     Raises:
         InputError: it is not a list of CPUs, or names a CPU that does not exist; with a fix.
@@ -180,18 +180,18 @@ def check_cpus(run: Run, *, cpus: int) -> None:
             )
 
 
-def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None:
+def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> None:
     """Check with the installed fio that it can parse every job file, without running any.
 
     Args:
-        machine: the machine.
+        host: the host.
         runs: the runs; those that only differ in what fio does not see are checked once.
         name: of the campaign's folder there.
 
     Raises:
         FioError: fio rejects a job file, with fio's message.
     """
-    executor = machine.executor
+    executor = host.executor
     with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
         place = executor.make_work_folder(folder, name=f"{name}/check")
         jobs: dict[str, Run] = {}
@@ -202,7 +202,7 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
             jobs[path] = run
         paths = list(jobs)
         for start in range(0, len(paths), _MAX_JOB_FILES):
-            rejected = _first_rejected(machine, paths[start : start + _MAX_JOB_FILES])
+            rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])
             if rejected is None:
                 continue
             path, message = rejected
@@ -215,16 +215,16 @@ def check_job_files(machine: Machine, runs: Sequence[Run], *, name: str) -> None
         executor.remove_work_folder(place)
 
 
-def _first_rejected(machine: Machine, paths: Sequence[str]) -> tuple[str, str] | None:
+def _first_rejected(host: ConnectedHost, paths: Sequence[str]) -> tuple[str, str] | None:
     """Return the first job file that fio rejects, and fio's message.
 
     One process parses all of them, for its start takes longer than a thousand files. It does not
     name the file it rejects, so that is found by bisection.
     """
-    done = machine.executor.run([machine.fio, "--parse-only", *paths])
+    done = host.executor.run([host.fio, "--parse-only", *paths])
     if not done.exit_status:
         return None
     if len(paths) == 1:
         return paths[0], done.stderr.strip() or done.stdout.strip()
     middle = len(paths) // 2
-    return _first_rejected(machine, paths[:middle]) or _first_rejected(machine, paths[middle:])
+    return _first_rejected(host, paths[:middle]) or _first_rejected(host, paths[middle:])

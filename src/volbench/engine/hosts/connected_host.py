@@ -1,102 +1,98 @@
-"""A host of the plan and what reaches it: many at once looked at, what each is told together."""
+"""Host of a plan with the executor that reaches it, and work on many of them side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from volbench.engine.hosts.machine import Machine
+from volbench.engine.sampling.clock_offset import Clock
 from volbench.errors import CampaignError, VolbenchError
 from volbench.execute.local import LocalExecutor
+from volbench.execute.parallel import on_each
 from volbench.execute.protocol import Executor
+from volbench.fio.dd import parse_dd_version
 from volbench.model.campaign.host import LOCAL, Host
+from volbench.model.profile.profile_model import Tool
 
-MOST_THREADS = 64
-"""Threads cost little; few of them behind hosts that do not answer cost seconds."""
+_MAX_LISTED = 5
 
-_MOST_TOLD = 5
-
-Place = TypeVar("Place", "ConnectedHost", Machine)
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class ConnectedHost:
-    """A host that was connected to.
+    """A host and what reaches it; ready to run once its tools and its clock are known.
 
     Attributes:
-        host: as the inventory has it.
+        host: as the inventory describes it.
         executor: reaches it; has the host's name.
+        fio: path of the binary there; empty until it is looked for, or when no run needs it.
+        versions: versions of the tools that are known already.
+        clock: its clock compared with the controller's.
     """
 
     host: Host
     executor: Executor
+    fio: str = ""
+    versions: Mapping[Tool, str] = field(default_factory=dict)
+    clock: Clock = field(default_factory=Clock)
 
     @property
     def name(self) -> str:
         """The host's name."""
         return self.host.name
 
+    def version_of(self, tool: Tool) -> str:
+        """Return the version of the program that does the I/O, such as ``fio-3.33``."""
+        if tool in self.versions:
+            return self.versions[tool]
+        if tool is Tool.DD:
+            return parse_dd_version(self.executor.run(["dd", "--version"]).stdout)
+        return self.executor.run([self.fio, "--version"]).stdout.strip()
 
-def this_machine() -> ConnectedHost:
+
+def this_machine(*, fio: str = "") -> ConnectedHost:
     """Return the controller's own machine, without any inventory."""
-    return ConnectedHost(Host(name=LOCAL), LocalExecutor())
+    return ConnectedHost(Host(name=LOCAL), LocalExecutor(), fio)
 
 
-def of_each(places: Sequence[Place], look: Callable[[Place], Found]) -> list[Found]:
-    """Return what a look at each of them gives, in their order; they are looked at side by side.
+def on_every_host(
+    hosts: Sequence[ConnectedHost], work: Callable[[ConnectedHost], Found]
+) -> list[Found]:
+    """Do some work on every host, side by side; return the results in their order.
 
     Raises:
-        VolbenchError: of the only one, its own; of several, all that went wrong, in one.
+        VolbenchError: of the only host, its own; of several, all errors in one.
     """
-    told = found_or_error(places, look)
-    raise_together(places, told)
-    return [one for one in told if not isinstance(one, VolbenchError)]
+    results = on_each(hosts, work)
+    raise_all(hosts, results)
+    return [result for result in results if not isinstance(result, VolbenchError)]
 
 
-def found_or_error(
-    places: Sequence[Place], look: Callable[[Place], Found]
-) -> list[Found | VolbenchError]:
-    """Return what a look at each of them gives, or why it gave nothing, in their order."""
-
-    def kept(place: Place) -> Found | VolbenchError:
-        try:
-            return look(place)
-        except VolbenchError as error:
-            return error
-
-    if len(places) < 2:
-        return [kept(place) for place in places]
-    with ThreadPoolExecutor(min(len(places), MOST_THREADS)) as pool:
-        return list(pool.map(kept, places))
-
-
-def raise_together(places: Sequence[Place], told: Sequence[object]) -> None:
-    """Raise what went wrong at any of the places, as one error."""
-    problems = [
-        (place.name, one)
-        for place, one in zip(places, told, strict=True)
-        if isinstance(one, VolbenchError)
+def raise_all(hosts: Sequence[ConnectedHost], results: Sequence[object]) -> None:
+    """Raise the errors among the results of hosts as one error."""
+    errors = [
+        (host.name, result)
+        for host, result in zip(hosts, results, strict=True)
+        if isinstance(result, VolbenchError)
     ]
-    if problems and len(places) == 1:
-        raise problems[0][1]
-    if problems:
-        raise _together(problems, of=len(places))
+    if errors and len(hosts) == 1:
+        raise errors[0][1]
+    if errors:
+        raise _combined(errors, of=len(hosts))
 
 
-def _together(problems: Sequence[tuple[str, VolbenchError]], *, of: int) -> VolbenchError:
-    """Return one error for several hosts, of the class of the first, with all their names."""
-    first = problems[0][1]
-    told = [f"{name}: {error.message}" for name, error in problems[:_MOST_TOLD]]
-    if len(problems) > _MOST_TOLD:
-        told.append(f"and {len(problems) - _MOST_TOLD} more")
-    names = ", ".join(name for name, _ in problems)
-    kinds = {type(error) for _, error in problems}
-    kind = type(first) if len(kinds) == 1 else CampaignError
-    return kind(
-        f"{len(problems)} of {of} hosts can't take part: {'; '.join(told)}",
+def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> VolbenchError:
+    """Return one error for several hosts: of their common class, with all their names."""
+    first = errors[0][1]
+    listed = [f"{name}: {error.message}" for name, error in errors[:_MAX_LISTED]]
+    if len(errors) > _MAX_LISTED:
+        listed.append(f"and {len(errors) - _MAX_LISTED} more")
+    classes = {type(error) for _, error in errors}
+    error_class = type(first) if len(classes) == 1 else CampaignError
+    return error_class(
+        f"{len(errors)} of {of} hosts can't take part: {'; '.join(listed)}",
         hint=first.hint,
-        context={"hosts": names},
+        context={"hosts": ", ".join(name for name, _ in errors)},
     )

@@ -1,17 +1,13 @@
-"""What a machine is and which fio it has: an executor enters, facts or a path leave."""
+"""Facts about a machine: kernel, CPUs, memory, fio, virtualization, and its identity."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 
-from volbench.errors import FioError, OutputError, TransportError
+from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
-from volbench.fio.version import parse_version
 from volbench.model.results.provenance import HostFacts
-
-OLDEST_FIO = (3, 18)
-"""The oldest fio that Runs are made with; results of older ones can be read."""
 
 _CPU_MODEL = re.compile(r"^(?:model name|cpu model|Model|cpu)\s*:\s*(.+)$", re.MULTILINE)
 _MEMORY = re.compile(r"^MemTotal:\s*(\d+) kB$", re.MULTILINE)
@@ -19,8 +15,13 @@ _PRETTY_NAME = re.compile(r"^PRETTY_NAME=[\"']?(.*?)[\"']?$", re.MULTILINE)
 _HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
 
 
-def probe_host(executor: Executor) -> HostFacts:
-    """Return what a machine is; fio need not be there."""
+def probe_host(executor: Executor, *, fio_version: str = "") -> HostFacts:
+    """Return facts about a machine; fio need not be there.
+
+    Args:
+        executor: the machine.
+        fio_version: of its fio, if that is known already.
+    """
     cpu_text = executor.read_text("/proc/cpuinfo") or ""
     memory = _MEMORY.search(executor.read_text("/proc/meminfo") or "")
     return HostFacts(
@@ -31,51 +32,19 @@ def probe_host(executor: Executor) -> HostFacts:
         cpu_model=_first(_CPU_MODEL, cpu_text),
         cpus=_online(executor) or cpu_text.count("processor\t:") or 1,
         memory_bytes=None if memory is None else int(memory[1]) * 1024,
-        fio_version=_fio_version(executor),
+        fio_version=fio_version or _fio_version(executor),
         virtualization=_virtualization(executor, cpu_text),
     )
 
 
 def machine_of(executor: Executor) -> str:
-    """Return what tells this machine from others, without telling its machine-id itself.
+    """Return an identity of the machine that does not disclose its machine-id.
 
-    machine-id(5) is confidential, so only a digest of it leaves; without one, of the host's name.
+    machine-id(5) is confidential, so a digest of it is used; without one, of the host's name.
     """
-    told = executor.read_text("/etc/machine-id") or ""
-    name = told.strip() or (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
+    machine_id = (executor.read_text("/etc/machine-id") or "").strip()
+    name = machine_id or (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
     return hashlib.sha256(f"volbench {name}".encode()).hexdigest()[:16]
-
-
-def require_fio(executor: Executor) -> str:
-    """Return the path of a fio that Runs can be made with.
-
-    Raises:
-        FioError: there is none, it does not work, or it is older than 3.18.
-    """
-    path = executor.which("fio")
-    if path is None:
-        raise FioError(
-            f"fio is not installed on {executor.host}",
-            hint="install it: apt-get install fio",
-            context={"host": executor.host},
-        )
-    done = executor.run([path, "--version"])
-    try:
-        version = parse_version(done.stdout)
-    except OutputError as error:
-        words = done.stderr.strip() or done.stdout.strip() or f"exit status {done.exit_status}"
-        raise FioError(
-            f"{path} does not tell its version: {words}",
-            hint="check that this fio works: fio --version",
-            context={"path": path},
-        ) from error
-    if version < OLDEST_FIO:
-        raise FioError(
-            f"{path} is {done.stdout.strip()}; Runs need fio 3.18 or newer",
-            hint="install a newer fio and put it first on PATH",
-            context={"path": path, "version": done.stdout.strip()},
-        )
-    return path
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
@@ -91,7 +60,7 @@ def _online(executor: Executor) -> int:
 
 
 def _fio_version(executor: Executor) -> str:
-    """Return what fio says of itself, or an empty text when it is missing or does not start."""
+    """Return the version of fio, or an empty text when it is missing or does not start."""
     path = executor.which("fio")
     if path is None:
         return ""
@@ -103,8 +72,8 @@ def _fio_version(executor: Executor) -> str:
 
 
 def _virtualization(executor: Executor, cpu_text: str) -> str:
-    """Return what systemd detects; without it, what the CPU tells a guest."""
+    """Return what systemd detects; without it, what the CPU's flags show."""
     detect = executor.which("systemd-detect-virt")
-    if detect is not None and (told := executor.run([detect]).stdout.strip()):
-        return told
+    if detect is not None and (detected := executor.run([detect]).stdout.strip()):
+        return detected
     return "vm" if _HYPERVISOR_FLAG.search(cpu_text) else ""

@@ -1,31 +1,32 @@
-"""Every host of an inventory looked at before anything is asked of it: facts, or why not."""
+"""Survey of hosts: facts, clock and volumes of each, or why it can't take part."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from volbench.engine.hosts.connected_host import MOST_THREADS, ConnectedHost
-from volbench.engine.hosts.volume_probe import find_volume, probe_host, probe_volume
+from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.hosts.host_facts import probe_host
+from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import VolbenchError
+from volbench.execute.parallel import on_each
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a look at one host gave.
+class HostSurvey:
+    """Result of a look at one host.
 
     Attributes:
         name: of the host.
         problem: why it can't take part; empty when it can.
         hint: what to do about it.
-        host: what it is; None when it did not answer.
-        clock: how its clock stands; None when it does not tell.
-        boot_id: tells two names of one machine.
-        volumes: role to what it is.
-        trouble: role to why its volume can't be used.
+        host: facts; None when it did not answer.
+        clock: compared with the controller's; None when it can't be read.
+        boot_id: the same for two names of one machine.
+        volumes: role to facts.
+        volume_problems: role to why its volume can't be used.
     """
 
     name: str
@@ -35,55 +36,52 @@ class Seen:
     clock: Clock | None = None
     boot_id: str = ""
     volumes: dict[str, VolumeFacts] = field(default_factory=dict)
-    trouble: dict[str, str] = field(default_factory=dict)
+    volume_problems: dict[str, str] = field(default_factory=dict)
 
 
-def survey(stations: Sequence[ConnectedHost]) -> list[Seen]:
-    """Look at hosts side by side; one that does not answer holds nobody up."""
-    if not stations:
-        return []
-    with ThreadPoolExecutor(min(len(stations), MOST_THREADS)) as pool:
-        return list(pool.map(_look, stations))
+def survey(hosts: Sequence[ConnectedHost]) -> list[HostSurvey]:
+    """Look at hosts side by side; a host that does not answer holds up no other."""
+    return [
+        HostSurvey(name=host.name, problem=result.message, hint=result.hint)
+        if isinstance(result, VolbenchError)
+        else result
+        for host, result in zip(hosts, on_each(hosts, _look), strict=True)
+    ]
 
 
-def _look(station: ConnectedHost) -> Seen:
-    executor = station.executor
-    try:
-        volumes: dict[str, VolumeFacts] = {}
-        trouble: dict[str, str] = {}
-        host = probe_host(executor)
-        for role, target in station.host.volumes.items():
-            try:
-                volumes[role] = probe_volume(
-                    executor, find_volume(executor, role=role, target=target)
-                )
-            except VolbenchError as error:
-                if error.transient:
-                    raise
-                trouble[role] = error.message
-        return Seen(
-            name=station.name,
-            host=host,
-            clock=read_clock(executor),
-            boot_id=(executor.read_text("/proc/sys/kernel/random/boot_id") or "").strip(),
-            volumes=volumes,
-            trouble=trouble,
-        )
-    except VolbenchError as error:
-        return Seen(name=station.name, problem=error.message, hint=error.hint)
+def _look(host: ConnectedHost) -> HostSurvey:
+    executor = host.executor
+    volumes: dict[str, VolumeFacts] = {}
+    problems: dict[str, str] = {}
+    facts = probe_host(executor)
+    for role, target in host.host.volumes.items():
+        try:
+            volumes[role] = probe_volume(executor, find_volume(executor, role=role, target=target))
+        except VolbenchError as error:
+            if error.transient:
+                raise
+            problems[role] = error.message
+    return HostSurvey(
+        name=host.name,
+        host=facts,
+        clock=read_clock(executor),
+        boot_id=(executor.read_text("/proc/sys/kernel/random/boot_id") or "").strip(),
+        volumes=volumes,
+        volume_problems=problems,
+    )
 
 
-def shared_machines(seen: Sequence[Seen]) -> list[tuple[str, ...]]:
+def shared_machines(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
     """Return the names that mean one machine, by its boot id."""
-    return _groups((one.boot_id, one.name) for one in seen)
+    return _groups((host.boot_id, host.name) for host in surveyed)
 
 
-def shared_volumes(seen: Sequence[Seen]) -> list[tuple[str, ...]]:
+def shared_volumes(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
     """Return volumes, as ``host:target``, that are one disk by its serial number."""
     return _groups(
-        (facts.serial, f"{one.name}:{facts.target}")
-        for one in seen
-        for facts in one.volumes.values()
+        (facts.serial, f"{host.name}:{facts.target}")
+        for host in surveyed
+        for facts in host.volumes.values()
     )
 
 

@@ -1,4 +1,4 @@
-"""Processes that an earlier controller started and could not end: recognised surely, then ended."""
+"""Orphans: processes that an earlier controller started and could not end."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from volbench.store.journal import utc_now
 _SIGNALS = (("-INT", 30.0), ("-TERM", 10.0), ("-KILL", 10.0))
 
 
-def trace(executor: Executor, process: Process, *, sampler_handle: str) -> dict[str, object]:
-    """Return what is written down of a process that was just started.
+def start_record(executor: Executor, process: Process, *, sampler_handle: str) -> dict[str, object]:
+    """Return the journal's record of a process that was just started.
 
     Returns:
-        What `identify` tells; of one that outlives its controller ``handle``, the ``sampler``
-        beside it and ``since_utc`` instead.
+        The result of `identify`; of a process that outlives its controller, its ``handle``, that of
+        the ``sampler`` beside it, and ``since_utc`` instead.
     """
     if not process.handle:
         return identify(executor, process.pid)
     return {"handle": process.handle, "sampler": sampler_handle, "since_utc": utc_now()}
 
 
-def intent(handle: str, sampler_handle: str) -> dict[str, object]:
-    """Return what is written down of a process before it is started on another machine."""
+def intent_record(handle: str, sampler_handle: str) -> dict[str, object]:
+    """Return the journal's record of a process that is about to start on another machine."""
     return {
         "handle": handle,
         "sampler": sampler_handle,
@@ -36,7 +36,7 @@ def intent(handle: str, sampler_handle: str) -> dict[str, object]:
 
 
 def identify(executor: Executor, pid: int) -> dict[str, object]:
-    """Return what tells a process from every other: pid, start time and boot.
+    """Return what identifies a process among all others: pid, start time and boot.
 
     Returns:
         ``pid``, ``start_ticks`` (field 22 of proc(5) stat, None when it has ended) and ``boot_id``.
@@ -58,7 +58,7 @@ def _start_ticks(executor: Executor, pid: int) -> int | None:
 
 
 def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
-    """Tell whether exactly this process still runs."""
+    """Return whether exactly this process still runs."""
     pid, ticks = process.get("pid"), process.get("start_ticks")
     if not isinstance(pid, int) or ticks is None:
         return False
@@ -66,12 +66,12 @@ def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
 
 
 def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
-    """End what an earlier controller started here and was killed before it wrote that down.
+    """End processes of a controller that was killed before it could record their start.
 
     Args:
-        executor: the machine; where processes have handles, all of them are written down.
-        folders: of Runs. What was started for one has its temporary files there, as nothing else
-            has: a user's shell in that folder is left alone.
+        executor: the machine; where processes have handles, all of them are on record.
+        folders: of runs. Only processes started for a run have their TMPDIR there: a user's shell
+            in that folder is left alone.
 
     Returns:
         The folders in which there was one.
@@ -84,17 +84,17 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
     ours = {executor.real_path(str(folder)): folder for folder in folders}
     found = []
     for name in executor.list_directory("/proc"):
-        place = _temporary(executor, name) if name.isdecimal() else ""
-        if place in ours:
+        folder = _temporary_folder(executor, name) if name.isdecimal() else ""
+        if folder in ours:
             end_orphan(executor, identify(executor, int(name)))
-            found.append(ours[place])
+            found.append(ours[folder])
     return tuple(found)
 
 
-def _temporary(executor: Executor, pid: str) -> str:
-    """Return where a process was told to put its temporary files; "" where that is not told."""
-    told = (executor.read_text(f"/proc/{pid}/environ") or "").split("\0")
-    named = next((one.partition("=")[2] for one in told if one.startswith("TMPDIR=/")), "")
+def _temporary_folder(executor: Executor, pid: str) -> str:
+    """Return the TMPDIR of a process; empty where it has none."""
+    variables = (executor.read_text(f"/proc/{pid}/environ") or "").split("\0")
+    named = next((text.partition("=")[2] for text in variables if text.startswith("TMPDIR=/")), "")
     return executor.real_path(named) if named else ""
 
 
@@ -105,7 +105,7 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
         Whether there was one.
 
     Raises:
-        CampaignError: it can't be ended; starting another on the same volume would spoil both.
+        CampaignError: it can't be ended; another process on the same volume would disturb both.
     """
     if not is_alive(executor, process):
         return False

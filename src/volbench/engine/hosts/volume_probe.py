@@ -16,7 +16,6 @@ from volbench.engine.hosts.block_devices import (
     size_bytes,
     whole_disk,
 )
-from volbench.engine.hosts.host_facts import probe_host, require_fio
 from volbench.engine.hosts.mounts import (
     Mount,
     Number,
@@ -30,8 +29,6 @@ from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor, FileStat
 from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
 from volbench.model.results.provenance import VolumeFacts
-
-__all__ = ["find_volume", "pin_device", "probe_host", "probe_volume", "require_fio"]
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
 _MOUNT_FOLDERS = {"/", "/mnt", "/media"}

@@ -1,4 +1,4 @@
-"""One process from start to end: watched, stopped when asked or late, never left behind."""
+"""Watch over a process: to its end, a stop request or its deadline; never left behind."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Process
+from volbench.store.journal import utc_now
 
 POLL_S = 0.1
 PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 """How long each signal is given. fio answers SIGINT only when I/O in flight completes."""
 
 URGENT_S = 1.0
-"""The same when the user asked twice."""
+"""The same after a second stop request."""
 
 
 class Ending(StrEnum):
@@ -34,40 +35,43 @@ class Watched:
     """How a watched process ended.
 
     Attributes:
-        exit_status: as the system tells it; None when it could not even be killed.
-        ending: by itself, because the user asked, because its deadline passed, or because it had
-            done enough.
-        elapsed_s: from the start of watching.
+        exit_status: as the system reports it; None when it could not even be killed.
+        ending: by itself, by a stop request, at its deadline, or because it had done enough.
+        elapsed_s: from the start of the watch.
+        ended_utc: when it ended.
+        lost: why its end was not observed; empty when it was.
     """
 
     exit_status: int | None
     ending: Ending
     elapsed_s: float
+    ended_utc: str = ""
+    lost: str = ""
 
 
 def watch(
     process: Process,
     *,
     deadline_s: float,
-    stop: Stop,
+    stop: StopRequest,
     on_output: Callable[[str, float], None],
     is_enough: Callable[[], bool] = lambda: False,
 ) -> Watched:
-    """Watch a process until it ends, telling its output, and end it when asked or late.
+    """Watch a process until it ends; end it at a stop request or its deadline.
 
     Args:
         process: a started process.
         deadline_s: seconds after which it is ended.
-        stop: the user's wish.
+        stop: the user's stop request.
         on_output: called with new standard output (maybe empty) and the seconds elapsed.
-        is_enough: asked after each look; True ends the process orderly, for its work is done.
+        is_enough: called after each look; True ends the process orderly, as its work is done.
 
     Returns:
         How it ended. Whatever else is raised in between, the process has been ended first.
 
     Raises:
-        TransportError: its machine can't be reached any more; there it goes on.
-        ArchiveError: there is no room for what it tells; on another machine it goes on.
+        TransportError: its machine is out of reach; it continues there.
+        ArchiveError: there is no room for its output; on another machine it continues.
     """
     started = time.monotonic()
     ending = Ending.ITSELF
@@ -87,29 +91,29 @@ def watch(
         else:
             on_output(process.read_output(), time.monotonic() - started)
     except BaseException as error:
-        if not goes_on(process.handle, error):
+        if not continues_after(process.handle, error):
             end_process(process, stop)
         raise
     status = end_process(process, stop)
-    return Watched(status, ending, time.monotonic() - started)
+    return Watched(status, ending, time.monotonic() - started, utc_now(), process.lost)
 
 
-def goes_on(handle: str, error: BaseException) -> bool:
-    """Tell whether a process is left alone after an error, to be found again by a resume.
+def continues_after(handle: str, error: BaseException) -> bool:
+    """Return whether a process is left alone after an error, to be found again by a resume.
 
     Args:
         handle: by which it can be found; empty where it can't.
-        error: its machine is lost for now, or what it tells can't be stored here.
+        error: what happened, such as a machine out of reach or a full disk here.
     """
     lost = isinstance(error, TransportError) and error.transient
     return lost or (bool(handle) and isinstance(error, ArchiveError))
 
 
-def end_process(process: Process, stop: Stop) -> int | None:
-    """End a process: SIGINT, then SIGTERM, then SIGKILL, each with patience.
+def end_process(process: Process, stop: StopRequest) -> int | None:
+    """End a process: SIGINT, then SIGTERM, then SIGKILL, with time to react to each.
 
     Returns:
-        The exit status, or None when it sits in the kernel and can't be ended.
+        The exit status, or None when it is stuck in a system call and can't be ended.
     """
     for number, patience_s in PATIENCE_S.items():
         if (status := process.poll()) is not None:

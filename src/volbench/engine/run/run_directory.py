@@ -1,7 +1,7 @@
-"""A Run's folder in the campaign, and the folder on its machine in which its process works.
+"""Folder of a run in the campaign, and the work folder on its machine.
 
-On the controller's own machine both are the same. Elsewhere files are put there before the start,
-and what the process left is brought back after it has ended.
+On the controller's own machine both are the same. Elsewhere, files are written there before the
+start, and fetched after the process has ended.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from volbench.store.layout import RunFolder
 
 
 class RunDirectory:
-    """Where one Run works.
+    """Where a run works.
 
     Args:
         executor: its machine.
         folder: an existing folder of the campaign.
-        name: what tells it from others on the machine.
+        name: unique on the machine.
     """
 
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
@@ -36,9 +36,9 @@ class RunDirectory:
         """Write a file that the process needs, and keep it in the campaign."""
         write_atomic(self.folder.path / name, text)
         if not self.is_here:
-            self.executor.write_text(self.place_of(name), text)
+            self.executor.write_text(self.path_of(name), text)
 
-    def place_of(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Return the path of a file on the machine."""
         return f"{self.path}/{name}"
 
@@ -51,26 +51,26 @@ class RunDirectory:
             longest_s: on another machine it is ended after this time, whoever is watching.
 
         Raises:
-            TransportError: it could not be started.
+            TransportError: it can't be started.
         """
-        place = self.place_of(stderr)
-        return self.executor.start(argv, cwd=self.path, stderr=place, longest_s=longest_s)
+        path = self.path_of(stderr)
+        return self.executor.start(argv, cwd=self.path, stderr=path, longest_s=longest_s)
 
-    def bring_back(self) -> None:
+    def fetch(self) -> None:
         """Copy what the process left to the campaign; nothing happens where it already is.
 
         Raises:
-            TransferError: a file did not arrive as it is there.
+            TransferError: a file was damaged on the way.
             ArchiveError: there is no room for it here.
         """
         if not self.is_here:
             self.executor.fetch_work_folder(self.path, str(self.folder.path))
 
-    def discard(self) -> None:
-        """Remove the files there once all is kept here; nothing happens where they are the same.
+    def remove(self) -> None:
+        """Remove the work folder once all is kept here; nothing happens where they are the same.
 
         Raises:
-            TransportError: the machine can't be reached.
+            TransportError: the machine is out of reach.
         """
         if not self.is_here:
             self.executor.remove_work_folder(self.path)

@@ -1,4 +1,4 @@
-"""A wish to stop: signals in, a flag that running loops look at."""
+"""Stop request of the user: set by signals, read by every loop that waits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import FrameType
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Stop:
+class StopRequest:
     """Whether the user wants to stop, and how urgently.
 
     Attributes:
-        requests: 0 to go on; 1 to end the running process gently; 2 or more to end it at once.
+        requests: 0 to continue; 1 to end the running process gently; 2 or more to end it at once.
     """
 
     def __init__(self) -> None:
@@ -31,14 +31,14 @@ class Stop:
         return self.requests > 1
 
     def request(self) -> None:
-        """Ask to stop, or ask again more urgently."""
+        """Request a stop, or request it more urgently."""
         self.requests += 1
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[Stop]:
-    """Turn SIGINT, SIGTERM and SIGHUP into requests to stop for the length of the block."""
-    stop = Stop()
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Turn SIGINT, SIGTERM and SIGHUP into stop requests for the length of the block."""
+    stop = StopRequest()
 
     def request(_number: int, _frame: FrameType | None) -> None:
         stop.request()

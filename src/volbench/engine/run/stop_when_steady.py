@@ -1,7 +1,7 @@
-"""``until: steady``: glances at a running process in, the moment at which it may end out.
+"""Judge of ``until: steady``: decides from a running process's IOPS when it may end.
 
-fio's logs come only when it ends, so its status lines are judged: two a second, to three digits,
-which is far finer than the 10 % that count.
+fio writes its logs only when it ends, so its status lines are judged: two a second, to three
+digits, which is far finer than the 10 % of the criterion.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SteadyWatch:
 
     @property
     def words(self) -> str:
-        """Where it stands, for the screen."""
+        """The latest judgement, for the screen."""
         if self._verdict is None:
             return "until steady: watching"
         if self._verdict.state is State.DRIFTING:
@@ -67,17 +67,17 @@ class SteadyWatch:
             "to_s": round(self._verdict.to_s, 1),
         }
 
-    def feed(self, glance: Progress) -> None:
-        """Add a fresh glance and judge the last window, once a second."""
-        rates = (glance.read_iops, glance.write_iops, glance.trim_iops)
-        told = [rate for rate in rates if rate is not None]
-        if glance.state != "run" or not told:
+    def feed(self, progress: Progress) -> None:
+        """Add fresh progress and judge the last window, once a second."""
+        rates = (progress.read_iops, progress.write_iops, progress.trim_iops)
+        known = [rate for rate in rates if rate is not None]
+        if progress.state != "run" or not known:
             return
-        self._times.append(glance.elapsed_s)
-        self._rates.append(sum(told))
-        if glance.elapsed_s - self._judged_s >= _PAUSE_S:
-            self._judged_s = glance.elapsed_s
-            self._judge(glance.elapsed_s)
+        self._times.append(progress.elapsed_s)
+        self._rates.append(sum(known))
+        if progress.elapsed_s - self._judged_s >= _PAUSE_S:
+            self._judged_s = progress.elapsed_s
+            self._judge(progress.elapsed_s)
 
     def _judge(self, now_s: float) -> None:
         while self._times and self._times[0] < now_s - self.until.window_s:

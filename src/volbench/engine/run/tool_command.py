@@ -1,4 +1,4 @@
-"""What is started for a Run: the argument list, the files it needs, what it should produce."""
+"""Command of a run: its argument list, the files it needs, and what it should produce."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 }
 
 _BY_CHANCE = 1e-6
-"""How likely a direction of a mix may be missing by chance, and still count as a fault."""
+"""Maximum probability that a direction of a mix is missing by chance to count as a fault."""
 _IOS_OF_ANY_JOB = 100
-"""I/Os that a job does whose options tell no number: a second on a slow disk."""
+"""I/Os assumed for a job whose options limit neither size nor number: a second on a slow disk."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,6 @@ class Command:
         stderr: name of the file for standard error.
         files: name to text of the files it needs in its folder.
         expected_s: how long it should take; None when only the data's size bounds it.
-        version: the tool's version as far as it is known before the start.
     """
 
     argv: list[str]
@@ -55,23 +54,21 @@ class Command:
     stderr: str
     files: dict[str, str] = field(default_factory=dict)
     expected_s: float | None = None
-    version: str = ""
 
 
-def command_of(run: Run, *, fio: str, version: str = "", is_gated: bool = False) -> Command:
-    """Return what to start for a Run.
+def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
+    """Return what to start for a run.
 
     Args:
-        run: the Run.
+        run: the run.
         fio: path of the binary.
-        version: of the tool.
         is_gated: let it wait for its start when everything else is set up.
     """
     if run.tool is Tool.DD:
         argv = dd_argv(run)
         files = {DD_COMMAND: shlex.join(argv) + "\n"}
         gated = ["sh", f"./{SCRIPT}", *argv] if is_gated else argv
-        return Command(gated, argv, DD_OUTPUT, files, None, version or "dd")
+        return Command(gated, argv, DD_OUTPUT, files)
     options = [
         "--output-format=json+",
         f"--output={FIO_OUTPUT}",
@@ -86,12 +83,11 @@ def command_of(run: Run, *, fio: str, version: str = "", is_gated: bool = False)
         STDERR,
         {JOB_FILE: render(run, prerun=PRERUN if is_gated else "")},
         expected_s(run),
-        version,
     )
 
 
 def expected_of(run: Run) -> tuple[Expected, ...]:
-    """Return what fio must report for a Run to be a success.
+    """Return what fio must report for a run to succeed.
 
     Under group_reporting fio adds a section to the entry before it, up to the next ``new_group``,
     and keeps that entry's name.
@@ -128,7 +124,7 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
-    """Return the directions that must show I/O; of a mix, those that can't be missing by chance."""
+    """Return directions that must show I/O; of a mix, those that can't be missing by chance."""
     if _flag(options, "create_only") or "read_iolog" in options:
         return ()
     directions = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0], ())
@@ -137,12 +133,12 @@ def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
     writes_percent = int(options.get("rwmixwrite", "50"))
     reads = int(options.get("rwmixread", str(100 - writes_percent))) / 100
     shares = ((Direction.READ, reads), (Direction.WRITE, 1 - reads))
-    ios = _least_ios(options)
+    ios = _min_ios(options)
     return tuple(name for name, share in shares if (1 - share) ** ios < _BY_CHANCE)
 
 
-def _least_ios(options: Mapping[str, str]) -> int:
-    """Return how many I/Os a job does at least, as far as its options tell."""
+def _min_ios(options: Mapping[str, str]) -> int:
+    """Return the minimum number of I/Os of a job, as far as its options say."""
     if "number_ios" in options:
         return int(options["number_ios"])
     size = options.get("io_size", options.get("size", ""))

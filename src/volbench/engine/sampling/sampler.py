@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 
 from volbench.analyse.device.kernel_counters import Sample, SampleReader
-from volbench.engine.run.process_watch import goes_on
+from volbench.engine.run.process_watch import continues_after
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.local import LocalExecutor
@@ -115,7 +115,7 @@ class Sampler:
     @property
     def expected_handle(self) -> str:
         """Handle of the first process to be started; empty when it ends with the controller."""
-        return self._place.executor.handle_of(self._place.place_of(self._errors))
+        return self._place.executor.handle_of(self._place.path_of(self._errors))
 
     @property
     def handle(self) -> str:
@@ -182,10 +182,10 @@ class Sampler:
     def tidy(self) -> None:
         """Remove the sampler's standard error file when it is empty."""
         if not self._stderr():
-            self._place.executor.remove(self._place.place_of(self._errors))
+            self._place.executor.remove(self._place.path_of(self._errors))
 
     def _stderr(self) -> str:
-        path = self._place.place_of(self._errors)
+        path = self._place.path_of(self._errors)
         return (self._place.executor.read_text(path) or "").strip()
 
     def _keep(self, text: str) -> None:
@@ -238,7 +238,7 @@ def ended_after(sampler: Sampler) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if not goes_on(sampler.handle, error):
+        if not continues_after(sampler.handle, error):
             sampler.stop()
             sampler.tidy()
         raise

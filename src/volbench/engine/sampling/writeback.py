@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from volbench.analyse.device.kernel_counters import ENDED, Sample, SampleReader
-from volbench.engine.run.stop_request import Stop
+from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import Sampler
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.output_files import lays_out, section_writes
@@ -48,7 +48,7 @@ _SILENCE_S = 30.0
 
 
 def follow_tail(
-    executor: Executor, run: Run, sampler: Sampler, *, stop: Stop, listener: Listener
+    executor: Executor, run: Run, sampler: Sampler, *, stop: StopRequest, listener: Listener
 ) -> None:
     """Continue sampling until a run's dirty pages are written back, and record why it ended.
 
@@ -79,11 +79,13 @@ def follow_tail(
 
 def may_leave_dirt(run: Run) -> bool:
     """Return whether a run writes through the host's page cache."""
-    if run.volume.kind is VolumeKind.NBD and run.tool is Tool.FIO:
-        return False
-    return lays_out(run) or any(
-        _writes_buffered(run, run.effective(section)) for section in run.sections
-    )
+    is_network = run.volume.kind is VolumeKind.NBD and run.tool is Tool.FIO
+    return not is_network and (lays_out(run) or writes_buffered(run))
+
+
+def writes_buffered(run: Run) -> bool:
+    """Return whether the jobs of a run, apart from file layout, write through the page cache."""
+    return any(_writes_buffered(run, run.effective(section)) for section in run.sections)
 
 
 def is_direct(options: Mapping[str, str]) -> bool:
@@ -98,7 +100,7 @@ def _writes_buffered(run: Run, options: Mapping[str, str]) -> bool:
     return section_writes(dict(options)) and not is_direct(options)
 
 
-def _wait(sampler: Sampler, stop: Stop) -> str:
+def _wait(sampler: Sampler, stop: StopRequest) -> str:
     """Collect samples until the write-back has ended, and return why it counts as ended."""
     until = time.monotonic() + MAX_WAIT_S + _SILENCE_S
     while not stop.requested:

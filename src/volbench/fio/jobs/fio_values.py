@@ -1,9 +1,9 @@
-"""Values of a job file in, canonical values with fio's own reading of them out.
+"""Option values of job files as fio reads them, in canonical form.
 
-fio's parser takes the digits a value begins with and looks at the letters right behind them. What
-else stands there it ignores without a word (``parse.c``, the same in 3.33 and 3.42): ``1.5g`` is 1,
-``4KiB`` is 4000, ``1min`` a microsecond, and a blank before the digits hides the suffix. An import
-keeps what fio does, and says where that is hardly what was meant.
+fio's parser takes the leading digits of a value and the letters directly after them, and silently
+ignores the rest (``parse.c``, the same in 3.33 and 3.42): ``1.5g`` is 1, ``4KiB`` is 4000, ``1min``
+is a microsecond, and a blank before the digits hides the suffix. An import keeps what fio does and
+reports where that is probably not what was meant.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AsRead:
 
     Attributes:
         value: canonical.
-        surprise: what is odd about the reading; empty when it is as it looks.
+        surprise: how fio's reading differs from the obvious one; empty when it does not.
     """
 
     value: str
@@ -38,28 +38,29 @@ class AsRead:
 
 
 def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRead:
-    """Return the canonical value of what stands in a job file.
+    """Return the canonical value of an option in a job file.
 
     Args:
-        option: decides how fio reads it.
-        text: behind the ``=``, leading blanks kept, for they count; None for a bare option.
-        kb_base: 1024, or 1000 as the option of that name says.
+        option: determines how fio reads it.
+        text: after the ``=``, with leading blanks, which matter; None for an option without value.
+        kb_base: 1024 or 1000, the value of the option of that name.
 
     Raises:
-        InputError: fio would refuse it, or its meaning can't be kept.
+        InputError: fio would reject it, or its meaning cannot be kept.
     """
     if text is None:
         if option.kind is OptionKind.FLAG:
             return AsRead("1")
         raise InputError(f"{option.name} has no value", hint="write option=value")
     if text.strip().startswith("("):
-        raise InputError("arithmetic is not kept: many builds of fio lack it", hint="write the sum")
+        hint = "write the result"
+        raise InputError("arithmetic is not supported by many builds of fio", hint=hint)
     value = _read(option, text, kb_base)
     return AsRead(value, "" if _is_plain(option, text, value) else _surprise(option, text, value))
 
 
 def _is_plain(option: Option, text: str, value: str) -> bool:
-    """Tell whether a person would read the same value."""
+    """Return whether fio reads the value that a person would read."""
     if option.kind in {OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FLOATS}:
         return True
     try:
@@ -97,21 +98,21 @@ def _read(option: Option, text: str, kb_base: int) -> str:
 
 def _word(option: Option, text: str) -> str:
     if text != text.lstrip() and option.name not in _TRIMMED:
-        raise InputError("fio takes the blank behind = into the value", hint="take it away")
+        raise InputError("fio takes the blank after = as part of the value", hint="remove it")
     return text.strip()
 
 
 def _number(text: str) -> int:
-    # fio counts to 16 as soon as 0x stands anywhere: 600x is 0x600.
+    # A 0x anywhere makes fio read hexadecimal digits: 600x is 0x600.
     is_hex = "0x" in text.lower()
     match = (_HEX if is_hex else _DECIMAL).match(text)
     if match is None:
-        raise InputError(f"{text!r} is no number to fio", hint="write digits")
+        raise InputError(f"{text!r} is not a number to fio", hint="write digits")
     return int(match.group(), 16 if is_hex else 10)
 
 
 def _letters(text: str) -> str:
-    """Return what stands behind leading digits, in lower case; a leading blank is no digit."""
+    """Return the text after the leading digits, in lower case; a leading blank is not a digit."""
     return _LEADING.sub("", text, count=1).lower()
 
 
@@ -129,7 +130,7 @@ def _amount(text: str, kb_base: int) -> str:
 def _range(text: str, kb_base: int) -> str:
     low, sign, high = text.partition("-" if "-" in text else ":")
     if not sign:
-        raise InputError(f"{text!r} is no range", hint="write it like 4k-64k")
+        raise InputError(f"{text!r} is not a range", hint="write it like 4k-64k")
     return "-".join(str(end) for end in sorted((_bytes(low, kb_base), _bytes(high, kb_base))))
 
 
@@ -141,9 +142,9 @@ def _split(text: str, kb_base: int) -> str:
 def _microseconds(text: str, *, bare_us: int) -> int:
     number, letters = _number(text), _letters(text)
     if number < 0:
-        raise InputError(f"{text!r} is negative", hint="write a number from 0 on")
+        raise InputError(f"{text!r} is negative", hint="write 0 or more")
     if "-" in text.strip():
-        raise InputError("a range of times can't be kept", hint="write one time")
+        raise InputError("a range of times cannot be kept", hint="write a single time")
     if not letters[:1].isalpha():
         return number * bare_us
     return number * (1000 if letters.startswith("ms") else _EXACT_US.get(letters, 1))

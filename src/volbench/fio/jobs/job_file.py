@@ -1,4 +1,4 @@
-"""A fio job file in, a Profile that means the same to fio out."""
+"""Import of a fio job file as a profile with the same meaning to fio."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from volbench.model.profile.profile_settings import Source
 
 _PLACES = frozenset({"filename", "directory", "uri"})
 _KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}
-"""Options of volbench's own that the profile says in another way."""
+"""Options set by volbench that a profile expresses in another way."""
 _LOGS = frozenset(name for name in OWN if "log" in name) | {"bwavgtime", "iopsavgtime"}
 _EXCLUSIVE = ({"direct", "buffered"}, {"rwmixread", "rwmixwrite"})
-"""Options that fio keeps in one variable: the last one written counts."""
+"""Options that fio keeps in the same variable: the last one counts."""
 _ORDERED = (
     {"gtod_reduce", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement"},
     {"zero_buffers", "refill_buffers", "scramble_buffers", "buffer_pattern"}
     | {"buffer_compress_percentage", "dedupe_percentage"},
     {"verify", "verify_pattern"},
 )
-"""Options of which each may change what the ones before it set, so that their order counts."""
+"""Options that may override what earlier ones of the set did, so that their order matters."""
 
 
 @dataclass(frozen=True)
 class ImportedJob:
-    """What an import gives.
+    """Result of an import.
 
     Attributes:
-        profile: means the same to fio.
-        notices: what was left out, or is read by fio in a way that surprises.
+        profile: has the same meaning to fio.
+        notices: options that were left out, and values that fio reads in an unexpected way.
     """
 
     profile: Profile
@@ -47,7 +47,7 @@ class ImportedJob:
 
 @dataclass
 class _Section:
-    """One job section with everything that holds in it."""
+    """One job section with all options in effect."""
 
     name: str
     line: int
@@ -60,19 +60,19 @@ class _Section:
 def parse_jobfile(
     text: str, *, path: str, table: OptionTable, allow_exec: bool = False
 ) -> ImportedJob:
-    """Turn a job file into a profile.
+    """Return the profile of a job file.
 
     Sections that fio would run together become one job with sections; a stonewall starts a new job,
-    since volbench runs jobs one after another in processes of their own.
+    since volbench runs every job in a process of its own.
 
     Args:
         text: the job file.
         path: for messages, and for the profile's name.
         table: options of the fio that reads it.
-        allow_exec: keep options that run programs or leave the Run's folder.
+        allow_exec: keep options that run programs or leave the run's folder.
 
     Raises:
-        ProfileError: everything that can't be kept, with its line.
+        ProfileError: everything that cannot be kept, with its line.
     """
     importer = _Importer(Problems(path), table, allow_exec=allow_exec)
     texts = split_sections(text, importer.problems, importer.notices)
@@ -93,7 +93,7 @@ class _Importer:
         self._allow_exec = allow_exec
 
     def sections(self, texts: list[SectionText]) -> list[_Section]:
-        """Return the job sections, each with the globals that stand above it."""
+        """Return the job sections, each with the options of the global sections above it."""
         shared: dict[str, tuple[str, int]] = {}
         found: list[_Section] = []
         for text in texts:
@@ -110,7 +110,7 @@ class _Importer:
             lines = {name: line for name, (_, line) in merged.items()}
             found.append(_Section(text.name, text.line, options, lines))
         if not found and not self.problems.found:
-            self.problems.add("there is no job section in it", hint="fio runs nothing either")
+            self.problems.add("there is no job section", hint="fio would run nothing either")
         for section in found:
             self._settle(section)
         self._rename(found)
@@ -138,20 +138,20 @@ class _Importer:
             self._note(setting.line, read.surprise)
         if option.name in OWN:
             if option.name not in _KEPT_APART:
-                raise InputError(f"{option.name} can't be kept", hint=OWN[option.name])
+                raise InputError(f"{option.name} cannot be kept", hint=OWN[option.name])
             check_text(read.value)
         elif option.name not in _PLACES:
             check_option(self._table, option.name, read.value, allow_exec=self._allow_exec)
         yield option.name, read.value, setting.line
 
     def _leave_out_log(self, name: str, setting: Setting) -> None:
-        """Note that logs are volbench's own; a path out of the Run's folder is refused."""
+        """Note that volbench sets the logs; a path outside the run's folder is an error."""
         if "/" in (setting.value or "") and not self._allow_exec:
-            raise InputError("a log path leaves the Run's folder", hint="leave the option out")
+            raise InputError("a log path leaves the run's folder", hint="leave the option out")
         self._note(setting.line, f"{name} is left out: {OWN[name]}")
 
     def _settle(self, section: _Section) -> None:
-        """Find a section's volume and take away what the profile says in other ways."""
+        """Find a section's volume and remove options that the profile expresses otherwise."""
         try:
             section.place = find_place(section.options)
         except InputError as error:
@@ -163,7 +163,7 @@ class _Importer:
         creates = section.options.pop("allow_file_create", "1") == "1"
         if not creates and on_file and not is_device(section.place.target):
             self.problems.add(
-                "allow_file_create=0 can't be kept for files",
+                "allow_file_create=0 cannot be kept for files",
                 line=section.lines["allow_file_create"],
                 key="allow_file_create",
                 hint="leave it out; volbench sets it for devices",
@@ -179,7 +179,7 @@ class _Importer:
             self.problems.add(message, line=section.lines[name], key=name, hint=hint)
 
     def _rename(self, sections: list[_Section]) -> None:
-        """Give every section a name that a profile can have, without moving its files."""
+        """Give every section a name that is valid in a profile, and keep its file names."""
         taken: set[str] = set()
         known: dict[str, str] = {}
         for section in sections:
@@ -191,7 +191,7 @@ class _Importer:
             known[section.name] = name
             if name == section.name:
                 continue
-            self._note(section.line, f"section {section.name!r} is called {name}")
+            self._note(section.line, f"section {section.name!r} is renamed to {name}")
             if "filename" not in section.options and "filename_format" not in section.options:
                 if not re.fullmatch(r"[\w .,+-]+", section.name):
                     self.problems.add(
@@ -203,16 +203,16 @@ class _Importer:
             section.name = name
 
     def _follow(self, section: _Section, known: dict[str, str]) -> None:
-        """Let wait_for name the section as it is called now; it has to stand above."""
+        """Let wait_for name the section by its new name; it must be above this one."""
         wanted = section.options.get("wait_for")
         if wanted is None:
             return
         if wanted not in known:
             self.problems.add(
-                f"no section {wanted!r} stands above this one",
+                f"there is no section {wanted!r} above this one",
                 line=section.lines["wait_for"],
                 key="wait_for",
-                hint="fio refuses it too",
+                hint="fio rejects it too",
             )
         section.options["wait_for"] = known.get(wanted, wanted)
 
@@ -254,10 +254,10 @@ class _Importer:
         return groups
 
     def _check_late(self, section: _Section, groups: list[list[_Section]]) -> None:
-        """Check what means something else once a section has a process of its own."""
+        """Check options whose meaning changes when a section has a process of its own."""
         if section.options.get("exit_what") == "all":
             self.problems.add(
-                "exit_what=all ends jobs behind a stonewall too, which can't be kept",
+                "exit_what=all ends jobs after a stonewall too, which cannot be kept",
                 line=section.lines["exit_what"],
                 key="exit_what",
                 hint="leave it out",
@@ -280,9 +280,9 @@ class _Importer:
         if len(targets) > 1:
             self.problems.add(
                 f"{' and '.join(section.name for section in group)} run together on several "
-                "volumes; a Run has one",
+                "volumes; a run has one",
                 line=group[1].line,
-                hint="let one wait with stonewall, or put their files into one folder",
+                hint="separate them with stonewall, or put their files into one folder",
             )
         own = [_without(section.options, common) for section in group]
         note = "; ".join(section.note for section in group if section.note)
@@ -297,7 +297,7 @@ class _Importer:
 
 
 def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
-    """Return jobs with names that differ: those of several sections are made of theirs."""
+    """Return jobs with unique names; those of several sections have combined names."""
     taken = {job.name for job in jobs if not job.sections}
     found = []
     for job in jobs:
@@ -314,14 +314,14 @@ def _without(options: dict[str, str], common: dict[str, str]) -> Options:
 
 
 def _kb_base(text: SectionText, shared: dict[str, tuple[str, int]]) -> int:
-    """Return what a kilobyte is in a section: fio reads kb_base before anything else."""
+    """Return the kb_base in effect in a section; fio reads it before all other options."""
     own = [setting.value for setting in text.settings if setting.name == "kb_base"]
     value = own[-1] if own else shared.get("kb_base", ("1024", 0))[0]
     return 1000 if (value or "").strip() == "1000" else 1024
 
 
 def _rivals(name: str) -> frozenset[str]:
-    """Return the options, this one among them, whose earlier values an option makes void."""
+    """Return the options, including this one, whose earlier values an option overrides."""
     return frozenset({name}.union(*(family for family in _EXCLUSIVE if name in family)))
 
 

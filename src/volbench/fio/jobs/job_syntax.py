@@ -1,4 +1,4 @@
-"""A fio job file's text in; its sections and options, each with its line, out."""
+"""Parser of job files into sections and options with their lines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _REPLACED = re.compile(r"\$\{[^}]*\}|\$(ncpus|mb_memory|pagesize)")
 
 @dataclass(frozen=True)
 class Setting:
-    """One option as it stands in the file.
+    """One option of the file.
 
     Attributes:
-        name: as written, blanks around it taken away.
-        value: text behind ``=``, blanks at its end taken away; None for a bare flag.
+        name: as written, stripped.
+        value: text after ``=``, without trailing blanks; None for an option without value.
         line: 1-based.
     """
 
@@ -28,7 +28,7 @@ class Setting:
 
 @dataclass
 class SectionText:
-    """One section as it stands in the file.
+    """One section of the file.
 
     Attributes:
         name: text between the brackets.
@@ -42,23 +42,23 @@ class SectionText:
 
     @property
     def is_global(self) -> bool:
-        """Whether it only sets defaults: fio takes any name that starts with ``global`` so."""
+        """Whether it only sets defaults, as for fio any name that starts with ``global``."""
         return self.name.startswith("global")
 
 
 def split_sections(text: str, problems: Problems, notices: list[str]) -> list[SectionText]:
     """Return the sections of a job file in order.
 
-    ``#`` and ``;`` start a comment anywhere in a line, also in a value, as fio reads them.
+    As in fio, ``#`` and ``;`` start a comment anywhere in a line, even within a value.
 
     Args:
         text: of the whole file.
-        problems: takes what fio would refuse, or read as something that can't be kept.
-        notices: takes the values that a comment sign cuts.
+        problems: collects what fio would reject or what cannot be kept.
+        notices: collects the values that a comment sign truncates.
     """
     sections: list[SectionText] = []
     if text.startswith("\ufeff"):
-        problems.add("the file begins with a byte order mark; fio refuses it", line=1)
+        problems.add("the file begins with a byte order mark; fio rejects it", line=1)
         text = text[1:]
     for number, whole in enumerate(text.split("\n"), start=1):
         if len(whole.encode()) > _LINE_LIMIT:
@@ -70,7 +70,7 @@ def split_sections(text: str, problems: Problems, notices: list[str]) -> list[Se
             sections.append(SectionText(_header(line, number, problems), number))
         elif line and not sections:
             problems.add(
-                "stands before the first section; fio refuses it",
+                "an option before the first section; fio rejects it",
                 line=number,
                 hint="put it under [global]",
             )
@@ -85,11 +85,11 @@ def split_sections(text: str, problems: Problems, notices: list[str]) -> list[Se
 
 
 def _header(line: str, number: int, problems: Problems) -> str:
-    """Return the name between the brackets; fio drops the last character whatever it is."""
+    """Return the name between the brackets; fio drops the last character, whatever it is."""
     name = line[1:].removesuffix("]")
     if not line.endswith("]") or not name or "]" in name or name != name.strip():
         problems.add(
-            f"{line!r} is no clean section header",
+            f"{line!r} is not a proper section header",
             line=number,
             hint="write it like [job1], without comment signs or blanks at its ends",
         )
@@ -101,15 +101,15 @@ def _add_setting(section: SectionText, line: str, number: int, problems: Problem
     words = name.split()
     if words and words[0] == "include":
         problems.add(
-            "include is refused: it reads another file",
+            "include is not allowed: it reads another file",
             line=number,
             key="include",
-            hint="write what it holds into this file",
+            hint="copy its content into this file",
         )
         return
     if replaced := _REPLACED.search(value):
         problems.add(
-            f"{replaced.group()} is replaced by fio when it runs",
+            f"{replaced.group()} is substituted by fio at run time",
             line=number,
             key=name.strip(),
             hint="write the value itself",

@@ -1,4 +1,4 @@
-"""filename, directory and uri of a job file in; a volume's target and plain file names out."""
+"""Target volume of a job file's section, from its ``filename``, ``directory`` or ``uri=``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENGINES_WITHOUT_FILES = frozenset({"null", "cpuio"})
 
 @dataclass(frozen=True)
 class Place:
-    """Where a section works.
+    """Target of a section.
 
     Attributes:
         target: of the volume; empty when the engine touches none.
@@ -25,13 +25,13 @@ class Place:
 
 
 def find_place(options: dict[str, str]) -> Place:
-    """Return the volume a section means.
+    """Return the volume of a section.
 
     Args:
-        options: as fio reads them; ``filename``, ``directory`` and ``uri`` are looked at.
+        options: as fio reads them; ``filename``, ``directory`` and ``uri`` are used.
 
     Raises:
-        InputError: it means more than one volume.
+        InputError: it uses more than one volume.
     """
     if options.get("ioengine") == "nbd" and "uri" in options:
         return Place(options["uri"])
@@ -54,14 +54,14 @@ def find_place(options: dict[str, str]) -> Place:
         raise InputError("files in several folders are several volumes", hint="use one folder")
     names = [PurePosixPath(path).name for path in paths]
     if any(":" in name for name in names):
-        raise InputError("a file name with a colon can't be kept", hint="rename the file")
+        raise InputError("a file name with a colon cannot be kept", hint="rename the file")
     if {"..", "-"} & {*names}:  # fio takes - as standard input or output
-        raise InputError("a file can't be called .. or -", hint="name a file")
+        raise InputError("a file cannot be called .. or -", hint="name a file")
     return Place(_as_folder(parents.pop()), ":".join(names))
 
 
 def _as_folder(path: str) -> str:
-    """Return a folder so that it can't be taken for a file, also where it does not exist yet."""
+    """Return a folder with a slash at its end, so that it is not taken for a file."""
     return path if path == "." else f"{path.rstrip('/')}/"
 
 
@@ -71,6 +71,6 @@ def _parts(text: str) -> list[str]:
 
 
 def is_device(path: str) -> bool:
-    """Tell whether a path means a device: everything under /dev but shared memory."""
+    """Return whether a path means a device: everything in /dev except shared memory."""
     place = PurePosixPath(path)
-    return place.is_relative_to("/dev") and not place.is_relative_to("/dev/shm")  # noqa: S108 - a path to look at
+    return place.is_relative_to("/dev") and not place.is_relative_to("/dev/shm")  # noqa: S108 - only compared

@@ -1,4 +1,4 @@
-"""fio's own help texts in, option tables out."""
+"""Tables of fio's options: the shipped one, and that of an installed fio from its help."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _SIZES = frozenset(
         *("buffer_compress_chunk", "verify_interval", "verify_offset", "log_compression"),
     }
 )
-"""Options whose numbers are bytes although fio calls some of them plain integers."""
+"""Options whose values are bytes, although fio calls some of them plain integers."""
 
 _INTEGERS = frozenset({"number_ios", "randseed", "trim_backlog", "verify_backlog"})
-"""Options that hold whole numbers although fio calls them texts."""
+"""Options that take integers although fio calls them strings."""
 
 _MICROSECONDS = frozenset(
     {
@@ -36,23 +36,23 @@ _MICROSECONDS = frozenset(
         *("latency_target", "latency_window", "max_latency"),
     }
 )
-"""Options whose bare number is a microsecond (fio HOWTO: "default unit is microseconds")."""
+"""Options whose default unit is a microsecond (fio HOWTO)."""
 
 _OPEN_CHOICES = frozenset(["mem", "ss", "steadystate", "ioengine", "verify_pattern", "cmdprio"])
-"""Options that list values but also take others, or values with parameters of another form."""
+"""Options that list values but accept others too, or values with parameters."""
 
 
 def parse_cmdhelp(text: str) -> Option:
-    """Read what ``fio --cmdhelp=NAME`` or ``--enghelp=ENGINE,NAME`` prints.
+    """Return the option that ``fio --cmdhelp=NAME`` or ``--enghelp=ENGINE,NAME`` describes.
 
     Raises:
-        OutputError: it is no description of an option.
+        OutputError: the text is not a description of an option.
     """
     lines = text.splitlines()
     head = _LISTED.match(lines[0]) if lines else None
     if head is None:
         raise OutputError(
-            f"fio's help can't be read: {text[:200]!r}", hint="check that this fio works"
+            f"fio's help cannot be parsed: {text[:200]!r}", hint="check that this fio works"
         )
     fields: dict[str, str] = {}
     choices: list[str] = []
@@ -98,11 +98,11 @@ _BY_TYPE = (
     ("floating", OptionKind.FLOATS),
     ("ranges", OptionKind.SIZE_RANGE),
 )
-"""A word of fio's type to the kind; the first that fits counts."""
+"""Text in fio's type to the kind; the first match counts."""
 
 
 def _kind(name: str, text: str, choices: tuple[str, ...]) -> OptionKind:
-    """Return the kind of an option from its name and fio's word for its type."""
+    """Return the kind of an option from its name and its type in fio."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     if choices and name not in _OPEN_CHOICES:
@@ -111,19 +111,19 @@ def _kind(name: str, text: str, choices: tuple[str, ...]) -> OptionKind:
 
 
 def listed_names(text: str) -> tuple[str, ...]:
-    """Return the names in what ``fio --cmdhelp=all`` prints."""
+    """Return the names in the output of ``fio --cmdhelp=all``."""
     matches = (_LISTED.match(line) for line in text.splitlines())
     return tuple(match.group(1) for match in matches if match)
 
 
 def listed_engines(text: str) -> tuple[str, ...]:
-    """Return the engines in what ``fio --enghelp`` prints."""
+    """Return the engines in the output of ``fio --enghelp``."""
     return tuple(line.strip() for line in text.splitlines() if line.startswith("\t"))
 
 
 @cache
 def shipped_table() -> OptionTable:
-    """Return the table that ships with volbench, for machines without fio."""
+    """Return the table shipped with volbench, for machines without fio."""
     content = json.loads(files("volbench.fio.jobs").joinpath("options.json").read_text("utf-8"))
     options = [_from_json(entry) for entry in content["options"]]
     return OptionTable(
@@ -142,7 +142,7 @@ def _from_json(entry: dict[str, object]) -> Option:
 
 
 def to_json(option: Option) -> dict[str, object]:
-    """Return an option as the shipped table holds it: defaults left out."""
+    """Return an option as stored in the shipped table, without defaults."""
     empty: tuple[object, ...] = (None, "", ())
     return {
         key: list(value) if isinstance(value, tuple) else value
@@ -154,14 +154,14 @@ def to_json(option: Option) -> dict[str, object]:
 def installed_table(ask: Ask) -> OptionTable:
     """Return the options of an installed fio.
 
-    What the shipped table knows is taken from there, so that only new options cost a call. Options
-    of engines are the shipped ones, as far as the engine is installed.
+    Options that the shipped table knows are taken from it, so that only new ones cost a call of
+    fio. Options of engines are the shipped ones, if the engine is installed.
 
     Args:
         ask: runs fio with arguments and returns its standard output.
 
     Raises:
-        OutputError: the help of a new option can't be read.
+        OutputError: the help of a new option cannot be parsed.
     """
     shipped = shipped_table()
     names = listed_names(ask(["--cmdhelp=all"]))

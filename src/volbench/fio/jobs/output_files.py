@@ -1,4 +1,4 @@
-"""A Run in; what it will write, where, and for how long out."""
+"""Files that a run writes, whether it writes, and for how long it runs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 
 _CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
-"""Options with which even a reading section trims, removes, or replays any kind of I/O."""
+"""Options with which even a read section trims, removes files, or replays any kind of I/O."""
 _CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
-"""Engines that make, remove, cut or move files whatever ``rw`` says."""
+"""Engines that create, remove, truncate or move files whatever ``rw`` says."""
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
 
 
 def access_of(options: dict[str, str]) -> str:
-    """Return fio's access pattern without its parameter, ``read`` being the default."""
+    """Return fio's access pattern without its parameter; ``read`` is the default."""
     return options.get("rw", "read").partition(":")[0]
 
 
 def section_writes(options: dict[str, str]) -> bool:
-    """Tell whether a section may change its volume; a mix counts even at 100 % reads."""
+    """Return whether a section may change its volume; a mix may even at 100 % reads."""
     return (
         access_of(options) not in {"read", "randread"}
         or options.get("ioengine") in _CHANGING_ENGINES
@@ -31,23 +31,23 @@ def section_writes(options: dict[str, str]) -> bool:
 
 
 def writes(run: Run) -> bool:
-    """Tell whether a Run may change its volume; a dd Run does unless it says ``rw: read``."""
+    """Return whether a run may change its volume; a dd run does unless it has ``rw: read``."""
     if run.tool is Tool.DD:
         return run.effective(run.sections[0]).get("rw", "write") != "read"
     return any(section_writes(run.effective(section)) for section in run.sections)
 
 
 def lays_out(run: Run) -> bool:
-    """Tell whether fio may write files before it reads them: a read of a missing file does.
+    """Return whether fio may lay out files before it reads them.
 
-    A warm-up that reads is started only when its file is there as long as it has to be.
+    A warm-up that reads is only started when its file exists in full length.
     """
     in_files = run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}
     return run.tool is Tool.FIO and in_files and not writes(run) and run.extent is None
 
 
 def section_files(run: Run, section: Section) -> tuple[str, ...]:
-    """Return the files one section works on, absolute; empty for devices and exports."""
+    """Return the absolute paths of a section's files; empty for devices and exports."""
     options = run.effective(section)
     if options.get("ioengine") in _MEMORY_ENGINES:
         return ()
@@ -60,19 +60,19 @@ def section_files(run: Run, section: Section) -> tuple[str, ...]:
 
 
 def _names(section: Section, options: dict[str, str]) -> Iterator[str]:
-    """Yield names as fio makes them: ``filename``, else ``filename_format`` for each clone."""
+    """Yield names as fio forms them: ``filename``, else ``filename_format`` for each job."""
     if "filename" in options:
         yield from options["filename"].split(":")
         return
     form = options.get("filename_format", "$jobname.$jobnum.$filenum")
-    for clone in range(int(options.get("numjobs", "1"))):
+    for job in range(int(options.get("numjobs", "1"))):
         for number in range(int(options.get("nrfiles", "1"))):
-            name = form.replace("$jobname", section.name).replace("$jobnum", str(clone))
+            name = form.replace("$jobname", section.name).replace("$jobnum", str(job))
             yield name.replace("$filenum", str(number))
 
 
 def planned_files(run: Run) -> tuple[str, ...]:
-    """Return every file a Run may create or write, absolute, without repeats, in order."""
+    """Return the absolute paths of all files a run may create or write, without duplicates."""
     if run.tool is Tool.DD:
         sections: tuple[tuple[str, ...], ...] = ((dd_file(run),) if dd_file(run) else (),)
     else:
@@ -81,18 +81,18 @@ def planned_files(run: Run) -> tuple[str, ...]:
 
 
 DD_FILE_NAME = "dd-test-file"
-"""Name of the file a dd job works on inside a directory volume."""
+"""Name of a dd job's file in a directory volume."""
 
 
 def dd_file(run: Run) -> str:
-    """Return the file a dd Run works on; empty for a device."""
+    """Return the file of a dd run; empty for a device."""
     if run.volume.kind is VolumeKind.DIRECTORY:
         return str(PurePosixPath(run.volume.target) / DD_FILE_NAME)
     return run.volume.target if run.volume.kind is VolumeKind.FILE else ""
 
 
 def runtime_s(run: Run, section: Section) -> float | None:
-    """Return the runtime a section asks for; None without one."""
+    """Return the runtime of a section; None without one."""
     return seconds(run.effective(section).get("runtime"))
 
 

@@ -1,4 +1,4 @@
-"""A Run in, a job file out that a person can read and rerun with plain fio."""
+"""Rendering of a run as a job file that people can read and rerun with plain fio."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import VolumeKind
 
 LOG_PREFIX = "series"
-"""Prefix of the log files in a Run's folder."""
+"""Prefix of the log files in a run's folder."""
 
 _LINE_LIMIT = 8191
 _FILENAME_LIMIT = 4096
@@ -27,24 +27,24 @@ _SEEDS = ("randrepeat", "allrandrepeat", "randseed")
 
 
 def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
-    """Return the job file of a Run.
+    """Return the job file of a run.
 
     Args:
-        run: options are canonical already.
-        measuring: add what volbench needs to report: logs, percentiles, seeds. Without, the file
-            holds the profile's own options only, and ``thread``.
-        prerun: a command that each job waits for when it is set up; before the profile's own.
+        run: its options are canonical already.
+        measuring: add what volbench needs for its reports: logs, percentiles, seeds. Without it the
+            file has only the profile's options and ``thread``.
+        prerun: a command that each job waits for before it starts, ahead of the profile's own.
 
     Raises:
-        InputError: a value can't stand in a job file.
+        InputError: a value cannot be written into a job file.
     """
     lines = [
         *_head(run),
         "[global]",
-        "# always threads: workers that are processes outlive a killed fio",
+        "# threads, for worker processes survive when fio is killed",
         "thread=1",
         *(_line(name, value) for name, value in run.options.items() if _shared(run, name)),
-        *(_held(run, prerun) if prerun else ()),
+        *(_start_barrier(run, prerun) if prerun else ()),
         *(_measuring(run) if measuring else ()),
     ]
     for section in run.sections:
@@ -53,9 +53,10 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
 
 
 def _shared(run: Run, name: str) -> bool:
-    """Tell whether an option may stand in [global].
+    """Return whether an option may be in [global].
 
-    filename there overruns a buffer (#2151); an engine's own option is refused there without it.
+    filename there overruns a buffer (#2151), and fio rejects options of an engine that is not
+    chosen there.
     """
     engines = _engines(name)
     return name not in {"filename", "thread"} and (
@@ -69,7 +70,7 @@ def _engines(name: str) -> tuple[str, ...]:
 
 
 def _head(run: Run) -> Iterator[str]:
-    """Yield comments that say what this is; text of others is reduced to harmless characters."""
+    """Yield comments on the origin of the file; names and notes are reduced to safe characters."""
     yield f"# volbench {__version__}: profile {_plain(run.profile)}, job {_plain(run.job)}"
     if run.note:
         yield f"# {_plain(run.note)}"
@@ -82,13 +83,13 @@ def _plain(text: str) -> str:
 
 
 def _measuring(run: Run) -> Iterator[str]:
-    """Yield what volbench adds for reporting; none of it changes the workload."""
+    """Yield the options that volbench adds for reporting; none of them changes the workload."""
     yield "# added by volbench for reporting"
     yield "lat_percentiles=1"
     yield "clat_percentiles=1"
     yield "slat_percentiles=1"
     if run.sample_s:
-        # 0 would log every single I/O, which costs memory and changes what is measured.
+        # 0 would log every I/O, which costs memory and disturbs the measurement.
         yield f"log_avg_msec={max(1, round(run.sample_s * 1000))}"
         yield "log_unix_epoch=1"
         yield f"write_bw_log={LOG_PREFIX}"
@@ -99,17 +100,17 @@ def _measuring(run: Run) -> Iterator[str]:
             yield f"log_hist_msec={max(1, round(run.sample_s * 1000))}"
     used = {name for section in run.sections for name in run.effective(section)}
     if not used.intersection(_SEEDS):
-        yield "# added by volbench: other random offsets in each repeat, the same in a rerun"
+        yield "# added by volbench: different random offsets in each repeat, the same in a rerun"
         yield "randrepeat=0"
-        # fio multiplies with it: 0 would give all clones the same offsets.
+        # fio multiplies by it: 0 would give all jobs of a section the same offsets.
         yield f"randseed={run.seed or 1}"
 
 
-def _held(run: Run, prerun: str) -> Iterator[str]:
-    """Yield the line that lets every job wait for its start."""
-    yield "# added by volbench: all clients start at one instant"
+def _start_barrier(run: Run, prerun: str) -> Iterator[str]:
+    """Yield the option that lets every job wait for the common start."""
+    yield "# added by volbench: all clients start at the same instant"
     own = run.options.get("exec_prerun")
-    # The later of two lines holds.
+    # Of two lines the later one counts.
     yield _line("exec_prerun", f"{prerun} && {own}" if own else prerun)
 
 
@@ -121,13 +122,13 @@ def _section(run: Run, section: Section, prerun: str) -> Iterator[str]:
         elif name not in {"filename", "thread"} and not (exported and name == "ioengine"):
             yield _line(name, value)
     if "verify" in section.options and run.extent is not None:
-        yield "# a warm-up that is stopped leaves no state behind"
+        yield "# an interrupted warm-up leaves no verify state behind"
         yield "verify_state_save=0"
     yield from _place(run, section)
 
 
 def _inherited(run: Run, section: Section) -> dict[str, str]:
-    """Return options of the section's own engine that can't stand in [global]."""
+    """Return options of the section's engine that cannot be in [global]."""
     engine = run.effective(section).get("ioengine", "")
     return {
         name: value
@@ -141,7 +142,7 @@ def _is_without_files(run: Run, section: Section) -> bool:
 
 
 def _place(run: Run, section: Section) -> Iterator[str]:
-    """Yield the lines that tie a section to its volume."""
+    """Yield the options that direct a section to its volume."""
     options = run.effective(section)
     target = run.volume.target
     match run.volume.kind:
@@ -154,17 +155,17 @@ def _place(run: Run, section: Section) -> Iterator[str]:
             yield _line("uri", target)
         case VolumeKind.DEVICE:
             yield _line("filename", escape_colons(target))
-            yield "# a mistyped device must not become a file"
+            yield "# fio must not create a file for a mistyped device"
             yield "allow_file_create=0"
         case VolumeKind.FILE:
             yield _line("filename", escape_colons(target))
         case VolumeKind.DIRECTORY if "filename" in options:
-            # Named apart, a missing directory is an error; fio would create a file's parents.
+            # A missing directory is an error, whereas fio creates missing parents of a filename.
             yield _line("directory", escape_colons(target))
             yield _line("filename", _plain_names(options["filename"]))
         case VolumeKind.UNKNOWN:
             raise InputError(
-                f"job {run.job}: what it was measured on is not known, so it can't be run again",
+                f"job {run.job} cannot be rerun: the volume it was measured on is unknown",
                 hint="write a profile, and name the volume with --on",
             )
         case VolumeKind.DIRECTORY:
@@ -173,57 +174,57 @@ def _place(run: Run, section: Section) -> Iterator[str]:
 
 
 def _replayed(run: Run, section: Section) -> Iterator[str]:
-    """Yield the lines that send all I/O of a log to the volume, whatever files it names.
+    """Yield the options that redirect all I/O of a log to the volume, whatever files it names.
 
-    fio 3.33 crashes on a log with ``directory``, so that the file is named in full.
+    fio 3.33 crashes on a log together with ``directory``, so the file has its full path.
     """
     places = section_files(run, section) or (run.volume.target,)
     if run.volume.kind is VolumeKind.NBD or len(places) > 1:
         raise InputError(
-            f"job {run.job}: a log is replayed on one device or file",
+            f"job {run.job}: a log can only be replayed on a single device or file",
             hint="name a block device, or a directory and one filename",
         )
     options = run.effective(section)
     _plain_names(options.get("filename", options.get("filename_format", "job")))
     yield _line("filename", escape_colons(places[0]))
     if "replay_redirect" not in options:
-        yield "# a log names files of the machine it was made on"
+        yield "# the log names files of the machine where it was recorded"
         yield _line("replay_redirect", places[0])
     if run.volume.kind is VolumeKind.DEVICE:
         yield "allow_file_create=0"
 
 
 def _plain_names(names: str) -> str:
-    """Return file names after a last check that none leaves the volume's directory."""
+    """Return file names after a final check that none leaves the volume's directory."""
     parts = names.split(":")
     if not all(parts) or {"..", ".", "-"} & {*parts} or "/" in names or "\\" in names:
         raise InputError(
-            f"{names!r} are no plain names inside the volume",
-            hint="name the place with --on ROLE=PATH and the file by its name alone",
+            f"{names!r} is not a list of plain file names",
+            hint="give the folder with --on ROLE=PATH and the file by its name alone",
         )
     return names
 
 
 def escape_colons(path: str) -> str:
-    r"""Return a path as fio's filename takes it: a colon separates files unless written ``\:``."""
+    r"""Return a path for fio's filename, where ``\:`` is a colon and ``:`` separates files."""
     return path.replace(":", r"\:")
 
 
 def _header(name: str) -> str:
     if not _ALLOWED_HEADER.fullmatch(name) or name.startswith("global") or len(name) > 127:
         raise InputError(
-            f"{name!r} can't be a section of a job file",
+            f"{name!r} is not a valid section name of a job file",
             hint="use up to 127 letters, digits, - and _, not starting with global",
         )
     return name
 
 
 def _line(name: str, value: str) -> str:
-    """Return ``name=value`` after a last check that fio will read exactly this."""
+    """Return ``name=value`` after a final check that fio will read exactly this."""
     line = f"{name}={value}"
     if not _ALLOWED_NAME.fullmatch(name) or _UNSAFE.search(value) or value != value.strip():
         raise InputError(
-            f"{line!r} can't stand in a job file",
+            f"{line!r} cannot be written into a job file",
             hint="leave out # ; ${} $ncpus, control characters and blanks at the ends",
         )
     limit = _FILENAME_LIMIT if name == "filename" else _LINE_LIMIT

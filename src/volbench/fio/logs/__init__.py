@@ -1,1 +1,1 @@
-"""fio's logs: streams of rows, sums by window, points of a series."""
+"""Parsers of fio's logs: rows, sums by window, time series, latency histograms."""

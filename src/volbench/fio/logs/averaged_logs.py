@@ -1,7 +1,8 @@
-"""Averaged logs: tables of one clone's rows go in, sums over clones by window come out.
+"""Sums by window over the averaged logs of parallel jobs.
 
-fio writes an averaged row when a window closes in which something completed. The rows are put on
-the grid of the run; rates of clones are added, and their mean latencies are weighted by their IOPS.
+fio writes an averaged row when a window closes in which something completed. Rows are aligned with
+the windows of the run; rates of parallel jobs are added, and their mean latencies are weighted by
+their IOPS.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ def _nothing() -> Floats:
 
 @dataclass
 class Averages:
-    """Averaged rows of one log and one direction, added block by block.
+    """Averaged rows of one log and one direction, accumulated block by block.
 
     Attributes:
-        weighted: sums of the values, each times the share of the window that it covers.
+        weighted: sums of the values, each multiplied by the share of the window it covers.
         weights: sums of these shares; 0 in a window without a row.
-        highest: the greatest value in a window, where the log tells.
+        highest: the maximum in a window, where the log has maxima.
     """
 
     windows: Windows
@@ -41,7 +42,7 @@ class Averages:
     _slot: int = -1
 
     def add(self, table: Ints) -> None:
-        """Add rows; those that share a window are averaged by the time they cover."""
+        """Add rows; rows in the same window are averaged by the time they cover."""
         at = self.windows.at(table[0])
         steps = np.diff(at, prepend=self._at)
         slots = self._closing(at, steps / self.span)
@@ -51,7 +52,7 @@ class Averages:
         self.weighted = grown(self.weighted, count)
         self.weights = grown(self.weights, count)
         for back in range(self.span):
-            # Only windows since the row before are covered, and always the row's own.
+            # A row covers the windows since the row before, and always its own.
             covers = (slots - back > befores) if back else np.ones(len(slots), dtype=bool)
             covered, share = slots[covers] - back, shares[covers]
             np.add.at(self.weighted, covered, table[1][covers] * share)
@@ -62,7 +63,7 @@ class Averages:
         self._at, self._slot = float(at[-1]), int(slots[-1])
 
     def means(self) -> tuple[Floats, Flags]:
-        """Return the mean of each window and which windows have one."""
+        """Return the mean of each window, and which windows have one."""
         known = self.weights > 0
         return self.weighted / np.where(known, self.weights, 1.0), known
 
@@ -71,10 +72,10 @@ class Averages:
         return int(np.flatnonzero(self.weights)[-1]) if self.weights.any() else -1
 
     def _closing(self, at: Floats, steps: Floats) -> Ints:
-        """Return the window that each row closes: rows come late, by much on a loaded host.
+        """Return the window that each row closes; on a loaded host rows come late.
 
-        A row about one window after the last closes the next one, unless that strays from the
-        clock. Between rows that break the beat, the lead over the clock stays as it is.
+        A row about one window after the last one closes the next window, unless that drifts from
+        the clock. The offset from the clock only changes at rows that come out of step.
         """
         nearest = self.windows.nearest(at)
         timely = (steps > 0.5) & (steps < 1.5)
@@ -95,15 +96,15 @@ class Averages:
 
 @dataclass
 class Totals:
-    """What all clones with averaged logs did in one direction, by window.
+    """Sums over all jobs with averaged logs in one direction, by window.
 
     Attributes:
-        iops: None where no log tells.
-        bw_bytes_per_s: None where no log tells.
-        lat_weighted: mean latencies in the unit of the logs, each times its weight.
-        lat_weights: the clone's IOPS behind each mean; 1 where they are unknown.
-        lat_max: in the unit of the logs; 0 where no log tells.
-        reported: for each clone the windows in which it has a rate.
+        iops: None without such a log.
+        bw_bytes_per_s: None without such a log.
+        lat_weighted: mean latencies in the unit of the logs, each multiplied by its weight.
+        lat_weights: the job's IOPS behind each mean; 1 where they are unknown.
+        lat_max: in the unit of the logs; 0 where unknown.
+        reported: for each job the windows in which it has a rate.
     """
 
     iops: Floats | None = None
@@ -114,15 +115,15 @@ class Totals:
     reported: list[Flags] = field(default_factory=list)
     _last: int = -1
 
-    def add_clone(self, logs: Mapping[str, Averages]) -> None:
-        """Add the logs of one clone: ``iops``, ``bw`` and ``lat``, as far as it has them."""
+    def add_job(self, logs: Mapping[str, Averages]) -> None:
+        """Add the logs of one job: ``iops``, ``bw`` and ``lat``, if it has them."""
         for averages in logs.values():
             self._last = max(self._last, averages.last())
         rates = {kind: logs[kind].means() for kind in ("iops", "bw") if kind in logs}
         if "iops" in rates:
             self.iops = added(self.iops, rates["iops"][0])
         if "bw" in rates:
-            # Averaged logs hold KiB/s (logs of single I/Os kB/s, which are not used).
+            # Averaged logs have KiB/s (per-I/O logs kB/s, which are not used).
             self.bw_bytes_per_s = added(self.bw_bytes_per_s, rates["bw"][0] * 1024)
         if rates:
             flags = (rates["iops"] if "iops" in rates else rates["bw"])[1]
@@ -146,7 +147,7 @@ class Totals:
 
 
 def added(total: Floats | None, part: Floats) -> Floats:
-    """Return a sum by window, wherever either has one."""
+    """Return the sum of two arrays by window."""
     total = grown(np.zeros(0) if total is None else total, len(part))
     total[: len(part)] += part
     return total
@@ -155,7 +156,7 @@ def added(total: Floats | None, part: Floats) -> Floats:
 def by_direction(
     tables: Iterable[Ints], windows: Windows, *, ways: int, span: int
 ) -> dict[int, Averages]:
-    """Return the averages of one log by fio's number of the direction."""
+    """Return the averages of one log by fio's direction number."""
     found: dict[int, Averages] = {}
     for table in tables:
         for way in range(ways):

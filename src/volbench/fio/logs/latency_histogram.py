@@ -1,8 +1,8 @@
-"""Latencies over time: the logs of a section go in, counts by stretch of time and latency come out.
+"""Latency histograms over time of a section, for the latency heatmap.
 
-Only logs of single I/Os and histogram logs hold latencies one by one; averaged logs hold means,
-from which no distribution can be made. Neighbouring windows and bins are added up, so that cells
-for one picture are left of a log of any length.
+Only per-I/O logs and histogram logs have individual latencies; averaged logs have means, from which
+no distribution can be derived. Adjacent windows and bins are merged, so that a log of any length
+gives no more cells than a chart can show.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from volbench.fio.logs.time_grid import Recording
 from volbench.fio.results.latency_bins import GROUP_BINS
 from volbench.model.results.result import Direction
 
-MOST_STRETCHES = 400
-"""Of time, for one Run."""
-_BINS_AS_ONE = 8
-"""fio has 64 bins for each doubling of the latency; 8 are as many as a picture can show."""
+MAX_INTERVALS = 400
+"""Time intervals of one run."""
+_MERGED_BINS = 8
+"""fio has 64 bins per doubling of the latency; 8 are as many as a chart can show."""
 
 
 @dataclass(frozen=True)
 class MapCell:
-    """I/Os of one direction that ended in a stretch of time with about the same latency.
+    """I/Os of one direction that completed in one time interval within one range of latency.
 
     Attributes:
         direction: of the I/Os.
-        from_s: start of the stretch, since I/O began.
+        from_s: start of the interval, since the start of I/O.
         to_s: its end.
-        low_s: least latency, inclusive.
-        high_s: greatest latency, exclusive.
-        count: how many.
+        low_s: lower bound of the latency, inclusive.
+        high_s: upper bound, exclusive.
+        count: number of I/Os.
     """
 
     direction: Direction
@@ -54,7 +54,7 @@ def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]
     """Return the cells of a section, by direction, time and latency; none without such logs.
 
     Raises:
-        OutputError: a log has lines but no row at all, or the run spans too many intervals.
+        OutputError: a log has lines but no valid row, or the run has too many intervals.
     """
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
     section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
@@ -62,7 +62,7 @@ def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]
         return []
     gathered = section.gather()
     span = section.span(gathered)
-    width = -(-max(1, span.count) // MOST_STRETCHES)
+    width = -(-max(1, span.count) // MAX_INTERVALS)
     return [
         cell
         for way in gathered.directions()
@@ -85,8 +85,8 @@ def _cells(
     for first in range(0, shown, width):
         sums: Counter[int] = Counter()
         for slot in range(first, min(first + width, shown)):
-            bins, counts = _told(gathered, slot * len(WAYS) + way)
-            for bin_, count in zip((bins // _BINS_AS_ONE).tolist(), counts.tolist(), strict=True):
+            bins, counts = _counts(gathered, slot * len(WAYS) + way)
+            for bin_, count in zip((bins // _MERGED_BINS).tolist(), counts.tolist(), strict=True):
                 sums[bin_] += count
         end = min(first + width, shown)
         for group, count in sorted(sums.items()):
@@ -94,20 +94,20 @@ def _cells(
                 direction=WAYS[way],
                 from_s=(first + span.shift) * interval_s,
                 to_s=(end + span.shift) * interval_s,
-                low_s=_low(group * _BINS_AS_ONE) / unit,
-                high_s=_low((group + 1) * _BINS_AS_ONE) / unit,
+                low_s=_low(group * _MERGED_BINS) / unit,
+                high_s=_low((group + 1) * _MERGED_BINS) / unit,
                 count=count,
             )
 
 
-def _told(gathered: Gathered, cell: int) -> tuple[Ints, Ints]:
-    """Return bins and counts of a window: of single I/Os where there are any."""
-    none = np.zeros(0, dtype=np.int64)
+def _counts(gathered: Gathered, cell: int) -> tuple[Ints, Ints]:
+    """Return bins and counts of a window, from per-I/O logs if there are any."""
+    empty = np.zeros(0, dtype=np.int64)
     found = gathered.counts.bins.counts(cell) or gathered.histograms.counts(cell)
-    return found if found is not None else (none, none)
+    return found if found is not None else (empty, empty)
 
 
 def _low(bin_: int) -> int:
-    """Return the least value in a bin, in the unit of the log."""
+    """Return the lower bound of a bin, in the unit of the log."""
     shift = max(bin_ // GROUP_BINS - 1, 0)
     return (bin_ - shift * GROUP_BINS) << shift

@@ -1,8 +1,8 @@
-"""Latencies on fio's bins: values and counts by window go in, percentiles come out.
+"""Percentiles by window from latencies in fio's histogram bins.
 
-Bins are those of fio's histograms, in whatever unit the log has; above fio's last one they go on in
-the same way, so that a latency of a minute is not cut to 17 s. The middle of a bin is at most
-0.8 % from any value in it.
+The bins are those of fio's histograms, in the unit of the log, continued beyond fio's last one, so
+that a latency of a minute is not cut to 17 s. The midpoint of a bin is within 0.8 % of any value in
+it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from volbench.fio.logs.log_rows import Ints
 from volbench.fio.results.latency_bins import GROUP_BINS
 
 WIDE = 2880
-"""How many bins hold every value up to 2**50."""
+"""Number of bins for values up to 2**50."""
 _HOT_WINDOWS = 128
 _COUNTERS = (np.uint8, np.uint16, np.uint32, np.int64)
 _PERMILLE = (500, 990, 999)
@@ -23,7 +23,7 @@ Triple = tuple[float, float, float]
 
 
 def bin_of(values: Ints) -> Ints:
-    """Return the number of the bin of each value below 2**50, as ``plat_val_to_idx`` in fio."""
+    """Return the bin index of each value below 2**50, like ``plat_val_to_idx`` in fio."""
     bits = np.frexp(values.astype(np.float64))[1].astype(np.int64)
     shift = np.maximum(bits - GROUP_BINS.bit_length(), 0)
     bins: Ints = shift * GROUP_BINS + (values >> shift)
@@ -39,10 +39,10 @@ def bin_mids(bins: Ints) -> Ints:
 
 
 class BinStore:
-    """Counts by window and bin, in memory that grows with the windows only.
+    """Counts by window and bin, in memory that only grows with the number of windows.
 
-    The windows that were touched last are kept as whole arrays. Older ones are packed, and unpacked
-    when a row goes back in time or the log of another clone begins.
+    Recently used windows are kept as full arrays. Older ones are packed, and unpacked again when a
+    row goes back in time or the log of another job begins.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class BinStore:
         self._cold: dict[int, tuple[npt.NDArray[np.uint16], Ints]] = {}
 
     def add(self, window: int, bins: Ints, counts: Ints) -> None:
-        """Add counts to different bins of one window."""
+        """Add counts to distinct bins of one window."""
         whole = self._hot.get(window)
         if whole is None:
             whole = self._hot[window] = self._unpacked(window)
@@ -69,11 +69,7 @@ class BinStore:
         return {*self._hot, *self._cold}
 
     def counts(self, window: int) -> tuple[Ints, Ints] | None:
-        """Return the bins of a window that hold anything, ascending, and how much; None for none.
-
-        Args:
-            window: its number.
-        """
+        """Return the non-empty bins of a window, ascending, and their counts; None for none."""
         whole = self._hot.get(window)
         if whole is not None:
             bins = np.flatnonzero(whole)
@@ -86,13 +82,13 @@ class BinStore:
     def percentiles(self, window: int) -> Triple | None:
         """Return percentiles 50, 99 and 99.9 of a window, None when it has no counts.
 
-        As fio does: the middle of the first bin at which the running count reaches the share
-        (``calc_clat_percentiles`` in fio's ``stat.c``).
+        As in fio it is the midpoint of the first bin at which the cumulative count reaches the
+        share (``calc_clat_percentiles`` in fio's ``stat.c``).
         """
-        told = self.counts(window)
-        if told is None:
+        found = self.counts(window)
+        if found is None:
             return None
-        bins, counts = told
+        bins, counts = found
         running = np.cumsum(counts)
         wanted = [-(-share * int(running[-1]) // 1000) for share in _PERMILLE]
         p50, p99, p999 = bin_mids(bins[np.searchsorted(running, wanted)]).tolist()
@@ -109,5 +105,5 @@ class BinStore:
         bins = np.flatnonzero(whole)
         counts = whole[bins]
         top = int(counts.max(initial=0))
-        narrow = next(one for one in _COUNTERS if top <= np.iinfo(one).max)
+        narrow = next(dtype for dtype in _COUNTERS if top <= np.iinfo(dtype).max)
         self._cold[window] = bins.astype(np.uint16), counts.astype(narrow)

@@ -1,10 +1,10 @@
-"""Lines of fio's logs: blocks of lines go in, tables of whole numbers come out.
+"""Parser of the rows of fio's logs into integer tables.
 
-The columns are ``time_ms, value, direction, block size`` in every version since 2.x; what follows
-(offset, priority, issue time) is not needed here. ``log_window_value=both`` (3.37) puts the maximum
-of a window after its value. Histograms are ``time_ms, direction, block size, bins``.
+The columns are ``time_ms, value, direction, block size`` in every version since 2.x; further ones
+(offset, priority, issue time) are not used. ``log_window_value=both`` (3.37) puts the maximum of a
+window after its value. Histograms have ``time_ms, direction, block size, bins``.
 
-A line that is no row is skipped and counted: a killed fio or a full disk leaves such lines.
+Invalid lines, as a killed fio or a full disk leaves them, are skipped and counted.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from volbench.fio.logs.log_stream import NO_ROW, Block, Log, blocks_of
 Ints = npt.NDArray[np.int64]
 
 PLAIN = (0, 1, 2, 3)
-"""Where time, value, direction and block size stand."""
+"""Columns of time, value, direction and block size."""
 BOTH = (0, 1, 3, 4, 2)
-"""The same with ``log_window_value=both``, and then where the maximum stands."""
+"""The same with ``log_window_value=both``, and the column of the maximum."""
 _WIDEST = 10**15
-"""No latency, size or count is that large; in ns it would be eleven days."""
+"""Upper bound of latencies, sizes and counts; in ns it is eleven days."""
 _MOST_DIGITS = 18
 _LAST_DIRECTION = 7
-"""fio logs reads, writes and trims as 0 to 2; what it knows of syncs follows (``io_ddir.h``)."""
+"""fio logs reads, writes and trims as 0 to 2, kinds of syncs as higher numbers (``io_ddir.h``)."""
 _HEAD_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
 class Form:
-    """What makes a line of one log a row.
+    """Format of the rows of one log.
 
     Attributes:
-        columns: where the wanted columns stand; time is the first of them.
-        direction_at: which of the wanted columns is the direction.
-        width: how many columns a line has; None for any number.
-        first_ms: rows before this time are none of this run.
-        end_ms: rows at or after this time are none of this run.
+        columns: positions of the columns to read; time is the first of them.
+        direction_at: index of the direction among these.
+        width: number of columns in a line; None for any number.
+        first_ms: rows before this time do not belong to the run.
+        end_ms: rows at or after this time do not belong to the run.
     """
 
     columns: tuple[int, ...] = PLAIN
@@ -55,7 +55,7 @@ class Form:
 
 @dataclass
 class Tally:
-    """How many lines of a log were rows, and where the first stands that was none."""
+    """Number of valid and invalid lines of a log, and the first invalid one."""
 
     name: str
     rows: int = 0
@@ -63,7 +63,7 @@ class Tally:
     first_bad_line: int | None = None
 
     def add(self, good: npt.NDArray[np.bool_], numbers: Ints) -> None:
-        """Add the lines of a block: which of them are rows, and their numbers in the log."""
+        """Add the lines of a block: which of them are valid, and their numbers in the log."""
         rows = int(np.count_nonzero(good))
         self.rows += rows
         self.bad_rows += len(good) - rows
@@ -77,9 +77,9 @@ class BadRows:
 
     Attributes:
         log: path of the log.
-        bad_rows: how many were no rows, or had a time outside the run.
-        rows: how many were read.
-        first_line: where the first bad one stands.
+        bad_rows: number of invalid lines, or with a time outside the run.
+        rows: number of rows that were read.
+        first_line: number of the first bad one.
     """
 
     log: str
@@ -89,12 +89,12 @@ class BadRows:
 
 
 def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
-    """Yield the rows of a log block by block, one array row for each wanted column.
+    """Yield the rows of a log block by block, as arrays with a row for each column.
 
     Args:
         log: the log.
-        form: what a row looks like.
-        tally: is told how many lines were rows.
+        form: the format of its rows.
+        tally: counts valid and invalid lines.
     """
     with log.open() as stream:
         for block in blocks_of(stream):
@@ -105,10 +105,10 @@ def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
 
 
 def read_head(log: Log) -> list[list[int]]:
-    """Return the first rows of a log, all columns up to the first that is no decimal number.
+    """Return the first rows of a log, each up to the first column that is not an integer.
 
     Raises:
-        OutputError: it has lines, but none of them is a row.
+        OutputError: it has lines, but no valid row.
     """
     least = len(PLAIN)
     found: list[list[int]] = []
@@ -123,15 +123,15 @@ def read_head(log: Log) -> list[list[int]]:
                 break
     if not found and not blank:
         raise OutputError(
-            f"{log.name} holds no line of a {log.kind} log, from line 1 on",
-            hint="fio was killed, the disk that holds its logs was full, or it is no log of fio",
+            f"{log.name} contains no line of a {log.kind} log, from line 1 on",
+            hint="fio was killed, the disk that holds its logs was full, or it is not a log of fio",
             context={"path": log.name, "line": 1},
         )
     return found
 
 
 def _is_row(table: Ints, form: Form) -> npt.NDArray[np.bool_]:
-    """Tell which rows hold numbers that fio can have written in this run."""
+    """Return which rows have values that fio can have written in this run."""
     times, rest = table[0], table[1:]
     good: npt.NDArray[np.bool_] = (times >= max(0.0, form.first_ms)) & (times < form.end_ms)
     good &= table[form.direction_at] <= _LAST_DIRECTION
@@ -141,7 +141,7 @@ def _is_row(table: Ints, form: Form) -> npt.NDArray[np.bool_]:
 
 
 def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
-    """Return the wanted columns and the number of each line; one odd line costs speed only."""
+    """Return the columns and the number of each line; unusual lines are parsed one by one."""
     lines = block.lines
     width = lines.partition(b"\n")[0].count(b",") + 1
     odd = NO_ROW in lines or b"\r" in lines or width <= max(form.columns)
@@ -167,7 +167,7 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
 
 
 def _line_by_line(block: Block, form: Form) -> tuple[Ints, Ints]:
-    """Read a block with an odd line in it: what is no row becomes a row of -1, blank lines none."""
+    """Parse a block line by line: invalid lines become rows of -1, blank lines are left out."""
     no_row = [-1] * len(form.columns)
     rows: list[list[int]] = []
     numbers: list[int] = []
@@ -185,7 +185,7 @@ def _line_by_line(block: Block, form: Form) -> tuple[Ints, Ints]:
 
 
 def _leading_numbers(line: bytes) -> list[int]:
-    """Return the cells of a line up to the first that is no decimal number."""
+    """Return the cells of a line up to the first that is not an integer."""
     numbers: list[int] = []
     for cell in line.split(b","):
         digits = cell.strip(b" \t\r")

@@ -1,7 +1,7 @@
-"""fio's logs as binary streams: a log goes in, blocks of whole lines come out.
+"""Log files as streams of blocks of complete lines.
 
-A block is a few MiB, whatever the size of the log. What no reader could take for a row stays
-visible: a last line that was cut off, and a line that never ends, come as a line with a NUL in it.
+A block has a few MiB, whatever the size of the log. A truncated last line and an endless line are
+returned with a NUL in them, so that no parser takes them for rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 CHUNK_BYTES = 2 << 20
 LONGEST_LINE_BYTES = 128 << 10
-"""More than a histogram of 1856 bins with 20 digits each."""
+"""Longer than a histogram row of 1856 bins with 20 digits each."""
 NO_ROW = b"\0"
 
 
@@ -23,9 +23,9 @@ class Log:
 
     Attributes:
         kind: ``bw``, ``iops``, ``lat``, ``clat``, ``slat`` or ``clat_hist``.
-        clone: the number in its name: 1 is the first job or clone of the process.
-        name: the path that messages show.
-        open: returns the bytes of the log, not compressed; called more than once.
+        clone: number in its name; 1 is the first job of the process.
+        name: path for messages.
+        open: returns the uncompressed log; called more than once.
     """
 
     kind: str
@@ -36,18 +36,18 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines without the last newline, and the number of the first one."""
+    """Complete lines without the last newline, and the number of the first one."""
 
     lines: bytes
     first_line: int
 
 
 def blocks_of(stream: BinaryIO, *, chunk_bytes: int | None = None) -> Iterator[Block]:
-    """Yield blocks of whole lines, in memory that the size of a chunk bounds.
+    """Yield blocks of complete lines, using memory in proportion to the chunk size.
 
     Args:
-        stream: the log, not compressed.
-        chunk_bytes: how much to read at once.
+        stream: the uncompressed log.
+        chunk_bytes: bytes to read at once.
     """
     number = 1
     for lines in _line_blocks(stream, chunk_bytes or CHUNK_BYTES):

@@ -1,6 +1,6 @@
-"""Logs of single I/Os and of histograms: tables of rows go in, sums by window come out.
+"""Sums by window over per-I/O logs and histogram logs.
 
-Counts of all clones are simply added, and so are histograms: no percentile is ever averaged.
+Counts and histograms of parallel jobs are added; percentiles are never averaged.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from volbench.fio.results.latency_bins import BINS, BINS_FIO2
 from volbench.model.results.result import Direction
 
 WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
-"""By fio's number; syncs, which newer versions log too, are no direction of a series."""
+"""Directions by fio's number; syncs, which newer versions log too, are not part of a series."""
 _EXACT = 2**53
-"""Sums below this are exact in float64, which is how numpy adds weights."""
+"""Sums below this are exact in float64, which numpy uses for weights."""
 _HISTOGRAM_LEAD = 3
-"""Time, direction and block size stand before the bins."""
+"""Columns before the bins: time, direction and block size."""
 
 
 class Counts:
-    """What all clones did, by cell: three cells a window, one for each direction.
+    """Sums over all jobs by cell: each window has three cells, one per direction.
 
     Attributes:
-        ios: how many I/Os ended.
-        moved_bytes: their sizes.
-        value_sum: their latencies, in the unit of the log.
-        value_max: the greatest of these.
+        ios: number of completed I/Os.
+        moved_bytes: sum of their sizes.
+        value_sum: sum of their latencies, in the unit of the log.
+        value_max: maximum of their latencies.
         bins: their latencies by bin.
     """
 
@@ -43,7 +43,7 @@ class Counts:
         self.bins = BinStore()
 
     def add(self, tables: Iterable[Ints], windows: Windows, *, kind: str) -> None:
-        """Count the rows of a log of single I/Os; only those of lat and clat hold latencies."""
+        """Add the rows of a per-I/O log; only those of lat and clat have latencies."""
         for table in tables:
             mine = table if (table[2] < len(WAYS)).all() else table[:, table[2] < len(WAYS)]
             if mine.shape[1]:
@@ -82,10 +82,10 @@ def add_histograms(
     """Add the rows of a histogram log, which fio writes when an interval ends.
 
     Args:
-        store: counts by cell, as those of `Counts`.
+        store: counts by cell, as in `Counts`.
         tables: the rows.
-        windows: the grid.
-        bins: the bin of each column of counts.
+        windows: the windows of the run.
+        bins: bin index of each column of counts.
     """
     for table in tables:
         cells = windows.nearest(windows.at(table[0])) * len(WAYS) + table[1]
@@ -98,13 +98,13 @@ def add_histograms(
 
 
 def histogram_columns(width: int, *, fio2: bool) -> tuple[tuple[int, ...], Ints] | None:
-    """Return the columns of a histogram log and the bin of each of its columns of counts.
+    """Return the columns of a histogram log and the bin index of each column of counts.
 
-    ``log_hist_coarseness`` halves the number of bins each time; the middle one of those that were
-    put together stands for all.
+    Each step of ``log_hist_coarseness`` halves the number of bins; the middle one of the merged
+    bins represents them.
 
     Args:
-        width: how many columns its lines have.
+        width: number of columns in its lines.
         fio2: whether fio 2 wrote it, which has fewer bins.
 
     Returns:
@@ -120,14 +120,14 @@ def histogram_columns(width: int, *, fio2: bool) -> tuple[tuple[int, ...], Ints]
 def wrong_histogram(name: str, columns: int) -> OutputError:
     """Return the error for a histogram log whose lines have an unknown number of columns."""
     return OutputError(
-        f"{name} has {columns} columns, which no histogram of fio has, from line 1 on",
+        f"{name} has {columns} columns, unlike any histogram log of fio, from line 1 on",
         hint="fio was killed, or the disk that holds its logs was full",
         context={"path": name, "line": 1},
     )
 
 
 def _sums(where: Ints, values: Ints, places: int) -> Ints:
-    """Return exact sums by place."""
+    """Return exact sums by index."""
     totals: Ints
     if int(values.max()) * len(values) < _EXACT:
         totals = np.bincount(where, weights=values, minlength=places).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The logs of one section while they are read: their first rows go in, sums by window come out."""
+"""Logs of one section: their formats and start, and sums by window over all of them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from volbench.fio.logs.series_points import Gathered, Span
 from volbench.fio.logs.time_grid import Recording, Windows
 
 _EPOCH_MS = 10**11
-"""Times beyond this are absolute: as a duration it would be three years."""
+"""Times beyond this are absolute; as a duration it would be three years."""
 _TOLERANCE = 0.1
-"""fio ends a run some milliseconds early: a last window this much short counts as whole."""
+"""fio ends a run some milliseconds early: a last window short by this share counts as whole."""
 _SLACK_MS = 2000
-"""How far besides two windows a stamp may stray beyond the run on a loaded host."""
-_MOST_WINDOWS = 2_000_000
-_SINGLE_BY_WORTH = ("lat", "clat", "iops", "bw", "slat")
-"""Each log of single I/Os holds them all, so one is enough: the one with the latencies."""
+"""How far, besides two windows, a time may lie outside the run on a loaded host."""
+_MAX_WINDOWS = 2_000_000
+_PER_IO_PREFERENCE = ("lat", "clat", "iops", "bw", "slat")
+"""Every per-I/O log has all I/Os, so one is enough, best one with latencies."""
 _BOTH_SINCE = (3, 37)
 _BOTH_LEAST = 6
 _SYNCS = 3
@@ -39,14 +39,14 @@ _Key = tuple[str, int]
 
 
 class LogSection:
-    """The logs of one section and what their first rows tell.
+    """Logs of one section, with the formats that their first rows reveal.
 
     Args:
         heads: logs that are not empty, with their first rows.
-        recording: how they came to be.
+        recording: how they were recorded.
 
     Attributes:
-        windows: the grid of the run.
+        windows: the windows of the run.
     """
 
     def __init__(self, heads: Sequence[tuple[Log, Head]], recording: Recording) -> None:
@@ -66,14 +66,14 @@ class LogSection:
         self.windows = Windows(recording.interval_s, start_ms, recording.fio_version)
 
     def gather(self) -> Gathered:
-        """Read every log that adds something.
+        """Return the sums over all logs; redundant ones are not read.
 
         Raises:
             OutputError: a histogram log has a number of bins that no fio writes.
         """
         gathered = Gathered(Counts(), BinStore(), {})
         for clone in sorted({clone for _, clone in self._logs}):
-            single = [kind for kind in _SINGLE_BY_WORTH if self._single.get((kind, clone))]
+            single = [kind for kind in _PER_IO_PREFERENCE if self._single.get((kind, clone))]
             if single:
                 tables = self._tables((single[0], clone))
                 gathered.counts.add(tables, self.windows, kind=single[0])
@@ -85,16 +85,16 @@ class LogSection:
 
     @property
     def holds_latencies(self) -> bool:
-        """Whether a log holds latencies one by one, or counts of them."""
+        """Whether a log has individual latencies or histograms."""
         kinds = {kind for kind, _ in self._logs}
         single = any(self._single.get(key) for key in self._logs if key[0] in {"lat", "clat"})
         return single or "clat_hist" in kinds
 
     def span(self, gathered: Gathered) -> Span:
-        """Return which windows the series shows.
+        """Return the windows of the series.
 
         Raises:
-            OutputError: they are too many to be true.
+            OutputError: there are implausibly many.
         """
         last = gathered.last()
         count = self._whole_windows()
@@ -111,7 +111,7 @@ class LogSection:
         return Span(count, shift, epoch_s)
 
     def bad_rows(self) -> tuple[BadRows, ...]:
-        """Return what was left out of the logs that were read."""
+        """Return the lines that were left out of the logs that were read."""
         return tuple(
             BadRows(tally.name, tally.bad_rows, tally.rows, tally.first_bad_line)
             for tally in self._tallies
@@ -128,9 +128,9 @@ class LogSection:
             tables = self._tables((kind, clone))
             found[role] = by_direction(tables, self.windows, ways=len(WAYS), span=span)
         for way in {way for parts in found.values() for way in parts}:
-            # A log without a row of this direction tells that nothing was done.
+            # A log without rows of this direction means that there was no I/O.
             logs = {role: of.get(way, Averages(self.windows)) for role, of in found.items()}
-            gathered.averaged.setdefault(way, Totals()).add_clone(logs)
+            gathered.averaged.setdefault(way, Totals()).add_job(logs)
 
     def _add_histogram(self, gathered: Gathered, clone: int) -> None:
         head = self._heads["clat_hist", clone]
@@ -156,35 +156,35 @@ class LogSection:
         return read_tables(self._logs[key], form, self._tallies[-1])
 
     def _bounds_ms(self) -> tuple[float, float]:
-        """Return between which times a row is of this run."""
+        """Return the times between which a row belongs to the run."""
         width_ms = self._recording.interval_s * 1000
         slack_ms = 2 * width_ms + _SLACK_MS
         count = self._whole_windows()
         if count is None:
             return self.windows.start_ms - slack_ms, (
-                self.windows.start_ms + _MOST_WINDOWS * width_ms
+                self.windows.start_ms + _MAX_WINDOWS * width_ms
             )
         end_ms = self.windows.start_ms + count * width_ms
         return self.windows.start_ms - slack_ms, end_ms + slack_ms
 
     def _whole_windows(self) -> int | None:
-        """Return how many whole windows the run has, None when its length is unknown."""
+        """Return the number of whole windows of the run, None when its length is unknown."""
         recording = self._recording
         if recording.runtime_s is None:
             return None
         count = math.floor(recording.runtime_s / recording.interval_s + _TOLERANCE)
-        if count > _MOST_WINDOWS:
+        if count > _MAX_WINDOWS:
             raise OutputError(
                 f"a run of {recording.runtime_s:g} s has {count} intervals of "
                 f"{recording.interval_s:g} s",
-                hint="the runtime that fio tells is wrong, or the interval is too short",
+                hint="the runtime reported by fio is wrong, or the interval is too short",
             )
         return count
 
     def _start(self) -> tuple[float, float | None]:
-        """Return the time in the logs at which I/O began, and the same since the epoch if known.
+        """Return the start of I/O in the time of the logs, and since the epoch if known.
 
-        With absolute times and no known start, the first row's window tells it.
+        With absolute times and an unknown start it is the start of the first row's window.
         """
         known_s = self._recording.epoch_start_s
         times = [row[0] for head in self._heads.values() for row in head]
@@ -203,17 +203,17 @@ class LogSection:
 
 
 def _is_single(head: Head, columns: tuple[int, ...]) -> bool:
-    """Tell whether a log holds single I/Os; averaged rows have no block size, a bad one may."""
+    """Return whether a log is per I/O; averaged rows have no block size, except invalid ones."""
     _, _, direction, size, *_ = columns
     sizes = [row[size] for row in head if len(row) > max(columns) and row[direction] < _SYNCS]
     return bool(sizes) and median_low(sizes) > 0
 
 
 def _columns(head: Head, recording: Recording) -> tuple[int, ...]:
-    """Return where the columns of a log of values stand.
+    """Return the columns of a log of values.
 
-    With ``log_window_value=both`` a small number, the direction, stands where the block size would;
-    the maximum before it is greater than any direction, or the block size follows.
+    With ``log_window_value=both`` the direction, a small number, is in the place of the block size;
+    the maximum before it exceeds any direction, or the block size follows.
     """
     if recording.window_values is not None:
         return BOTH if recording.window_values == "both" else PLAIN

@@ -1,10 +1,10 @@
-"""fio's logs as one series: the logs of a section go in, a point for each interval comes out.
+"""Time series of a section from its logs, with a point for every interval.
 
-fio leaves gaps where nothing completed; here the grid from 0 to the end of the run is whole, with
-rates of 0 and no latency. Clones are added up: rates are summed, mean latencies are weighted by the
-clones' IOPS, histograms are summed before percentiles are taken. Rates, means and maxima are exact,
-percentiles are the middles of fio's bins. Logs are read as streams: memory depends on the length of
-the run, not on the number of rows.
+fio leaves gaps where nothing completed; here the series is complete from 0 to the end of the run,
+with rates of 0 and no latency. Parallel jobs are aggregated: rates are summed, mean latencies
+weighted by IOPS, histograms added before percentiles are taken. Rates, means and maxima are exact,
+percentiles are midpoints of fio's bins. Logs are streamed: memory depends on the length of the run,
+not on the number of rows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["BadRows", "Log", "Recording", "SeriesReading", "parse_log_name", "re
 _NAME = re.compile(
     r"(?:.*/)?[^/]*_(clat_hist|bw|iops|lat|clat|slat)\.([1-9]\d{0,8})\.log", re.ASCII
 )
-_WRONG_HISTOGRAMS = ((3, 6), (3, 17))
-"""Versions from and up to which histogram logs hold zeros or overflown counts (fio issue 974)."""
+_BROKEN_HISTOGRAMS = ((3, 6), (3, 17))
+"""First and last version whose histogram logs have zeros or overflowed counts (fio issue 974)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SeriesReading:
 
 
 def parse_log_name(name: str) -> tuple[str, int] | None:
-    """Return kind and clone of a name such as ``l_clat_hist.2.log``; None for any other file."""
+    """Return kind and job number of a name like ``l_clat_hist.2.log``; None for other files."""
     match = _NAME.fullmatch(name)
     return None if match is None else (match[1], int(match[2]))
 
@@ -47,12 +47,12 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     """Return the series of a section, by direction and then by time.
 
     The series ends with the last whole interval that fio could report: versions before 3.37 lose
-    the last one of bw and iops logs, which is no stall. Histogram logs of 3.6 to 3.16 are wrong
-    and left out; those of other versions lack their last interval. Lines that are no rows, as a
-    killed fio leaves them, are left out and told.
+    the last one of bw and iops logs, which is not a stall. Histogram logs of 3.6 to 3.16 are wrong
+    and left out; those of other versions lack their last interval. Invalid lines, as a killed fio
+    leaves them, are left out and reported.
 
     Raises:
-        OutputError: a log has lines but no row at all, or the run spans too many intervals.
+        OutputError: a log has lines but no valid row, or the run has too many intervals.
     """
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
     section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
@@ -67,5 +67,5 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
 
 
 def are_histograms_wrong(recording: Recording) -> bool:
-    """Tell whether this version of fio wrote wrong histogram logs."""
-    return _WRONG_HISTOGRAMS[0] <= recording.fio_version < _WRONG_HISTOGRAMS[1]
+    """Return whether this version of fio writes wrong histogram logs."""
+    return _BROKEN_HISTOGRAMS[0] <= recording.fio_version < _BROKEN_HISTOGRAMS[1]

@@ -1,4 +1,4 @@
-"""Points of a series: sums by window of one direction go in, a point for each window comes out."""
+"""Points of a time series from the sums by window of one direction."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from volbench.model.results.result import SeriesPoint
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everything that the logs of a section hold.
+    """Sums over the logs of a section.
 
     Attributes:
-        counts: of logs of single I/Os.
+        counts: of per-I/O logs.
         histograms: of histogram logs, by the cells of `Counts`.
-        averaged: of averaged logs, by fio's number of the direction.
+        averaged: of averaged logs, by fio's direction number.
     """
 
     counts: Counts
@@ -28,7 +28,7 @@ class Gathered:
     averaged: dict[int, Totals]
 
     def last(self) -> int:
-        """Return the last window that is whole, -1 for none; one of single I/Os only began."""
+        """Return the last whole window, -1 for none; the last one of per-I/O logs is partial."""
         ways = len(WAYS)
         cells = np.flatnonzero(self.counts.ios)
         single = int(cells[-1]) // ways - 1 if len(cells) else -1
@@ -38,7 +38,7 @@ class Gathered:
         )
 
     def directions(self) -> list[int]:
-        """Return fio's numbers of the directions in which anything was logged."""
+        """Return the direction numbers for which anything was logged."""
         ways = len(WAYS)
         seen = {cell % ways for cell in self.histograms.windows()}
         seen |= {int(cell) % ways for cell in np.unique(np.flatnonzero(self.counts.ios) % ways)}
@@ -50,12 +50,12 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Span:
-    """Which windows a series shows.
+    """Windows of a series.
 
     Attributes:
-        count: how many windows the run has.
-        shift: how many windows passed before the first one of the logs.
-        epoch_s: when the first window of the run began, since the epoch; None when unknown.
+        count: number of windows of the run.
+        shift: number of windows before the first one of the logs.
+        epoch_s: start of the run's first window since the epoch; None when unknown.
     """
 
     count: int
@@ -65,7 +65,7 @@ class Span:
 
 @dataclass(frozen=True)
 class _Columns:
-    """One direction by window; NaN where nothing is known."""
+    """One direction by window; NaN where unknown."""
 
     iops: Floats | None
     bw_bytes_per_s: Floats | None
@@ -74,13 +74,13 @@ class _Columns:
 
 
 def points_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> list[SeriesPoint]:
-    """Return the points of one direction, all clones together.
+    """Return the points of one direction, aggregated over all jobs.
 
     Args:
-        gathered: what the logs hold.
-        way: fio's number of the direction.
-        windows: the grid.
-        span: how much of it.
+        gathered: the sums over the logs.
+        way: fio's direction number.
+        windows: the windows of the logs.
+        span: the windows to show.
     """
     logged = max(0, span.count - span.shift)
     columns = _columns(gathered, way, windows, logged)
@@ -93,10 +93,10 @@ def points_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> lis
 
 
 def _reported(totals: Totals | None, windows: Windows, count: int) -> tuple[int, int]:
-    """Return the windows that fio reported for every clone: the first, and the one after the last.
+    """Return the first window that fio reported for every job, and the one after the last.
 
-    fio 3 often loses the last one. fio 2 loses up to half a second at either end, and then a stall
-    there can't be told from a loss.
+    fio 3 often loses the last one. fio 2 loses up to half a second at either end, where a stall
+    cannot be distinguished from the loss.
     """
     first, end = 0, count
     for flags in [] if totals is None else totals.reported:
@@ -178,7 +178,7 @@ def _known(column: Floats, slot: int) -> float | None:
 def _seconds(
     shares: Triple | None, per_second: float, highest: float | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Return percentiles in seconds; the middle of a bin may lie above the greatest value in it."""
+    """Return percentiles in seconds; the midpoint of a bin may exceed the maximum."""
     if shares is None:
         return None, None, None
     p50, p99, p999 = (value / per_second for value in shares)

@@ -1,4 +1,4 @@
-"""The grid of a run: times of logs go in, numbers of windows and sums by window come out."""
+"""Windows of equal width into which a run is divided, and arrays by window."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ Floats = npt.NDArray[np.float64]
 _Array = TypeVar("_Array", Ints, Floats)
 
 _OLD_WINDOW_S = 0.5
-"""Before 2.21 the windows of bw and iops were never shorter than their default, bwavgtime=500."""
+"""Minimum window of bw and iops logs before 2.21, the default of bwavgtime."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """How the logs of a section came to be.
+    """How the logs of a section were recorded.
 
     Attributes:
-        interval_s: fio's log_avg_msec and log_hist_msec; also the width of the points when the logs
-            hold every I/O.
+        interval_s: fio's log_avg_msec and log_hist_msec; for per-I/O logs the width of the points.
         fio_version: of the fio that wrote them.
-        runtime_s: how long I/O went on; None to end with the last row.
-        epoch_start_s: when I/O began, in seconds since the epoch, where that is known.
-        begun_by_s: an instant at which it had begun: what rows of absolute times then lack at the
-            end of the run was a stall at its start.
-        window_values: fio's log_window_value; None when unknown, which the rows mostly tell.
+        runtime_s: duration of I/O; None to end with the last row.
+        epoch_start_s: start of I/O in seconds since the epoch, if known.
+        begun_by_s: an instant by which I/O had started: if rows with absolute times are missing at
+            the end of the run, then it stalled at the start.
+        window_values: fio's log_window_value; None when unknown; the rows usually reveal it.
     """
 
     interval_s: float
@@ -42,11 +41,11 @@ class Recording:
 
 @dataclass(frozen=True)
 class Windows:
-    """The grid of a run: windows of one width from its start.
+    """Windows of equal width from the start of a run.
 
     Attributes:
-        interval_s: the width.
-        start_ms: the time in the logs at which I/O began.
+        interval_s: their width.
+        start_ms: start of I/O in the time of the logs.
         fio_version: of the fio that wrote them.
     """
 
@@ -55,34 +54,34 @@ class Windows:
     fio_version: tuple[int, int]
 
     def at(self, times_ms: Ints) -> Floats:
-        """Return times of the logs in windows since the start."""
+        """Return times of the logs as fractional windows since the start."""
         width_ms = round(self.interval_s * 1000, 6)
         at: Floats = np.maximum(0.0, (times_ms - self.start_ms) / width_ms)
         return at
 
     def holding(self, times_ms: Ints) -> Ints:
-        """Return the window in which each I/O ended."""
+        """Return the window in which each I/O completed."""
         return self.at(times_ms).astype(np.int64)
 
     def nearest(self, at: Floats) -> Ints:
-        """Return the window whose end is nearest to each place on the grid."""
+        """Return the window whose end is nearest to each time in windows."""
         return np.maximum(0, np.floor(at + 0.5).astype(np.int64) - 1)
 
     @property
     def per_second(self) -> float:
-        """Return how many of the logs' units of latency make a second."""
+        """Return the number of latency units of the logs in a second."""
         return 1e6 if self.fio_version[0] < 3 else 1e9
 
     @property
     def rate_span(self) -> int:
-        """Return how many windows one row of an averaged rate covers."""
+        """Return the number of windows that a row of an averaged rate covers."""
         if self.fio_version >= (2, 21):
             return 1
         return max(1, round(_OLD_WINDOW_S / self.interval_s))
 
 
 def grown(values: _Array, count: int) -> _Array:
-    """Return an array with room for a count of windows, 0 in those that are new."""
+    """Return an array extended to at least `count` windows, with zeros in new ones."""
     if count <= len(values):
         return values
     room = np.zeros(max(count, 2 * len(values)), dtype=values.dtype)
@@ -91,5 +90,5 @@ def grown(values: _Array, count: int) -> _Array:
 
 
 def fitted(values: _Array, count: int) -> _Array:
-    """Return exactly this many windows, 0 in those that are missing."""
+    """Return exactly `count` windows, with zeros in missing ones."""
     return grown(values, count)[:count]

@@ -1,1 +1,1 @@
-"""Results: fio's JSON, latency bins, status lines, validation."""
+"""Parsers of fio's results: JSON output, latency bins, status lines, validation."""

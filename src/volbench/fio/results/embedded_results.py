@@ -1,8 +1,8 @@
-"""Results of fio as other people keep them: any text goes in, the results in it come out.
+"""Results of fio embedded in any text.
 
-A result may stand alone, behind warnings, in a list, inside the report of another tool, or as a
-list of jobs from which everything else was taken away. Of several documents that one process wrote
-(``--status-interval``) the last one is its result.
+A result may be alone, after warnings, in a list, inside the report of another tool, or reduced to
+its list of jobs. Of several documents of one process (``--status-interval``) the last one
+counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from volbench.model.results.result import JobResult, RunOutput
 
 _ANYWHERE = re.compile(r'\{\s*"fio version"')
 _SAME_START_S = 2.0
-"""fio tells whole seconds of when it wrote a document and of how long it had run."""
+"""fio reports the time of a document and its elapsed time in whole seconds."""
 _NORMAL = re.compile(r"^\S.*: \(g(?:roupid)?=\d+[,)]|^fio-\d+\.\d+\s*$", re.MULTILINE)
 _TERSE = re.compile(r"^\d+;fio-\d+\.\d+[^;]*;", re.MULTILINE)
 _DIRECTIONS = ("read", "write", "trim", "mixed")
@@ -28,11 +28,11 @@ _LATENCIES = ("lat", "clat", "slat")
 
 
 @dataclass(frozen=True)
-class Foreign:
-    """What was found in a text.
+class EmbeddedResults:
+    """Results in a text.
 
     Attributes:
-        results: one for each process of fio.
+        results: one per fio process.
         diagnostics: the text around them.
     """
 
@@ -40,52 +40,52 @@ class Foreign:
     diagnostics: str = ""
 
 
-def find_results(text: str, *, path: str = "") -> Foreign:
-    """Return the results in a text; none where it is something else altogether.
+def find_results(text: str, *, path: str = "") -> EmbeddedResults:
+    """Return the results in a text; none when it is not output of fio.
 
     Raises:
-        OutputError: it holds a result of fio that can't be used.
+        OutputError: it contains a result of fio that is unusable.
     """
     found, outside, broken = _documents(text)
     if not found:
         _refuse(text, broken, path)
-        return Foreign(())
-    said = [line for line in re.split(r"[\r\n]+", outside) if line.strip()]
+        return EmbeddedResults(())
+    remarks = [line for line in re.split(r"[\r\n]+", outside) if line.strip()]
     if broken is not None:
-        said.append(f"{CUT_OFF} {broken.line}")
-    diagnostics = "\n".join(said)
+        remarks.append(f"{CUT_OFF} {broken.line}")
+    diagnostics = "\n".join(remarks)
     for document in found:
         _require_names(document, path)
     outputs = [read_document(document, path=path) for document in found]
-    results = tuple(replace(one, diagnostics=diagnostics) for one in _last_of_each(outputs))
+    results = tuple(replace(last, diagnostics=diagnostics) for last in _last_of_each(outputs))
     if not any(result.jobs for result in results):
-        raise OutputError("fio's JSON holds no job", context={"path": path})
-    return Foreign(tuple(result for result in results if result.jobs), diagnostics)
+        raise OutputError("fio's JSON contains no jobs", context={"path": path})
+    return EmbeddedResults(tuple(result for result in results if result.jobs), diagnostics)
 
 
 def _require_names(document: Mapping[str, object], path: str) -> None:
-    """Refuse entries of several clients that nothing tells apart, as fio up to 3.2 prints them."""
+    """Reject entries of several clients without host names, as fio up to 3.2 prints them."""
     entries = document.get("client_stats")
     if not isinstance(entries, list):
         return
-    told = [one for one in entries if isinstance(one, dict) and "hostname" not in one]
-    keys = [(one.get("jobname"), one.get("groupid")) for one in told]
+    unnamed = [entry for entry in entries if isinstance(entry, dict) and "hostname" not in entry]
+    keys = [(entry.get("jobname"), entry.get("groupid")) for entry in unnamed]
     if len({*map(str, keys)}) < len(keys):
         raise OutputError(
-            "the clients have no names in it, so they can't be told apart",
-            hint="fio tells them from 3.3 on",
+            "the clients have no host names, so their results cannot be distinguished",
+            hint="fio reports host names since 3.3",
             context={"path": path},
         )
 
 
 def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | None]:
-    """Return fio's documents, the text outside, and what is cut off behind the last of them."""
+    """Return fio's documents, the text outside, and a truncated document after the last one."""
     start = text.lstrip()[:1]
     if start == "[":
         try:
             return list(_walk(DECODER.decode(text.strip()))), "", None
         except (ValueError, RecursionError):
-            pass  # a list that is no JSON may still have documents in it
+            pass  # a list that is not JSON may still contain documents
     found: list[Mapping[str, object]] = []
     outside: list[str] = []
     broken: Broken | None = None
@@ -104,7 +104,7 @@ def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | Non
 
 
 def _anywhere(text: str) -> Iterator[Mapping[str, object]]:
-    """Yield documents that begin in the middle of a line."""
+    """Yield documents that begin within a line."""
     position = 0
     while start := _ANYWHERE.search(text, position):
         try:
@@ -116,7 +116,7 @@ def _anywhere(text: str) -> Iterator[Mapping[str, object]]:
 
 
 def _walk(value: object, *, is_inside: bool = False) -> Iterator[Mapping[str, object]]:
-    """Yield fio's documents in a JSON value, however deep."""
+    """Yield fio's documents in a JSON value, at any depth."""
     if isinstance(value, list):
         for item in value:
             yield from _walk(item, is_inside=True)
@@ -131,7 +131,7 @@ def _walk(value: object, *, is_inside: bool = False) -> Iterator[Mapping[str, ob
 
 
 def _is_result(value: Mapping[str, object]) -> bool:
-    """Tell whether an object is a document of fio's."""
+    """Return whether an object is one of fio's documents."""
     for key in ("jobs", "client_stats"):
         entries = value.get(key)
         if isinstance(entries, list):
@@ -143,12 +143,12 @@ def _is_result(value: Mapping[str, object]) -> bool:
 
 
 def _completed(document: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a document with the zeros that tools leave out when they write it anew."""
+    """Return a document with the zeros that other tools leave out."""
     whole = dict(document)
     for key in ("jobs", "client_stats"):
         entries = whole.get(key)
         if isinstance(entries, list):
-            whole[key] = [_entry(one) if isinstance(one, dict) else one for one in entries]
+            whole[key] = [_entry(item) if isinstance(item, dict) else item for item in entries]
     return whole
 
 
@@ -166,7 +166,7 @@ def _entry(entry: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _last_of_each(outputs: Sequence[RunOutput]) -> list[RunOutput]:
-    """Return the last document of each process, with how many it wrote."""
+    """Return the last document of each process, with their number."""
     kept: list[RunOutput] = []
     for output in outputs:
         if kept and _is_same_process(kept[-1], output):
@@ -177,21 +177,22 @@ def _last_of_each(outputs: Sequence[RunOutput]) -> list[RunOutput]:
 
 
 def _is_same_process(earlier: RunOutput, later: RunOutput) -> bool:
-    """Tell whether one process wrote two documents: same jobs, same start, never less done."""
+    """Return whether two documents are of one process: same jobs and start, no less I/O."""
     if [_key(job) for job in earlier.jobs] != [_key(job) for job in later.jobs]:
         return False
     pairs = zip(earlier.jobs, later.jobs, strict=True)
-    if not earlier.jobs or any(_done(one) > _done(two) for one, two in pairs):
+    if not earlier.jobs or any(_done(before) > _done(after) for before, after in pairs):
         return False
-    one, two = (started_utc_s(output) or _begun_utc_s(output) for output in (earlier, later))
-    if one is None or two is None:
+    starts = [started_utc_s(output) or _begun_utc_s(output) for output in (earlier, later)]
+    if None in starts:
         return False
-    return math.isclose(one, two, abs_tol=_SAME_START_S)
+    first_s, second_s = (start_s or 0.0 for start_s in starts)
+    return math.isclose(first_s, second_s, abs_tol=_SAME_START_S)
 
 
 def _begun_utc_s(output: RunOutput) -> float | None:
-    """Return when the longest I/O of a document began, which clients' documents tell alone."""
-    runtimes = [one.runtime_s for job in output.jobs for one in job.directions]
+    """Return the start of a document's longest I/O; documents of clients have nothing better."""
+    runtimes = [direction.runtime_s for job in output.jobs for direction in job.directions]
     if not output.ended_utc_s or not runtimes:
         return None
     return output.ended_utc_s - max(runtimes)
@@ -206,9 +207,9 @@ def _done(job: JobResult) -> int:
 
 
 def started_utc_s(output: RunOutput) -> float | None:
-    """Return when fio was started, in seconds since the epoch; None where it does not tell.
+    """Return the start of fio in seconds since the epoch; None when not reported.
 
-    It tells when it wrote the document and how long it had been there, in whole seconds.
+    It is the time of the document less the elapsed time, which is in whole seconds.
     """
     elapsed = [job.elapsed_s for job in output.jobs if job.elapsed_s is not None]
     if not output.ended_utc_s or not elapsed:
@@ -217,11 +218,11 @@ def started_utc_s(output: RunOutput) -> float | None:
 
 
 def _refuse(text: str, broken: Broken | None, path: str) -> None:
-    """Raise why a text that is fio's own holds no result; return for any other text."""
+    """Raise an error for output of fio without a usable result; return for any other text."""
     hint = "volbench reads fio's JSON: run fio with --output-format=json+"
     if broken is not None and ('"fio version"' in text or '"jobname"' in text):
         raise OutputError(
-            f"fio's JSON can't be read at line {broken.line}, column {broken.column}:"
+            f"fio's JSON cannot be parsed at line {broken.line}, column {broken.column}:"
             f" {broken.reason}",
             hint="fio was killed, or the disk that holds its output was full",
             context={"path": path, "line": broken.line, "column": broken.column},

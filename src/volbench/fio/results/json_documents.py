@@ -1,7 +1,7 @@
-"""JSON documents in fio's output: the whole text goes in, the last document and the rest come out.
+"""JSON documents in fio's output, and the text around them.
 
-Neither stdout nor ``--output`` is pure JSON: notes, errors and status documents stand in the same
-stream (fio issues 731, 1685 and 2048). A document begins with a brace in the first column.
+Neither stdout nor ``--output`` is pure JSON: notes, errors and status documents share the stream
+(fio issues 731, 1685 and 2048). A document begins with a brace in the first column.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from volbench.errors import OutputError
 
 CUT_OFF = "the last JSON document is cut off at line"
-"""Opens the line of the diagnostics that tells of an incomplete document after the last."""
+"""Start of the line in the diagnostics about a truncated document after the last."""
 
 _START = re.compile(r'(?:^|(?<=\r))\{(?=\s*"|\s*\Z)', re.MULTILINE)
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)\b")
@@ -23,7 +23,7 @@ _QUOTED_LINES = 5
 
 
 class Disputed(dict[str, object]):
-    """An object in which a key stands several times with different values; the last one counts.
+    """An object in which keys are repeated with different values; the last value counts.
 
     Attributes:
         keys_in_dispute: those keys.
@@ -33,7 +33,7 @@ class Disputed(dict[str, object]):
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object as it was decoded, with what is disputed in it."""
+    """Return the decoded object, with its disputed keys."""
     plain = dict(pairs)
     if len(plain) == len(pairs):
         return plain
@@ -46,16 +46,16 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
-"""Reads fio's JSON, in which keys may be repeated and texts may hold control characters."""
+"""Decoder of fio's JSON, in which keys may be repeated and strings have control characters."""
 
 
 @dataclass(frozen=True)
 class Documents:
-    """What was found in one output.
+    """Documents of one output.
 
     Attributes:
         last: the last complete document.
-        count: how many complete documents there were.
+        count: number of complete documents.
         diagnostics: the text outside them.
     """
 
@@ -68,7 +68,7 @@ def read_documents(text: str, *, path: str = "") -> Documents:
     """Return the last complete document of an output, and the text around all of them.
 
     Raises:
-        OutputError: there is no complete document; it says where it ends, or quotes the text.
+        OutputError: there is no complete document, with the place where it ends or the text.
     """
     last: dict[str, object] | None = None
     count, outside = 0, list[str]()
@@ -87,7 +87,7 @@ def read_documents(text: str, *, path: str = "") -> Documents:
         return Documents(last, count, _tidy("".join(outside)))
     if cut is not None:
         raise OutputError(
-            f"fio's JSON can't be read at line {cut.line}, column {cut.column}: {cut.reason}",
+            f"fio's JSON cannot be parsed at line {cut.line}, column {cut.column}: {cut.reason}",
             hint="fio was killed, or the disk that holds its output was full",
             context={"path": path, "line": cut.line, "column": cut.column},
         )
@@ -95,7 +95,7 @@ def read_documents(text: str, *, path: str = "") -> Documents:
 
 
 def pieces_of(text: str) -> Iterator[dict[str, object] | Broken | str]:
-    """Yield the documents of an output, those that can't be read, and the text around them."""
+    """Yield the documents of an output, the broken ones, and the text around them."""
     position = 0
     while start := _START.search(text, position):
         yield text[position : start.start()]
@@ -111,7 +111,7 @@ def pieces_of(text: str) -> Iterator[dict[str, object] | Broken | str]:
 
 
 def _quote(text: str) -> str:
-    """Return the first lines of fio's own words as one line for a message."""
+    """Return the first lines of a text in one line for a message."""
     lines = _tidy(text).split("\n")
     more = " ..." if len(lines) > _QUOTED_LINES else ""
     return " / ".join(line.strip()[:200] for line in lines[:_QUOTED_LINES]) + more
@@ -119,7 +119,7 @@ def _quote(text: str) -> str:
 
 @dataclass(frozen=True)
 class Broken:
-    """A document that can't be read, the place where that shows, and why."""
+    """A document that cannot be parsed, the place of the error, and the reason."""
 
     position: int
     line: int
@@ -128,7 +128,7 @@ class Broken:
 
 
 def _decode(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
-    """Return the object that begins at a place with the place it ends, or why there is none."""
+    """Return the object that begins at `start` and where it ends, or why there is none."""
     found = _try(text, start)
     if isinstance(found, Broken) and _NO_NUMBER.match(text, found.position):
         return _try(text[:start] + _STRING_OR_NO_NUMBER.sub(_readable, text[start:]), start)
@@ -150,7 +150,7 @@ def _try(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
 
 
 def _readable(match: re.Match[str]) -> str:
-    """Return what Python reads in place of ``nan`` and ``inf``, of the same length."""
+    """Return a token of the same length that Python reads for ``nan`` and ``inf``."""
     token = match[0]
     return token if token[0] == '"' else "NaN".rjust(len(token))
 
@@ -161,15 +161,15 @@ def _tidy(text: str) -> str:
 
 
 def _nothing(text: str, path: str) -> OutputError:
-    said = _quote(text)
-    if not said:
+    quoted = _quote(text)
+    if not quoted:
         return OutputError(
             "fio left no output at all",
-            hint="its stderr and exit status say why",
+            hint="see its stderr and exit status",
             context={"path": path},
         )
     return OutputError(
-        f"fio left no JSON; it said: {said}",
+        f"fio left no JSON; it printed: {quoted}",
         hint="results need fio's --output-format=json or json+",
         context={"path": path},
     )

@@ -1,4 +1,4 @@
-"""Typed access to fio's JSON: a decoded object goes in, checked values come out, or OutputError."""
+"""Typed and checked access to the fields of fio's JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _BEYOND_FIO = 2**64
 
 @dataclass(frozen=True)
 class Fields:
-    """One JSON object with the place it stands, so that what is wrong in it can be named.
+    """One JSON object and its location, for error messages.
 
     Attributes:
-        raw: the object as decoded; of a repeated key the last value.
+        raw: the decoded object; of a repeated key the last value.
         where: such as ``jobs[0].read``.
-        path: the file, for messages.
+        path: the file.
     """
 
     raw: Mapping[str, object]
@@ -26,8 +26,8 @@ class Fields:
     path: str = ""
 
     def wrong(self, key: str, expected: str) -> OutputError:
-        """Return the error that says what was expected at a key."""
-        place = f"{self.where}.{key}" if self.where else key
+        """Return the error that names what was expected at a key."""
+        place = self._place(key)
         found = repr(self.raw[key])[:60] if key in self.raw else "nothing"
         return OutputError(
             f"fio's JSON has {found} at {place}, expected {expected}",
@@ -35,48 +35,48 @@ class Fields:
         )
 
     def number(self, key: str) -> float | None:
-        """Return a number, or None when fio gave none, or nan or inf."""
+        """Return a number; None when missing, nan or inf."""
         value = self._numeric(key)
         return None if value is None or not math.isfinite(value) else value
 
     def need_number(self, key: str) -> float:
-        """Return a number that every fio prints; NaN where fio printed nan or inf."""
+        """Return a required number; NaN for nan and inf."""
         value = self._numeric(key)
         if value is None:
             raise self.wrong(key, "a number")
         return value if math.isfinite(value) else math.nan
 
     def count(self, key: str) -> int | None:
-        """Return a whole number, or None when fio gave none."""
+        """Return an integer, or None when missing."""
         value = self._numeric(key)
         if value is None:
             return None
         if isinstance(value, float) and not value.is_integer():
-            raise self.wrong(key, "a whole number")
+            raise self.wrong(key, "an integer")
         return int(value)
 
     def need_count(self, key: str) -> int:
-        """Return a whole number that every fio prints."""
+        """Return a required integer."""
         value = self.count(key)
         if value is None:
-            raise self.wrong(key, "a whole number")
+            raise self.wrong(key, "an integer")
         return value
 
     def text(self, key: str) -> str | None:
-        """Return a text, or None when fio gave none."""
+        """Return a string, or None when missing."""
         value = self.raw.get(key)
         if value is not None and not isinstance(value, str):
-            raise self.wrong(key, "a text")
+            raise self.wrong(key, "a string")
         return value
 
     def child(self, key: str) -> Fields | None:
-        """Return the object below a key, or None when fio gave none."""
+        """Return the object of a key, or None when missing."""
         if key not in self.raw:
             return None
         return self._below(key, self.raw[key], self._place(key))
 
     def children(self, key: str) -> list[Fields]:
-        """Return the objects of a list; empty when fio gave none."""
+        """Return the objects of a list; empty when missing."""
         value = self.raw.get(key, [])
         if not isinstance(value, list):
             raise self.wrong(key, "a list")
@@ -84,16 +84,16 @@ class Fields:
         return [self._below(key, item, f"{place}[{n}]") for n, item in enumerate(value)]
 
     def texts(self) -> dict[str, str]:
-        """Return the object itself as texts, for fio's options."""
+        """Return all values as strings, for fio's options."""
         found: dict[str, str] = {}
         for key, value in self.raw.items():
             if isinstance(value, dict | list | None):
-                raise self.wrong(key, "a text")
+                raise self.wrong(key, "a string")
             found[key] = str(value)
         return found
 
     def numbers(self) -> dict[str, float]:
-        """Return the object itself as numbers, for fio's tables."""
+        """Return all values as numbers, for fio's tables."""
         return {key: self.need_number(key) for key in self.raw}
 
     def _numeric(self, key: str) -> int | float | None:

@@ -1,8 +1,8 @@
-"""fio's result: the text of its JSON output goes in, a RunOutput in base SI units comes out.
+"""Parser of fio's JSON output into a RunOutput in base SI units.
 
-No number changes on the way but for its unit: latencies become seconds, KiB become bytes.
-Which unit a version prints shows in its keys: ``clat_ns`` is fio 3, ``io_kbytes`` stands beside an
-``io_bytes`` in bytes (2.21 on), and ``bw_bytes`` beside a ``bw`` in KiB/s (3.2 on).
+Numbers only change their unit: latencies become seconds, KiB become bytes. The unit follows from
+the keys: ``clat_ns`` is fio 3, ``io_bytes`` is in bytes if there is ``io_kbytes`` (since 2.21), and
+``bw_bytes`` accompanies a ``bw`` in KiB/s (since 3.2).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def parse_output(text: str, *, path: str = "") -> RunOutput:
 
     Args:
         text: stdout of fio or the file of ``--output``, invalid UTF-8 already replaced.
-        path: where it was read from, for messages.
+        path: its file, for messages.
 
     Raises:
-        OutputError: there is no complete document, or it is not what fio prints.
+        OutputError: there is no complete document, or it is not a result of fio.
     """
     documents = read_documents(text, path=path)
     output = read_document(documents.last, path=path)
@@ -39,14 +39,14 @@ def parse_output(text: str, *, path: str = "") -> RunOutput:
 
 
 def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutput:
-    """Return what one document of fio's reports.
+    """Return the result in one document.
 
     Args:
-        document: as it was decoded; without a version where others took it away.
-        path: where it was read from, for messages.
+        document: decoded; other tools may have removed the version.
+        path: its file, for messages.
 
     Raises:
-        OutputError: it is not what fio prints.
+        OutputError: it is not a result of fio.
     """
     root = Fields(document, path=path)
     return RunOutput(
@@ -70,8 +70,8 @@ def _ended(root: Fields) -> float | None:
 def _global_options(root: Fields) -> dict[str, str]:
     """Return fio's global options.
 
-    With clients fio puts those of all into one object, where what they differ in can't be told
-    apart; from 3.39 on into a list with one for each.
+    Up to 3.38 those of all clients are in one object, where differing values cannot be assigned;
+    since 3.39 there is a list with an object for each.
     """
     if isinstance(root.raw.get("global options"), list):
         merged: dict[str, str] = {}
@@ -86,7 +86,7 @@ def _global_options(root: Fields) -> dict[str, str]:
 
 
 def _disputed(root: Fields) -> frozenset[str]:
-    """Return the global options that clients differ in, where fio put them into one object."""
+    """Return the global options that differ between clients, where they share one object."""
     block = root.raw.get("global options")
     if "client_stats" in root.raw and isinstance(block, Disputed):
         return block.keys_in_dispute
@@ -94,7 +94,7 @@ def _disputed(root: Fields) -> frozenset[str]:
 
 
 def _client_options(root: Fields) -> dict[tuple[str, int | None], dict[str, str]]:
-    """Return the global options of each client, where fio keeps them apart."""
+    """Return the global options of each client, where fio reports them separately."""
     if not isinstance(root.raw.get("global options"), list):
         return {}
     found: dict[tuple[str, int | None], dict[str, str]] = {}
@@ -146,7 +146,7 @@ def _read_job(entry: Fields) -> JobResult:
 
 
 def _read_directions(entry: Fields) -> list[DirectionResult]:
-    """Return the directions that did something; syncs last."""
+    """Return the directions with I/O, syncs last."""
     found: list[DirectionResult] = []
     for direction in _TRANSFERS:
         block = entry.child(direction.value)
@@ -182,7 +182,7 @@ def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
 
 
 def _windows(block: Fields) -> dict[str, float | None]:
-    """Return what fio says of its windows; zeros without any sample say nothing."""
+    """Return fio's statistics of its windows; without samples they are meaningless zeros."""
     names = ("iops_min", "iops_max", "iops_mean", "iops_stddev")
     if block.count("iops_samples") == 0:
         return {}
@@ -190,9 +190,9 @@ def _windows(block: Fields) -> dict[str, float | None]:
 
 
 def _read_sync(block: Fields, *, runtime_s: float) -> list[DirectionResult]:
-    """Return the syncs, if any; fio tells no runtime of theirs, so they share the transfers'.
+    """Return the syncs, if any; fio reports no runtime for them, so they get the transfers'.
 
-    ``sync.total_ios`` leaves out fdatasync, the samples of ``sync.lat_ns`` do not.
+    ``sync.total_ios`` excludes fdatasync, the samples of ``sync.lat_ns`` include it.
     """
     lat = read_latency(block, "lat")
     if lat is None:

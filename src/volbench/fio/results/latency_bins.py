@@ -1,6 +1,6 @@
-"""fio's latency bins: numbers of bins go in, nanoseconds, sums and percentiles come out.
+"""fio's latency bins: their bounds, sums and percentiles.
 
-Bins are written as fio's json+ writes them: the midpoint of the bin to its count. The layout is
+Bins are represented as in fio's json+: the midpoint of the bin to its count. The layout is
 that of fio's ``stat.h`` (``FIO_IO_U_PLAT_BITS`` is 6: 64 bins a group, each group twice as wide).
 """
 
@@ -21,17 +21,17 @@ def bin_mid_ns(index: int) -> int:
     """Return the midpoint of one of fio 3's bins, exact below 128 ns.
 
     Raises:
-        ValueError: fio has no bin of that number.
+        ValueError: fio has no bin with that index.
     """
     low, high = bin_range_ns(index)
     return low + (high - low) // 2
 
 
 def bin_range_ns(index: int) -> tuple[int, int]:
-    """Return the lower edge of a bin of fio 3 and the lower edge of the next.
+    """Return the lower bounds of a bin of fio 3 and of the next one.
 
     Raises:
-        ValueError: fio has no bin of that number.
+        ValueError: fio has no bin with that index.
     """
     if not 0 <= index < BINS:
         raise ValueError(f"fio has no latency bin {index}, only 0 to {BINS - 1}")
@@ -43,18 +43,18 @@ def bin_range_ns(index: int) -> tuple[int, int]:
 
 
 def bin_edges_ns(mid_ns: int, *, unit_ns: int = 1) -> tuple[int, int]:
-    """Return the edges of the bin with this midpoint: the first value in it, the first above it.
+    """Return the bounds of the bin with a midpoint: its first value, and the first above it.
 
     Args:
         mid_ns: a key of ``Latency.bins``.
-        unit_ns: what fio counted in: 1 for fio 3, 1000 for fio 2.
+        unit_ns: unit of fio's bins: 1 for fio 3, 1000 for fio 2.
 
     Raises:
         ValueError: the midpoint is negative.
     """
     mid = mid_ns // unit_ns
     if mid < 0:
-        raise ValueError(f"{mid_ns} ns is no latency")
+        raise ValueError(f"{mid_ns} ns is not a latency")
     width = 1 << max(0, mid.bit_length() - GROUP_BINS.bit_length())
     low = mid - width // 2
     return low * unit_ns, (low + width) * unit_ns
@@ -69,10 +69,10 @@ def merge_bins(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def percentile_ns(bins: Mapping[int, int], percentile: float) -> int:
-    """Return the midpoint of the bin in which a percentile falls, as fio's own do.
+    """Return the midpoint of the bin that contains a percentile, as fio does.
 
-    fio takes the first bin at which the running count reaches ``percentile / 100 * samples``
-    (``calc_clat_percentiles`` in fio's ``stat.c``, in long double; fractions are exact here).
+    fio takes the first bin at which the cumulative count reaches ``percentile / 100 * samples``
+    (``calc_clat_percentiles`` in fio's ``stat.c``, in long double; here with exact fractions).
 
     Raises:
         ValueError: there are no samples, or the percentile is not within 0 to 100.

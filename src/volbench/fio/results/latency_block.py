@@ -1,4 +1,4 @@
-"""Latency blocks of fio's JSON: one object goes in, seconds and bins in nanoseconds come out."""
+"""Parser of the latency objects in fio's JSON."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from volbench.fio.results.json_fields import Fields
 from volbench.model.results.result import Latency
 
 _UNITS = {"_ns": 1, "": 1000}
-"""The key tells the unit: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds."""
+"""Unit by suffix of the key: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds."""
 
 
 def read_latency(direction: Fields, kind: str) -> Latency | None:
     """Return ``lat``, ``clat`` or ``slat`` of a direction.
 
     Returns:
-        None where fio has no samples: psync has no submission, gtod_reduce has none at all.
+        None without samples: psync has no submission latency, gtod_reduce has none at all.
 
     Raises:
-        OutputError: a value is not what fio prints.
+        OutputError: a value is not one that fio prints.
     """
     for suffix, unit_ns in _UNITS.items():
         block = direction.child(kind + suffix)
@@ -43,7 +43,7 @@ def _read_block(block: Fields, unit_ns: int) -> Latency | None:
 
 
 def _read_percentiles(block: Fields | None, per_second: float) -> dict[float, float]:
-    """Return percentiles in seconds; fio before 3.4 fills the list up with ``0.00``."""
+    """Return percentiles in seconds; fio before 3.4 pads the list with ``0.00``."""
     if block is None:
         return {}
     found: dict[float, float] = {}
@@ -61,7 +61,7 @@ def _read_percentiles(block: Fields | None, per_second: float) -> dict[float, fl
 
 
 def _read_bins(block: Fields | None, unit_ns: int) -> dict[int, int]:
-    """Return counts by midpoint; fio 2.2.12 to 2.19 put constants of its source among them."""
+    """Return counts by midpoint; fio 2.2.12 to 2.19 add constants of its source code."""
     if block is None:
         return {}
     found: dict[int, int] = {}

@@ -1,14 +1,14 @@
-"""Clones of one section: fio's entries go in, one result for each section comes out.
+"""Aggregation of the parallel jobs of each section.
 
-fio's own ``group_reporting`` mixes sections and their options (fio issues 2132 and 499), so clones
-are reported one by one and added up here:
+fio's ``group_reporting`` mixes sections and their options (fio issues 2132 and 499), so the jobs of
+a section (``numjobs``) are reported separately and aggregated here:
 
 * totals are summed; a rate is the total over the longest runtime;
 * counts, means, deviations and extremes of latencies are pooled exactly; percentiles come from the
-  added bins, and there are none where a clone has no bins, for percentiles can't be averaged;
+  added bins; without the bins of all jobs there are none, for percentiles cannot be averaged;
 * ``*_min``, ``*_max`` and ``*_mean`` of rates are summed, as fio does for a group. So the minimum
-  is a lower bound: clones need not have their worst moment together. ``*_stddev`` is the root of
-  the summed squares, which takes the clones as independent.
+  is a lower bound: the jobs need not have their worst window at the same time. ``*_stddev`` is the
+  root of the summed squares, which treats the jobs as independent.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from volbench.fio.results.latency_bins import merge_bins, percentile_ns
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 
 
-def merge_clones(jobs: Sequence[JobResult]) -> tuple[JobResult, ...]:
-    """Return one result for each section, in the order in which they first appear.
+def merge_jobs(jobs: Sequence[JobResult]) -> tuple[JobResult, ...]:
+    """Return one result per section, in order of first appearance.
 
-    Entries belong together when name and group are the same. A section of one entry is returned
-    as it is, with fio's own numbers.
+    Entries with the same name and group belong together. A section with a single entry keeps fio's
+    own numbers.
     """
     sections: dict[tuple[str, int], list[JobResult]] = {}
     for job in jobs:
@@ -92,7 +92,7 @@ def _merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
 
 
 def _merge_latency(parts: list[tuple[Latency | None, int | None]]) -> Latency | None:
-    """Return pooled latencies; before fio 3.18 the I/Os stand for the samples it does not tell."""
+    """Return pooled latencies; before fio 3.18 the I/O count replaces the missing sample count."""
     known = [(lat, lat.count or ios or 0) for lat, ios in parts if lat is not None]
     total = sum(count for _, count in known)
     if total == 0:
@@ -122,7 +122,7 @@ def _pooled_stddev(parts: list[tuple[Latency, int]], *, mean_s: float, total: in
 
 
 def _percentiles(parts: list[Latency], *, bins: dict[int, int], max_s: float) -> dict[float, float]:
-    """Return the percentiles that all parts have, from the added bins; never above the maximum."""
+    """Return the percentiles that all parts have, from the added bins, limited by the maximum."""
     if not any(bins.values()):
         return {}
     return {
@@ -133,7 +133,7 @@ def _percentiles(parts: list[Latency], *, bins: dict[int, int], max_s: float) ->
 
 
 def _merge_depths(members: list[JobResult]) -> dict[str, float]:
-    """Return the shares of queue depths, each clone weighted by its I/Os."""
+    """Return the shares of queue depths, weighted by the I/Os of each job."""
     weights = [sum(d.total_ios or 0 for d in job.directions) for job in members]
     total = sum(weights)
     if total == 0:
@@ -148,7 +148,7 @@ def _merge_depths(members: list[JobResult]) -> dict[str, float]:
 def _combined(
     combine: Callable[[list[float]], float], values: Sequence[float | None]
 ) -> float | None:
-    """Return one number of several; None where one of them is unknown."""
+    """Return a combination of several numbers; None when any of them is unknown."""
     known = [value for value in values if value is not None]
     return combine(known) if len(known) == len(values) else None
 

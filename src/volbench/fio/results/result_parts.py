@@ -1,7 +1,7 @@
-"""Which entries of a result belong together: a result goes in, its parts come out.
+"""Parts of a result: entries that ran at the same time in the same process.
 
-Groups that a stonewall keeps apart ran one after another and are never added up; each client of
-``fio --client`` is a part of its own. fio's sums over all clients are not among the entries.
+Groups separated by a stonewall ran one after another and are never aggregated; each client of
+``fio --client`` is a separate part. fio's sums over all clients are not among the entries.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ class Part:
     Attributes:
         hostname: of the client; empty without one.
         port: of the client.
-        place: how many parts of the same client came before it.
+        place: number of earlier parts of the same client.
         jobs: its entries, in fio's order.
-        clones_before: logs that earlier parts of the same process have, by their numbers.
+        jobs_before: number of jobs, and so of log numbers, in earlier parts of the same process.
     """
 
     hostname: str
     port: int | None
     place: int
     jobs: tuple[JobResult, ...]
-    clones_before: int = 0
+    jobs_before: int = 0
 
 
 def split_result(output: RunOutput) -> tuple[Part, ...]:
-    """Return the parts of a result: client by client, and in the order in which they ran."""
+    """Return the parts of a result by client, in the order in which they ran."""
     clients: dict[tuple[str, int | None], list[JobResult]] = {}
     for job in output.jobs:
         clients.setdefault((job.hostname, job.port), []).append(job)
@@ -55,7 +55,7 @@ def _by_client(
 
 
 def _in_turn(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
-    """Return entries that ran together; a new group is a stonewall unless it says otherwise."""
+    """Return entries that ran together; a new group means a stonewall unless it has new_group."""
     turns: list[list[JobResult]] = []
     for job in sorted(jobs, key=lambda job: job.groupid):
         is_new = not turns or turns[-1][-1].groupid != job.groupid
@@ -66,25 +66,25 @@ def _in_turn(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
 
 
 def _runs_beside(job: JobResult) -> bool:
-    """Tell whether a group began without waiting for those before it."""
+    """Return whether a group started without waiting for earlier ones."""
     return "new_group" in job.options and not {"stonewall", "wait_for_previous"} & {*job.options}
 
 
 def sections_of(jobs: Sequence[JobResult]) -> list[tuple[JobResult, int]]:
-    """Return the first entry of each section with how many clones it has."""
+    """Return the first entry of each section with its number of jobs."""
     found: dict[tuple[str, int], list[JobResult]] = {}
     for job in jobs:
         found.setdefault((job.name, job.groupid), []).append(job)
-    return [(entries[0], _clones(entries)) for entries in found.values()]
+    return [(entries[0], _numjobs(entries)) for entries in found.values()]
 
 
-def _clones(entries: Sequence[JobResult]) -> int:
-    told = entries[0].options.get("numjobs", "")
-    return max(len(entries), int(told) if told.isdecimal() else 1)
+def _numjobs(entries: Sequence[JobResult]) -> int:
+    text = entries[0].options.get("numjobs", "")
+    return max(len(entries), int(text) if text.isdecimal() else 1)
 
 
 def select_part(output: RunOutput, imported: Imported) -> RunOutput:
-    """Return a result with the entries of one Run alone, named as its sections.
+    """Return a result with only the entries of one run, named after its sections.
 
     Raises:
         OutputError: an entry is missing.
@@ -97,10 +97,10 @@ def select_part(output: RunOutput, imported: Imported) -> RunOutput:
         and (job.hostname, job.port) == (imported.hostname, imported.port)
     )
     if {job.name for job in found} != {*wanted.values()}:
-        raise OutputError("the result lacks a job of this Run", hint="import it anew")
+        raise OutputError("the result lacks a job of this run", hint="import it again")
     return replace(output, jobs=found)
 
 
 def plain_name(job: JobResult) -> str:
-    """Return fio's own jobname, without the client that is put before it."""
+    """Return fio's jobname, without the client's name in front."""
     return job.name.removeprefix(f"{job.hostname}:") if job.hostname else job.name

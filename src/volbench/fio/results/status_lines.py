@@ -1,7 +1,7 @@
-"""fio's status lines: chunks of its stdout go in, glances at the running process come out.
+"""Parser of fio's status lines into the progress of a run.
 
-With ``--eta=always --output=FILE`` the lines stand on stdout, each ended by a carriage return. fio
-leaves the rates out while nothing completes, which is how a stall looks.
+With ``--eta=always --output=FILE`` the lines are on stdout, each ended by a carriage return. fio
+omits the rates while nothing completes, so a stall looks like missing rates.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _LONGEST_LINE = 65_536
 
 
 class ProgressReader:
-    """A reader of what a process prints, chunk by chunk, that remembers unfinished lines.
+    """Incremental parser of a process's output that keeps unfinished lines.
 
     Args:
-        total_s: how long the process should take; None when only its data ends it.
+        total_s: expected duration of the process; None when it ends with its data.
     """
 
     def __init__(self, *, total_s: float | None = None) -> None:
@@ -40,11 +40,11 @@ class ProgressReader:
         self._seen: set[str] = set()
 
     def feed(self, chunk: str, *, elapsed_s: float) -> Progress | None:
-        """Return the newest glance that a chunk completes, or None when it completes none.
+        """Return the progress in the last line that a chunk completes, or None without one.
 
         Args:
-            chunk: what the process printed since the last call.
-            elapsed_s: seconds since the process started, by the caller's clock.
+            chunk: output since the last call.
+            elapsed_s: seconds since the start of the process, by the caller's clock.
         """
         *lines, rest = re.split(r"[\r\n]", self._rest + chunk)
         self._rest = rest[-_LONGEST_LINE:]
@@ -52,10 +52,10 @@ class ProgressReader:
         for line in lines:
             match = _LINE.fullmatch(line.strip())
             if match is not None:
-                newest = self._glance(match, elapsed_s)
+                newest = self._progress(match, elapsed_s)
         return newest
 
-    def _glance(self, match: re.Match[str], elapsed_s: float) -> Progress:
+    def _progress(self, match: re.Match[str], elapsed_s: float) -> Progress:
         self._state = _state(match["states"]) or self._state
         bandwidth, iops = self._rates(match, elapsed_s)
         return Progress(
@@ -73,7 +73,7 @@ class ProgressReader:
     def _rates(
         self, match: re.Match[str], elapsed_s: float
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return bandwidth and IOPS by letter; a direction once seen and now left out is at 0."""
+        """Return bandwidth and IOPS by letter; a direction seen earlier and now missing is 0."""
         bandwidth, iops = _amounts(match["bw"]), _amounts(match["iops"])
         self._seen |= iops.keys()
         stalled = match["states"] is not None and elapsed_s > _QUIET_START_S
@@ -83,12 +83,12 @@ class ProgressReader:
 
 
 def parse_progress(text: str, *, elapsed_s: float, total_s: float | None) -> Progress | None:
-    """Return the last complete status line of a text, or None when it holds none."""
+    """Return the progress in the last complete status line of a text, or None without one."""
     return ProgressReader(total_s=total_s).feed(text, elapsed_s=elapsed_s)
 
 
 def _state(states: str | None) -> str | None:
-    """Return what the state letters of fio's ``eta.c`` mean together; None without letters."""
+    """Return the combined state of the state letters in fio's ``eta.c``; None without letters."""
     letters = set(re.findall(r"([A-Za-z/_])(?:\(\d+\))?", states or ""))
     if not letters:
         return None
@@ -100,7 +100,7 @@ def _state(states: str | None) -> str | None:
 
 
 def _amounts(text: str | None) -> dict[str, float]:
-    """Return numbers by letter of a text such as ``r=9.77MiB/s,w=512KiB/s`` or ``r=2501,w=2k``."""
+    """Return numbers by letter from a text like ``r=9.77MiB/s,w=512KiB/s`` or ``r=2501,w=2k``."""
     found: dict[str, float] = {}
     for part in (text or "").split(","):
         letter, _, amount = part.partition("=")

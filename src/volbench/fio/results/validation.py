@@ -1,7 +1,7 @@
-"""Did fio do what it was asked? Its output, exit status and stderr go in, what is wrong comes out.
+"""Validation of a finished fio process from its output, exit status and stderr.
 
-fio exits with 0 when its target is mounted, when a worker was killed, or when a log could not be
-opened, and with the number of failed jobs modulo 256 otherwise. So everything is looked at.
+fio exits with 0 when its target is mounted, a worker was killed, or a log could not be opened, and
+otherwise with the number of failed jobs modulo 256. So all of them are checked.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from volbench.model.results.result import Direction, JobResult, RunOutput
 
 INTERRUPTED_STATUS = 128
 """fio's exit status after SIGINT or SIGTERM (plus the number of failed jobs)."""
-LEAST_RUNTIME = 0.95
-"""The share of a time-based runtime that has to be reached: fio rounds, and may end early."""
+MIN_RUNTIME_SHARE = 0.95
+"""Share of a time-based runtime that must be reached: fio rounds, and may end early."""
 
-_BAD_WORDS = re.compile(
+_FAILURES = re.compile(
     r"got signal=|appears mounted|fopen log|Error \d+ while parsing|out of range|exceeding max"
     r"|disallowed|stuck grabbing|startup hung|" + re.escape(CUT_OFF)
 )
-_OWN_WORDS = re.compile(
+_MESSAGES = re.compile(
     r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
 )
 _QUOTED_LINES = 3
 _ERRNO_END = 4096
-"""Linux has no error numbers from here on (MAX_ERRNO in its err.h)."""
+"""Upper bound of Linux error numbers (MAX_ERRNO in err.h)."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One section that fio was asked to run.
+    """Expected result of one section.
 
     Attributes:
         name: the section.
-        entries: how many entries of fio's it has: its clones, or 1 under group_reporting.
-        directions: those that have to have done something.
-        runtime_s: the runtime of a time-based job; None where the size ends it.
+        entries: number of entries in fio's result: numjobs, or 1 with group_reporting.
+        directions: directions that must have done I/O.
+        runtime_s: of a time-based job; None when it ends with its size.
     """
 
     name: str
@@ -57,17 +57,20 @@ def problems_of(
     expected: Sequence[Expected],
     interrupted: bool = False,
 ) -> tuple[str, ...]:
-    """Return what went wrong, one plain sentence for each problem; nothing means success.
+    """Return what went wrong, one sentence per problem; empty means success.
 
     Args:
-        output: what fio reported; None when there was nothing to read.
-        exit_status: as the process ended; negative for the signal that killed it.
-        stderr: everything fio wrote there.
+        output: fio's result; None when it could not be read.
+        exit_status: of the process; negative for the signal that killed it.
+        stderr: of the process.
         expected: the sections of the job file.
-        interrupted: whether fio was asked to stop early; then short runs are no problem.
+        interrupted: whether fio was stopped early on purpose; then short runs are accepted.
     """
-    said = f"{stderr}\n{'' if output is None else output.diagnostics}"
-    problems = [*_of_status(exit_status, said, interrupted=interrupted), *_of_words(said)]
+    messages = f"{stderr}\n{'' if output is None else output.diagnostics}"
+    problems = [
+        *_of_status(exit_status, messages, interrupted=interrupted),
+        *_of_messages(messages),
+    ]
     if output is None:
         problems.append("fio left no result.")
     else:
@@ -75,26 +78,26 @@ def problems_of(
     return tuple(dict.fromkeys(problems))
 
 
-def _of_status(exit_status: int, said: str, *, interrupted: bool) -> Iterator[str]:
+def _of_status(exit_status: int, messages: str, *, interrupted: bool) -> Iterator[str]:
     if exit_status < 0:
-        yield f"fio was killed by signal {-exit_status}{_quoted(said)}."
+        yield f"fio was killed by signal {-exit_status}{_quoted(messages)}."
     elif exit_status == INTERRUPTED_STATUS:
         if not interrupted:
-            yield f"fio was interrupted (exit status 128){_quoted(said)}."
+            yield f"fio was interrupted (exit status 128){_quoted(messages)}."
     elif exit_status != 0:
-        yield f"fio ended with exit status {exit_status}{_quoted(said)}."
+        yield f"fio ended with exit status {exit_status}{_quoted(messages)}."
 
 
-def _of_words(said: str) -> Iterator[str]:
-    for line in said.splitlines():
-        if _BAD_WORDS.search(line):
-            yield f"fio said: {line.strip()[:300]}"
+def _of_messages(messages: str) -> Iterator[str]:
+    for line in messages.splitlines():
+        if _FAILURES.search(line):
+            yield f"fio reported: {line.strip()[:300]}"
 
 
-def _quoted(said: str) -> str:
-    """Return fio's own words on a failure, ready to follow a statement."""
-    lines = list(dict.fromkeys(line.strip() for line in said.splitlines() if line.strip()))
-    telling = [line for line in lines if _OWN_WORDS.search(line)] or lines
+def _quoted(messages: str) -> str:
+    """Return fio's messages about a failure, to be appended to a sentence."""
+    lines = list(dict.fromkeys(line.strip() for line in messages.splitlines() if line.strip()))
+    telling = [line for line in lines if _MESSAGES.search(line)] or lines
     return ": " + " / ".join(line[:300] for line in telling[:_QUOTED_LINES]) if telling else ""
 
 
@@ -124,19 +127,19 @@ def _of_errors(job: JobResult) -> Iterator[str]:
 
 
 def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
-    """Yield what an entry left undone; one that reached its steady state may end early."""
+    """Yield what an entry failed to do; one that attained steady state may end early."""
     for name in section.directions:
         if not _did(job, name):
             yield f"Job {job.name}: no {name.value} was done."
     if (job.steadystate or {}).get("attained") == 1:
         return
     runtime_s = max((d.runtime_s for d in job.directions), default=0.0)
-    if section.runtime_s and job.directions and runtime_s < LEAST_RUNTIME * section.runtime_s:
-        yield f"Job {job.name}: it ran {runtime_s:g} s of the {section.runtime_s:g} s asked for."
+    if section.runtime_s and job.directions and runtime_s < MIN_RUNTIME_SHARE * section.runtime_s:
+        yield f"Job {job.name}: it ran for {runtime_s:g} s of {section.runtime_s:g} s."
 
 
 def _did(job: JobResult, name: Direction) -> bool:
-    """Return whether a direction did something; unified reporting does not keep them apart."""
+    """Return whether a direction did I/O; unified reporting does not separate directions."""
     return job.direction(name) is not None or (
         name is not Direction.SYNC and job.direction(Direction.MIXED) is not None
     )

@@ -1,4 +1,4 @@
-"""What machines and volumes cost: the nouns of a file of prices, and their sums.
+"""Prices of machines and volumes: the definition of their file, and sums.
 
 Hourly and monthly prices are kept apart, because providers give discounts on one of them; the
 other is worked out with the hours of a month only where it is missing.
@@ -6,95 +6,133 @@ other is worked out with the hours of a month only where it is missing.
 
 from __future__ import annotations
 
-from pydantic import Field
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Self
 
+from pydantic import AfterValidator, Field, model_validator
+
+from volbench.errors import InputError
 from volbench.model.base import Frozen
-from volbench.model.catalogue.volume_type import TypeSource
+from volbench.model.catalogue.volume_type import Count, Day, TypeSource
+from volbench.model.document.document_model import Document
+from volbench.model.document.field_types import Filled, Rate, Text, parsed, value_schema
+from volbench.model.document.located_errors import Fault, reject
 
 HOURS_PER_MONTH = 730.0
 """365 x 24 / 12, as providers count."""
 
 GIB = 1 << 30
 
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_DIGITS = re.compile(r"\d+(\.\d+)?")
 
-class Metered(Frozen):
-    """A price for what is provisioned beside the size.
 
-    Attributes:
-        monthly: of one unit.
-        unit: how much one unit is: 1 I/O operation a second, or bytes a second.
-        included: what costs nothing, in operations or bytes a second.
-    """
+def _amount(text: str) -> float:
+    if not _DIGITS.fullmatch(text):
+        raise InputError(f"must be a price, not {text!r}", hint="write digits only, such as 0.022")
+    return float(text)
 
-    monthly: float
-    unit: float = 1.0
-    included: float = 0.0
+
+def _hours(text: str) -> float:
+    hours = _amount(text)
+    if not 0 < hours <= 744:
+        raise InputError(f"no month has {text} hours", hint="providers take 720, 730 or 744")
+    return hours
+
+
+def _check_currency(text: str) -> str:
+    if not _CURRENCY.fullmatch(text):
+        reject(Fault(f"must be a currency, not {text!r}", "write its three letters: USD"))
+    return text
+
+
+Amount = Annotated[float, parsed(_amount), Field(ge=0), value_schema("amount of money")]
+
+
+class Metered(Document):
+    """Price of provisioned I/O operations a second."""
+
+    monthly: Amount = Field(description="Of one unit.")
+    unit: Count = Field(default=1.0, alias="per", description="How much one unit is.")
+    included: Count = Field(default=0.0, description="What costs nothing.")
 
     def month(self, provisioned: float) -> float:
         """Return what a month of something provisioned costs."""
         return max(0.0, provisioned - self.included) / self.unit * self.monthly
 
 
-class Burst(Frozen):
-    """What it costs to be faster than what is provisioned.
+class MeteredBandwidth(Metered):
+    """Price of provisioned bandwidth."""
 
-    Attributes:
-        monthly: for being allowed to.
-        per_million_ios: for each million of I/Os above what is provisioned.
-    """
-
-    monthly: float = 0.0
-    per_million_ios: float = 0.0
+    unit: Rate = Field(alias="per", description="How much one unit is, such as 1MiB/s.")
+    included: Rate = Field(default=0.0, description="What costs nothing.")
 
 
-class Initialisation(Frozen):
-    """What is paid once, when a volume is made or filled from a snapshot.
+class Burst(Document):
+    """Price of being faster than what is provisioned."""
 
-    Attributes:
-        once: for each volume.
-        per_gib: for each GiB of it.
-    """
-
-    once: float = 0.0
-    per_gib: float = 0.0
+    monthly: Amount = Field(default=0.0, description="For being allowed to.")
+    per_million_ios: Amount = Field(
+        default=0.0, description="For each million of I/Os above what is provisioned."
+    )
 
 
-class Price(Frozen):
-    """What a machine or a volume costs.
+class Initialisation(Document):
+    """Price that is paid once, when a volume is made or filled from a snapshot."""
+
+    once: Amount = Field(default=0.0, description="For each volume.")
+    per_gib: Amount = Field(default=0.0, description="For each GiB of it.")
+
+
+class FlavorPrice(Document):
+    """Price of a machine."""
+
+    family: Filled = Field(default="", description="Flavors or types compared as one.")
+    provider: Filled = Field(default="", description="Who rents it out.")
+    region: Filled = Field(default="", description="Where the price holds.")
+    checked: Day = Field(default="", description="The day it was looked up: 2026-01-31.")
+    source: TypeSource | None = Field(default=None, description="Where the price is from.")
+    hourly: Amount | None = Field(default=None, description="For each hour.")
+    monthly: Amount | None = Field(default=None, description="For each month.")
+
+
+class VolumePrice(FlavorPrice):
+    """Price of a volume."""
+
+    per_gib_month: Amount = Field(default=0.0, description="For each GiB and month.")
+    iops: Metered | None = Field(default=None, description="For provisioned IOPS.")
+    bandwidth: MeteredBandwidth | None = Field(
+        default=None, description="For provisioned bandwidth."
+    )
+    burst: Burst | None = Field(
+        default=None, description="For bursts; not a part of the monthly cost."
+    )
+    initialisation: Initialisation | None = Field(
+        default=None, description="Paid once; not a part of the monthly cost."
+    )
+
+    @model_validator(mode="after")
+    def _parts_have_a_price(self) -> Self:
+        for key in ("burst", "initialisation"):
+            part = getattr(self, key)
+            if part is not None and not part.model_fields_set:
+                reject(Fault("has no price", f"add {' or '.join(type(part).model_fields)}", (key,)))
+        return self
+
+
+class Price(VolumePrice):
+    """Price of a machine or a volume.
 
     Attributes:
         name: of the flavor, or of the volume type with its provider.
-        family: what it belongs to; empty when nobody told.
-        provider: empty when nobody told.
-        region: that the price holds in.
-        checked: when it was looked up, ISO 8601.
-        source: where.
-        hourly: None where it is billed by the month only.
-        monthly: None where it is billed by the hour only.
-        per_gib_month: for each GiB and month.
-        iops: for provisioned I/O operations a second.
-        bandwidth: for provisioned bandwidth.
-        burst: for bursts that are paid for; not a part of the monthly cost.
-        initialisation: paid once; not a part of the monthly cost.
     """
 
     name: str
-    family: str = ""
-    provider: str = ""
-    region: str = ""
-    checked: str = ""
-    source: TypeSource = TypeSource(title="")
-    hourly: float | None = None
-    monthly: float | None = None
-    per_gib_month: float = 0.0
-    iops: Metered | None = None
-    bandwidth: Metered | None = None
-    burst: Burst | None = None
-    initialisation: Initialisation | None = None
 
     @property
     def needs_size(self) -> bool:
-        """Tell whether it can't be summed up without the size of a volume."""
+        """Whether the size of a volume is needed for a sum."""
         return bool(self.per_gib_month)
 
     def month(
@@ -155,6 +193,71 @@ class Price(Frozen):
         total += self.iops.month(iops) if self.iops else 0.0
         total += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
         return total
+
+
+_COMMON = ("provider", "region", "checked", "source")
+
+
+class PricesFile(Document):
+    """Prices of machines and volumes in one currency."""
+
+    currency: Annotated[Text, AfterValidator(_check_currency)] = Field(
+        description="Its three letters, such as USD."
+    )
+    hours_per_month: Annotated[float, parsed(_hours), value_schema("hours")] = Field(
+        default=HOURS_PER_MONTH, description="Turns hourly prices into monthly ones and back."
+    )
+    provider: Filled = Field(default="", description="Of prices that name none.")
+    region: Filled = Field(default="", description="Of prices that name none.")
+    checked: Day = Field(default="", description="Of prices that give no day.")
+    source: TypeSource | None = Field(default=None, description="Of prices that name none.")
+    flavors: dict[Text, FlavorPrice] = Field(default_factory=dict, description="Machines by name.")
+    volume_types: dict[Text, VolumePrice] = Field(
+        default_factory=dict, description="Volumes by type, such as aws/gp3."
+    )
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        groups: dict[str, Mapping[str, FlavorPrice]] = {
+            "flavors": self.flavors,
+            "volume_types": self.volume_types,
+        }
+        if not any(groups.values()):
+            reject(Fault("has no price", "add flavors, or volume_types"))
+        faults = []
+        for key, group in groups.items():
+            for name, price in group.items():
+                faults += [
+                    Fault(message, hint, at=(key, name), on_key=True)
+                    for message, hint in self._missing(price)
+                ]
+        if faults:
+            reject(*faults)
+        return self
+
+    def _missing(self, price: FlavorPrice) -> Iterator[tuple[str, str]]:
+        """Yield what a price lacks, and what to add."""
+        if not (price.checked or self.checked):
+            yield "has no date", "add checked: 2026-01-31"
+        if not (price.source or self.source):
+            yield "has no source, by which others can check it", "add source: ..."
+        own = {"hourly", "monthly", "per_gib_month"}
+        if not own & price.model_fields_set:
+            words = "hourly, monthly"
+            words += ", or per_gib_month" if isinstance(price, VolumePrice) else ""
+            yield "has no price", f"add {words}"
+
+    def named(self, prices: Mapping[str, FlavorPrice]) -> dict[str, Price]:
+        """Return prices with their names, and with what the file says of all of them."""
+        common = {name: getattr(self, name) for name in _COMMON}
+        return {
+            name: Price.model_validate(
+                {"name": name}
+                | {key: value for key, value in common.items() if value}
+                | {key: getattr(price, key) for key in price.model_fields_set}
+            )
+            for name, price in prices.items()
+        }
 
 
 class Prices(Frozen):

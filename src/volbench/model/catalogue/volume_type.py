@@ -1,72 +1,320 @@
-"""What a provider says of a kind of volume: its limits as rules of size and of what is bought.
+"""Volume types: limits as rules of size and provisioning, and the definition of their file.
 
-Nothing is worked out here: `volbench.plan.volume_types.evaluate` makes `Limits` of a type.
+`volbench.plan.volume_types.evaluate` makes `Limits` of a type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_before_validator_function
+
+from volbench.errors import InputError
 from volbench.model.base import Frozen
+from volbench.model.document.document_model import Document
+from volbench.model.document.field_types import (
+    Duration,
+    Filled,
+    Number,
+    Rate,
+    Size,
+    Text,
+    parsed,
+    value_schema,
+)
+from volbench.model.document.located_errors import NULL, Fault, reject
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
+_GIB_PER_TIB = 1024
+Value = TypeVar("Value", bound=float)
+_ZERO: Any = 0  # of any kind of number
+
+Count = Annotated[Number, Field(ge=0)]
+"""A number of I/Os, or of I/Os a second."""
 
 
-class Rule(Frozen):
-    """A straight line over size and what is provisioned, between two bounds.
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise InputError(f"must be a day, not {text!r}", hint="write it like 2026-01-31") from None
 
-    Attributes:
-        base: what every volume has.
-        per_gib: more for each GiB of the volume.
-        per_iops: more for each provisioned I/O operation a second.
-        per_mib_s: more for each provisioned MiB/s.
-        least: never below; None for no bound.
-        most: never above; None for no bound.
-        above_bytes: it holds for larger volumes only; 0 for all.
-        below_bytes: it holds for smaller volumes only; 0 for all.
-    """
 
-    base: float = 0.0
-    per_gib: float = 0.0
-    per_iops: float = 0.0
-    per_mib_s: float = 0.0
-    least: float | None = None
-    most: float | None = None
-    above_bytes: int = 0
-    below_bytes: int = 0
+def _check_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        reject(Fault(f"{text!r} is not a valid name", "such as azure, gp3 or P15"))
+    return text
+
+
+Day = Annotated[str, parsed(_day), value_schema("day")]
+Name = Annotated[Text, AfterValidator(_check_name)]
+
+
+class Rule(Document, Generic[Value]):
+    """A straight line over size and what is provisioned, between two bounds."""
+
+    shorthand: ClassVar[str] = "base"
+
+    base: Value = Field(default=_ZERO, description="What every volume has.")
+    per_gib: Value = Field(default=_ZERO, description="More for each GiB of the volume.")
+    per_tib: Value = Field(default=_ZERO, description="More for each TiB; kept as `per_gib`.")
+    per_iops: Value = Field(default=_ZERO, description="More for each provisioned IOPS.")
+    per_mib_s: Value = Field(default=_ZERO, description="More for each provisioned MiB/s.")
+    least: Value | None = Field(default=None, description="Never below.")
+    most: Value | None = Field(default=None, description="Never above.")
+    above_bytes: Size = Field(
+        default=0, alias="above", description="It holds for larger volumes only."
+    )
+    below_bytes: Size = Field(
+        default=0, alias="below", description="It holds for smaller volumes only."
+    )
+
+    @model_validator(mode="after")
+    def _by_gib(self) -> Self:
+        if not self.per_tib:
+            return self
+        per_gib = self.per_gib + self.per_tib / _GIB_PER_TIB
+        return self.model_copy(update={"per_gib": per_gib, "per_tib": 0.0})
 
     @property
     def needs_size(self) -> bool:
-        """Tell whether it can't be worked out without the size of the volume."""
+        """Whether it depends on the size of the volume."""
         return bool(self.per_gib or self.above_bytes or self.below_bytes)
 
 
-Rules = tuple[Rule, ...]
-"""The lowest of them is what counts; none at all says that nothing is promised."""
+class _OneOrMore:
+    """Annotation of a list that may be written as its only item."""
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_before_validator_function(_as_list, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        array = handler(core_schema)
+        return {"anyOf": [array["items"], array]}
 
 
-class Provision(Frozen):
-    """What is bought beside the size.
-
-    Attributes:
-        included: what a volume has when nothing is bought; None where one has to choose.
-        least: that can be asked for.
-        most: that can be asked for.
-    """
-
-    included: float | None = None
-    least: Rules = ()
-    most: Rules = ()
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list | tuple) or value is NULL else [value]
 
 
-class TypeSource(Frozen):
-    """Where a fact comes from.
+Rules = tuple[Rule[float], ...]
+"""The lowest of them counts; none at all says that nothing is promised."""
+_ONE_OR_MORE = _OneOrMore()
+CountRules = Annotated[tuple[Rule[Count], ...], _ONE_OR_MORE]
+RateRules = Annotated[tuple[Rule[Rate], ...], _ONE_OR_MORE]
+SizeRules = Annotated[tuple[Rule[Size], ...], _ONE_OR_MORE]
 
-    Attributes:
-        title: of the page, with its publisher.
-        url: may be empty.
-    """
 
-    title: str
-    url: str = ""
+class Provision(Document, Generic[Value]):
+    """What can be provisioned beside the size."""
+
+    included: Value | None = Field(
+        default=None, description="What a volume has otherwise; without it one has to choose."
+    )
+    least: Annotated[tuple[Rule[Value], ...], _ONE_OR_MORE] = Field(
+        default=(), description="That can be chosen."
+    )
+    most: Annotated[tuple[Rule[Value], ...], _ONE_OR_MORE] = Field(
+        description="That can be chosen."
+    )
+
+
+class Limit(Document, Generic[Value]):
+    """A sustained limit: by rules, or as it was provisioned."""
+
+    rules: Annotated[tuple[Rule[Value], ...], _ONE_OR_MORE] = Field(
+        default=(), description="Of which the lowest counts."
+    )
+    provisioned: Provision[Value] | None = Field(default=None, description="What can be chosen.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_rules(cls, value: object) -> object:
+        is_provisioned = isinstance(value, Mapping) and "provisioned" in value
+        return value if is_provisioned or isinstance(value, Limit) else {"rules": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema of one rule, a list of them, or what is provisioned."""
+        properties = handler.resolve_ref_schema(handler(core_schema))["properties"]
+        provisioned = {
+            "type": "object",
+            "properties": {"provisioned": properties["provisioned"]},
+            "required": ["provisioned"],
+            "additionalProperties": False,
+        }
+        return {"anyOf": [*properties["rules"]["anyOf"], provisioned]}
+
+
+class TypeSource(Document):
+    """Where a fact comes from."""
+
+    shorthand: ClassVar[str] = "title"
+
+    title: Filled = Field(description="Of the page, with its publisher.")
+    url: Filled = Field(default="", description="Of the page.")
+
+
+class SizeRange(Document):
+    """Sizes that a volume may have."""
+
+    least_bytes: Size = Field(alias="least", description="The smallest.")
+    most_bytes: Size = Field(alias="most", description="The largest.")
+
+
+class WriteLimits(Document):
+    """Limits of writes where they differ from those of reads."""
+
+    iops: CountRules = Field(default=(), description="Of writes.")
+    bandwidth: RateRules = Field(default=(), description="Of writes.")
+
+
+class TypeEntry(Document):
+    """A volume type as its file defines it."""
+
+    title: Filled = Field(default="", description="What the provider calls it.")
+    source: TypeSource | None = Field(default=None, description="The page its limits are from.")
+    checked: Day = Field(default="", description="The day they were compared: 2026-01-31.")
+    note: Filled = Field(default="", description="What the limits leave out.")
+    size_bytes: Size = Field(
+        default=0, alias="size", description="Of a type that comes in one size."
+    )
+    sizes: SizeRange | None = Field(default=None, description="Of a type that comes in several.")
+    tiers: tuple[Text, ...] = Field(
+        default=(), description="Types of one size each, that a volume of this type may be."
+    )
+    iops: Limit[Count] | None = Field(default=None, description="Sustained.")
+    bandwidth: Limit[Rate] | None = Field(default=None, description="Sustained.")
+    burst_iops: CountRules = Field(default=(), description="While credits last.")
+    burst_ios: CountRules = Field(default=(), description="Credits of a full bucket.")
+    burst_bandwidth: RateRules = Field(default=(), description="While credits last.")
+    burst_bytes: SizeRules = Field(default=(), description="Credits of a full bucket.")
+    burst_s: Duration | None = Field(
+        default=None, alias="burst_duration", description="How long full buckets last."
+    )
+    writes: WriteLimits = Field(default=WriteLimits(), description="Where they differ.")
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether it promises anything."""
+        return bool(self.iops or self.bandwidth or self.tiers)
+
+
+class TypesFile(Document):
+    """Volume types of one provider."""
+
+    provider: Name = Field(description="Such as azure: the first part of each name.")
+    checked: Day = Field(default="", description="Of types that give no day.")
+    source: TypeSource | None = Field(default=None, description="Of types that name none.")
+    types: dict[Name, TypeEntry] = Field(description="Types by name, such as P15.")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        faults = [
+            fault
+            for name, entry in self.types.items()
+            for fault in (*self._missing(name, entry), *self._bad_tiers(name, entry))
+        ]
+        if faults:
+            reject(*faults)
+        return self
+
+    def _missing(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
+        """Yield what a type lacks, and what rules each other out."""
+        at = ("types", name)
+        sizes, day = entry.sizes, "add checked: 2026-01-31, the day it was compared"
+        own_burst = entry.burst_iops or entry.burst_bandwidth
+        checks = (
+            (not (entry.checked or self.checked), "has no date", day),
+            (not (entry.source or self.source), "has no source", _SOURCE_HINT),
+            (
+                not (entry.size_bytes or sizes or entry.tiers),
+                "has no size",
+                "add sizes: {least: 1g, most: 16t}",
+            ),
+            (not entry.has_limits, "has no limit at all", "add iops or bandwidth"),
+            (
+                entry.burst_s is not None and not own_burst,
+                "burst_duration means nothing without burst_iops or burst_bandwidth",
+                "",
+            ),
+            (
+                sizes is not None and sizes.least_bytes > sizes.most_bytes,
+                "its smallest size is above its largest one",
+                "",
+            ),
+        )
+        yield from (Fault(words, hint, at=at, on_key=True) for bad, words, hint in checks if bad)
+        if entry.size_bytes and sizes:
+            yield Fault("a type has either one size, or sizes", at=(*at, "sizes"))
+
+    def _bad_tiers(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
+        """Yield tiers that are not types of one size above a type."""
+        names = list(self.types)
+        before = names[: names.index(name)]
+        for number, tier in enumerate(entry.tiers):
+            if tier not in before or not self.types[tier].size_bytes:
+                yield Fault(
+                    f"{tier!r} is not a type of one size above this one",
+                    f"there are {', '.join(before)}" if before else "",
+                    at=("types", name, "tiers", number),
+                )
+
+    def volume_types(self) -> dict[str, VolumeType]:
+        """Return the types by name with their provider, such as ``aws/gp2``, in file order."""
+        found: dict[str, VolumeType] = {}
+        for name, entry in self.types.items():
+            tiers = (found[tier] for tier in entry.tiers)
+            found[name] = self._volume_type(name, entry, tuple(tiers))
+        return {kind.name: kind for kind in found.values()}
+
+    def _volume_type(
+        self, name: str, entry: TypeEntry, tiers: tuple[VolumeType, ...]
+    ) -> VolumeType:
+        iops = entry.iops or Limit[Count]()
+        bandwidth = entry.bandwidth or Limit[Rate]()
+        sizes, source = entry.sizes, entry.source or self.source
+        if source is None:
+            raise AssertionError("a type without a source is refused when its file is read")
+        return VolumeType(
+            name=f"{self.provider}/{name}",
+            title=entry.title or name,
+            source=source,
+            checked=entry.checked or self.checked,
+            size_bytes=entry.size_bytes,
+            least_bytes=sizes.least_bytes if sizes else int(bool(entry.size_bytes)),
+            most_bytes=sizes.most_bytes if sizes else entry.size_bytes,
+            tiers=tuple(sorted(tiers, key=lambda tier: tier.size_bytes)),
+            buys_iops=iops.provisioned,
+            buys_bandwidth=bandwidth.provisioned,
+            iops=iops.rules,
+            bandwidth=bandwidth.rules,
+            write_iops=entry.writes.iops,
+            write_bandwidth=entry.writes.bandwidth,
+            **{key: getattr(entry, key) for key in _SAME},
+        )
+
+
+_SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
+_SAME = ("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s")
 
 
 class VolumeType(Frozen):
@@ -104,8 +352,8 @@ class VolumeType(Frozen):
     least_bytes: int = 0
     most_bytes: int = 0
     tiers: tuple[VolumeType, ...] = ()
-    buys_iops: Provision | None = None
-    buys_bandwidth: Provision | None = None
+    buys_iops: Provision[float] | None = None
+    buys_bandwidth: Provision[float] | None = None
     iops: Rules = ()
     bandwidth: Rules = ()
     write_iops: Rules = ()
@@ -128,7 +376,7 @@ class VolumeType(Frozen):
         """Tell whether reads and writes have the same limits."""
         return not (self.write_iops or self.write_bandwidth)
 
-    def _rules(self) -> Iterator[Rule]:
+    def _rules(self) -> Iterator[Rule[float]]:
         for bought in (self.buys_iops, self.buys_bandwidth):
             if bought is not None:
                 yield from (*bought.least, *bought.most)

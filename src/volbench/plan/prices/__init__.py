@@ -1,4 +1,4 @@
-"""Prices by name or path: files enter, Prices leave; and what some hours of them cost."""
+"""Files of prices by name or path, and the cost of some hours."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.errors import InputError
-from volbench.model.catalogue.price_list import Price, Prices
+from volbench.model.catalogue.price_list import Price, Prices, PricesFile
 from volbench.model.profile.fio_option import nearest
-from volbench.plan.prices.read_prices import parse_prices
 from volbench.plan.profile.bundled import bundled_folder
-from volbench.plan.volume_types import read_text
+from volbench.plan.volume_types import parse_file, read_text
 
-__all__ = ["Bill", "Rented", "find_price", "load_prices", "money", "price_names"]
+__all__ = ["Bill", "Rented", "find_price", "load_prices", "money", "parse_prices", "price_names"]
 
 FOLDER = "prices"
 
@@ -41,6 +40,23 @@ def load_prices(name_or_path: str) -> Prices:
             context={"path": name_or_path},
         )
     return parse_prices(read_text(path, what="a file of prices"), path=str(path))
+
+
+def parse_prices(text: str, *, path: str) -> Prices:
+    """Return the prices in a text.
+
+    Raises:
+        InputError: everything that is wrong in it, in file order.
+    """
+    needs = "a currency and prices"
+    file = parse_file(text, PricesFile, path=path, what="a file of prices", needs=needs)
+    return Prices(
+        path=path,
+        currency=file.currency,
+        hours_per_month=file.hours_per_month,
+        flavors=file.named(file.flavors),
+        volume_types=file.named(file.volume_types),
+    )
 
 
 def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str = "") -> Price:

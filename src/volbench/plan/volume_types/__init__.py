@@ -1,4 +1,4 @@
-"""Volume types by name: bundled and the user's own files enter, types and their Limits leave."""
+"""Catalogue of volume types: bundled ones, and those in files of the user."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from volbench.errors import InputError
-from volbench.model.catalogue.volume_type import VolumeType, Wanted
+from volbench.errors import InputError, Problems
+from volbench.model.catalogue.volume_type import TypesFile, VolumeType, Wanted
+from volbench.model.document.located_errors import Model, read_document
 from volbench.model.profile.fio_option import nearest
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.bundled import bundled_folder
 from volbench.plan.volume_types.evaluate import evaluate
-from volbench.plan.volume_types.read_types import parse_types
 
 __all__ = [
     "also_types",
@@ -28,6 +28,9 @@ __all__ = [
     "find_type",
     "limits_of",
     "own_folders",
+    "parse_file",
+    "parse_types",
+    "read_text",
     "read_types",
 ]
 
@@ -93,6 +96,31 @@ def read_types(path: Path) -> dict[str, VolumeType]:
         InputError: it can't be read, or everything that is wrong in it.
     """
     return parse_types(read_text(path, what="a file of volume types"), path=str(path))
+
+
+def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
+    """Return the types that a text defines, by name such as ``aws/gp2``, in file order.
+
+    Raises:
+        InputError: everything that is wrong in it.
+    """
+    needs = "a provider and types"
+    file = parse_file(text, TypesFile, path=path, what="a file of volume types", needs=needs)
+    return file.volume_types()
+
+
+def parse_file(text: str, model: type[Model], *, path: str, what: str, needs: str) -> Model:
+    """Return the document in the text of a file.
+
+    Raises:
+        InputError: everything that is wrong in it, in file order.
+    """
+    problems = Problems(path)
+    found = read_document(text, model, problems, what=what, needs=needs)
+    if found is None:
+        message = "\n".join(str(problem) for problem in problems.in_order())
+        raise InputError(message, context={"path": path})
+    return found
 
 
 def read_text(path: Path, *, what: str) -> str:

@@ -58,7 +58,7 @@ class _Given:
         found = [value for rule in rules if (value := self._at(rule)) is not None]
         return min(found, default=None)
 
-    def _at(self, rule: Rule) -> float | None:
+    def _at(self, rule: Rule[float]) -> float | None:
         if rule.above_bytes and self.size_bytes <= rule.above_bytes:
             return None
         if rule.below_bytes and self.size_bytes >= rule.below_bytes:
@@ -108,7 +108,7 @@ def _no_size(kind: VolumeType) -> InputError:
 
 def _bought(given: _Given, name: str, asked: float | None) -> float | None:
     """Return what is provisioned; None where it can't be."""
-    how: Provision | None = getattr(given.kind, f"buys_{name}")
+    how: Provision[float] | None = getattr(given.kind, f"buys_{name}")
     words, written = _WORDS[name]
     if how is None:
         if asked is None:

@@ -274,7 +274,12 @@ PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
     ),
     Column("region", lambda row: row.price.region, priority=5, is_optional=True),
     Column("checked", lambda row: row.price.checked, priority=5),
-    Column("source", lambda row: row.price.source.title, priority=6, is_folded=True),
+    Column(
+        "source",
+        lambda row: row.price.source.title if row.price.source else "",
+        priority=6,
+        is_folded=True,
+    ),
 )
 
 

@@ -70,7 +70,7 @@ def type_cells(kind: VolumeType) -> list[str]:
     ]
 
 
-def _limit(bought: Provision | None, rules: Rules, words: Words) -> str:
+def _limit(bought: Provision[float] | None, rules: Rules, words: Words) -> str:
     if bought is None:
         return rules_text(rules, words) if rules else MISSING
     least = _bracketed(rules_text(bought.least, words)) if bought.least else "0"
@@ -98,7 +98,7 @@ def rules_text(rules: Rules, words: Words) -> str:
     return " or, if lower, ".join(_rule(rule, words) for rule in rules)
 
 
-def _rule(rule: Rule, words: Words) -> str:
+def _rule(rule: Rule[float], words: Words) -> str:
     by_size = (rule.per_gib, "GiB")
     if words is rate_text and not words(rule.per_gib).endswith("MiB/s"):
         by_size = (rule.per_gib * 1024, "TiB")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from volbench.engine.hosts.install_fio import with_fio
+from volbench.engine.hosts.installed_fio import find_fio
 from volbench.errors import FioError
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.protocol import Completed
@@ -46,7 +46,7 @@ def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecuto
 def test_the_manager_that_is_there_is_asked(manager: str, uid: str, asked: str) -> None:
     """It is started once, by sudo where the user is not root."""
     machine = a_machine(manager, uid=uid)
-    assert with_fio(machine, may_install=True) == "/usr/bin/fio"
+    assert find_fio(machine, may_install=True).path == "/usr/bin/fio"
     assert [" ".join(argv) for argv in machine.ran if "fio" in argv[1:]] == [asked]
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_installed_unasked() -> None:
     """Without leave a missing fio is an error, as ever."""
     machine = a_machine("apt-get")
     with pytest.raises(FioError, match="not installed on vm1"):
-        with_fio(machine, may_install=False)
+        find_fio(machine, may_install=False)
     assert machine.ran == []
 
 
@@ -62,13 +62,13 @@ def test_a_fio_that_is_there_stays() -> None:
     """Nothing is upgraded."""
     machine = a_machine("apt-get")
     machine.answers["fio"] = says("fio-3.33\n")
-    with_fio(machine, may_install=True)
+    find_fio(machine, may_install=True)
     assert not [argv for argv in machine.ran if "install" in argv]
 
 
 def test_what_fails_is_told_in_its_own_words() -> None:
     """The last line of the package manager, or that there is none."""
-    with pytest.raises(FioError, match="apt-get says: E: no such package"):
-        with_fio(a_machine("apt-get", works=False), may_install=True)
-    with pytest.raises(FioError, match="no package manager"):
-        with_fio(a_machine(), may_install=True)
+    with pytest.raises(FioError, match="apt-get: E: no such package"):
+        find_fio(a_machine("apt-get", works=False), may_install=True)
+    with pytest.raises(FioError, match="no supported package manager"):
+        find_fio(a_machine(), may_install=True)

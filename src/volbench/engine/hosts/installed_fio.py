@@ -1,0 +1,117 @@
+"""The fio of a machine: found, installed when requested, its version and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volbench.errors import FioError, OutputError
+from volbench.execute.protocol import Executor
+from volbench.fio.jobs.option_table import installed_table, shipped_table
+from volbench.fio.version import parse_version
+from volbench.model.profile.fio_option import OptionTable
+
+OLDEST_FIO = (3, 18)
+"""The oldest fio that runs are made with; results of older ones can be read."""
+
+INSTALL_S = 900.0
+"""Slow mirrors take minutes."""
+
+_MANAGERS = {
+    "apt-get": ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", "install", "fio"),
+    "dnf": ("dnf", "-qy", "install", "fio"),
+    "apk": ("apk", "add", "fio"),
+}
+"""Package manager to the command that installs fio."""
+
+
+@dataclass(frozen=True)
+class InstalledFio:
+    """A fio that runs can be made with.
+
+    Attributes:
+        path: of the binary.
+        version: as it prints it, such as ``fio-3.33``.
+    """
+
+    path: str
+    version: str
+
+
+def require_fio(executor: Executor) -> str:
+    """Return the path of a fio that runs can be made with; see `find_fio`."""
+    return find_fio(executor).path
+
+
+def find_fio(executor: Executor, *, may_install: bool = False) -> InstalledFio:
+    """Return a fio that runs can be made with, installed now where it is missing and allowed.
+
+    Raises:
+        FioError: there is none, it can't be installed, does not work, or is older than 3.18.
+    """
+    path = executor.which("fio")
+    if path is None and may_install:
+        _install(executor)
+        path = executor.which("fio")
+    if path is None:
+        raise FioError(
+            f"fio is not installed on {executor.host}",
+            hint="install it: apt-get install fio",
+            context={"host": executor.host},
+        )
+    done = executor.run([path, "--version"])
+    version = done.stdout.strip()
+    try:
+        numbers = parse_version(version)
+    except OutputError as error:
+        words = done.stderr.strip() or version or f"exit status {done.exit_status}"
+        raise FioError(
+            f"{path} does not print its version: {words}",
+            hint="check that this fio works: fio --version",
+            context={"path": path},
+        ) from error
+    if numbers < OLDEST_FIO:
+        raise FioError(
+            f"{path} is {version}; runs need fio 3.18 or newer",
+            hint="install a newer fio and put it first on PATH",
+            context={"path": path, "version": version},
+        )
+    return InstalledFio(path, version)
+
+
+def options_on(executor: Executor) -> OptionTable:
+    """Return the options of the fio on a machine, or the shipped table where fio is missing."""
+    fio = executor.which("fio")
+    if fio is None:
+        return shipped_table()
+
+    def ask(arguments: Sequence[str]) -> str:
+        done = executor.run([fio, *arguments])
+        if done.exit_status:
+            raise FioError(
+                f"{fio} {' '.join(arguments)} failed: {done.stderr.strip() or done.stdout.strip()}",
+                hint="check that this fio works: fio --version",
+                context={"path": fio},
+            )
+        return done.stdout
+
+    return installed_table(ask)
+
+
+def _install(executor: Executor) -> None:
+    manager = next((name for name in _MANAGERS if executor.which(name)), None)
+    if manager is None:
+        raise FioError(
+            f"fio is not installed on {executor.host}, and no supported package manager is there",
+            hint=f"install it by hand; supported are {', '.join(_MANAGERS)}",
+            context={"host": executor.host},
+        )
+    as_root = () if executor.run(["id", "-u"]).stdout.strip() == "0" else ("sudo", "-n")
+    done = executor.run([*as_root, *_MANAGERS[manager]], timeout_s=INSTALL_S)
+    if done.exit_status:
+        last_line = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
+        raise FioError(
+            f"fio can't be installed on {executor.host}: {manager}: {last_line}",
+            hint="install it by hand, or let your user do that by sudo without a password",
+            context={"host": executor.host},
+        )

@@ -1,0 +1,141 @@
+"""Outcome of a run: judged from its raw files and exit status, and written to status.json."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from volbench.engine.run.process_watch import Ending, Watched
+from volbench.engine.run.tool_command import Command, expected_of
+from volbench.errors import OutputError
+from volbench.fio.dd import dd_problems, parse_dd
+from volbench.fio.results.json_output import parse_output
+from volbench.fio.results.validation import problems_of
+from volbench.ingest.run_files import STATUS_FORMAT, read_stderr
+from volbench.model.campaign.planned_run import Run, RunState
+from volbench.model.profile.profile_model import Tool
+from volbench.store.archive import write_atomic
+from volbench.store.layout import RunFolder
+from volbench.store.small_files import read_text
+
+_MISMATCH = f"error {errno.EILSEQ}"
+"""fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)."""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended.
+
+    Attributes:
+        state: finished, failed or interrupted.
+        reason: one or more sentences with the tool's own words; empty when finished.
+    """
+
+    state: RunState
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What the raw files say: problems, and the version of the tool that wrote them."""
+
+    problems: tuple[str, ...]
+    version: str
+
+
+def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tuple[RunOutcome, str]:
+    """Decide from raw files and exit status whether a run succeeded.
+
+    Args:
+        run: the run.
+        folder: its raw files.
+        watched: how its process ended.
+        version: of the tool, for files that do not contain it.
+
+    Returns:
+        The outcome, and the version of the tool.
+    """
+    if watched.ending is Ending.STOPPED:
+        return RunOutcome(RunState.INTERRUPTED, "stopped by the user"), version
+    found = _read(run, folder, watched, version=version)
+    problems = list(found.problems)
+    if watched.ending is Ending.DEADLINE:
+        problems.insert(0, f"still running after {watched.elapsed_s:.0f} s and was ended")
+    if watched.exit_status is None:
+        problems.insert(0, "can't be ended: it may still be doing I/O")
+    if run.extent and any(_MISMATCH in problem for problem in problems):
+        problems.insert(0, "a block read back is not what was written there")
+    if not problems:
+        return RunOutcome(RunState.FINISHED), found.version
+    if watched.lost:
+        problems.insert(0, f"its end was not observed: {watched.lost}")
+    reason = " ".join(f"{problem.rstrip('.')}." for problem in problems)
+    return RunOutcome(RunState.FAILED, reason), found.version
+
+
+def _read(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Findings:
+    status = -9 if watched.exit_status is None else watched.exit_status
+    stderr = read_stderr(run, folder)
+    if run.tool is Tool.DD:
+        problems = dd_problems(exit_status=status, stderr=stderr)
+        return _Findings(
+            problems or _unreadable(run, folder, watched.elapsed_s, version=version), version
+        )
+    try:
+        output = parse_output(read_text(folder.fio_output), path=folder.fio_output.name)
+    except OutputError as error:
+        expected_problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
+        return _Findings((*expected_problems, error.message), version)
+    problems = problems_of(
+        output,
+        exit_status=status,
+        stderr=stderr,
+        expected=expected_of(run),
+        interrupted=watched.ending is Ending.STEADY,
+    )
+    return _Findings(problems, output.tool_version or version)
+
+
+def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) -> tuple[str, ...]:
+    """Return why dd's report can't be read, or nothing."""
+    try:
+        parse_dd(read_text(folder.dd_output), run=run, elapsed_s=elapsed_s, version=version)
+    except OutputError as error:
+        return (error.message,)
+    return ()
+
+
+def write_status(
+    folder: RunFolder,
+    command: Command,
+    outcome: RunOutcome,
+    watched: Watched,
+    *,
+    started_utc: str,
+    record: Mapping[str, object],
+) -> None:
+    """Write status.json, the last file of a run.
+
+    Args:
+        folder: of the run.
+        command: what was started.
+        outcome: how the run ended.
+        watched: how its process ended.
+        started_utc: when it was started.
+        record: more entries; those that are None are omitted.
+    """
+    content = {
+        "format": STATUS_FORMAT,
+        "state": outcome.state,
+        "reason": outcome.reason,
+        "exit_status": watched.exit_status,
+        "ending": watched.ending,
+        "started_utc": started_utc,
+        "ended_utc": watched.ended_utc,
+        "elapsed_s": round(watched.elapsed_s, 3),
+        "argv": command.shown,
+    }
+    content |= {name: value for name, value in record.items() if value is not None}
+    write_atomic(folder.status, json.dumps(content, indent=1) + "\n")

@@ -1,0 +1,128 @@
+"""Progress of a running process: fio's status lines, the device's latency, the state of its start.
+
+fio reports no latency while it runs; the kernel counts the device's without disturbing the run
+(Documentation/block/stat.rst of Linux: I/Os, merges, sectors, ticks of reads; the same of writes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from volbench.engine.campaign.start_gate import WAITING, Gate
+from volbench.execute.protocol import Executor, Process
+from volbench.fio.results.status_lines import ProgressReader
+from volbench.model.campaign.event import Listener, Progress, RunProgress
+from volbench.model.campaign.planned_run import Run
+from volbench.model.profile.profile_model import Tool
+
+if TYPE_CHECKING:
+    from volbench.engine.run.stop_when_steady import SteadyWatch
+
+_READS, _READ_TICKS, _WRITES, _WRITE_TICKS = 0, 3, 4, 7
+
+
+class LiveLatency:
+    """Mean latency of a block device between two looks at its counters.
+
+    Args:
+        executor: the machine.
+        number: major and minor of the device; None for a volume without one.
+        interval_s: minimum time between two looks.
+    """
+
+    def __init__(
+        self, executor: Executor, number: tuple[int, int] | None, *, interval_s: float = 1.0
+    ) -> None:
+        self._executor = executor
+        self._path = None if number is None else f"/sys/dev/block/{number[0]}:{number[1]}/stat"
+        self._interval_s = interval_s
+        self._looked_s = 0.0
+        self._before = self._look()
+        self._latency_s: float | None = None
+
+    def mean_s(self, elapsed_s: float) -> float | None:
+        """Return seconds per I/O since the last look, or None while nothing completes."""
+        if elapsed_s - self._looked_s >= self._interval_s:
+            now = self._look()
+            self._latency_s = _mean_s(self._before, now)
+            self._before, self._looked_s = now, elapsed_s
+        return self._latency_s
+
+    def _look(self) -> tuple[int, int] | None:
+        """Return the number of I/Os and milliseconds so far."""
+        text = None if self._path is None else self._executor.read_text(self._path)
+        fields = [int(word) for word in (text or "").split() if word.isdecimal()]
+        if len(fields) <= _WRITE_TICKS:
+            return None
+        return fields[_READS] + fields[_WRITES], fields[_READ_TICKS] + fields[_WRITE_TICKS]
+
+
+def _mean_s(before: tuple[int, int] | None, now: tuple[int, int] | None) -> float | None:
+    if before is None or now is None or now[0] <= before[0]:
+        return None
+    return (now[1] - before[1]) / (now[0] - before[0]) / 1000
+
+
+@dataclass(frozen=True)
+class Watches:
+    """What is watched beside the output of a process.
+
+    Attributes:
+        latency: of the device.
+        steady: judge of a run that ends when it is steady; None for other runs.
+        gate: where the run waits for its start; None without one.
+    """
+
+    latency: LiveLatency
+    steady: SteadyWatch | None = None
+    gate: Gate | None = None
+
+
+class ProgressReporter:
+    """Turns the output of a run's process into progress events.
+
+    Args:
+        run: what runs.
+        process: its process.
+        expected_s: how long it should take; None when unknown.
+        watches: beside its output.
+        listener: receives the events.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        process: Process,
+        *,
+        expected_s: float | None,
+        watches: Watches,
+        listener: Listener,
+    ) -> None:
+        self._run = run
+        self._process = process
+        self._latency = watches.latency
+        self._steady = watches.steady
+        self._gate = watches.gate
+        self._listener = listener
+        self._reader = ProgressReader(total_s=expected_s)
+        self._last = Progress(0.0, expected_s)
+
+    def __call__(self, text: str, elapsed_s: float) -> None:
+        """Take new output, maybe empty, and report the state of the run."""
+        if self._gate is not None:
+            self._gate.look()
+        is_fio = self._run.tool is Tool.FIO
+        progress = self._reader.feed(text, elapsed_s=elapsed_s) if is_fio else None
+        if progress is not None and self._steady is not None:
+            self._steady.feed(progress)
+        self._last = replace(
+            progress or self._last,
+            elapsed_s=elapsed_s,
+            lat_mean_s=self._latency.mean_s(elapsed_s),
+            note="" if self._steady is None else self._steady.words,
+            silent_s=self._process.silent_s,
+        )
+        if self._gate is not None and self._gate.is_waiting:
+            self._last = replace(self._last, state=WAITING)
+        self._listener(RunProgress(self._run, self._last))
