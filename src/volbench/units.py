@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from volbench.errors import InputError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _NUMBER = re.compile(
     r"\s*(0x[0-9a-f]+|[+-]?\d+(?:\.\d+)?)\s*([a-z/]*)\s*", re.IGNORECASE | re.ASCII
@@ -53,6 +56,8 @@ def _split(text: str | float, *, what: str, example: str) -> tuple[Fraction, str
     if match is None:
         raise InputError(f"{text!r} is not {what}", hint=f"write it like {example}")
     digits, suffix = match.groups()
+    from fractions import Fraction  # noqa: PLC0415 - brings decimal, which showing a table does without
+
     number = Fraction(int(digits, 16) if digits.lower().startswith("0x") else digits)
     if number < 0:
         raise InputError(f"{text!r} is negative, expected {what}", hint=f"write it like {example}")

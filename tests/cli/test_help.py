@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Any
 
 import click
 import pytest
@@ -69,7 +70,7 @@ def test_output_has_one_name_everywhere() -> None:
     assert "run" in VERBS
 
 
-def option(verb: str, name: str) -> click.ParamType:
+def option(verb: str, name: str) -> click.ParamType[Any]:
     """Return the type of an option of a verb."""
     command = cli.get_command(click.Context(cli), verb)
     assert command is not None

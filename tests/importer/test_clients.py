@@ -194,7 +194,7 @@ def test_clients_without_names_are_refused(tmp_path: Path) -> None:
     for entry in document["client_stats"]:
         del entry["hostname"], entry["port"]
     (tmp_path / "r.json").write_text(json.dumps(document))
-    with pytest.raises(OutputError, match="no names"):
+    with pytest.raises(OutputError, match="no host names"):
         take(tmp_path / "r.json", into=tmp_path / "c")
 
 

@@ -102,7 +102,7 @@ def test_the_same_job_run_twice_is_two_results() -> None:
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
         ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 0),
         ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
-        ("no-jobs.json", '{\n"fio version": "fio-3.33",\n"jobs": []\n}\n', "holds no job", 0),
+        ("no-jobs.json", '{\n"fio version": "fio-3.33",\n"jobs": []\n}\n', "contains no jobs", 0),
     ],
 )
 def test_malformed_files_are_listed_and_the_rest_imported(

@@ -1,17 +1,19 @@
-"""Levels on simulated volumes: profile, fio, frames and verdict against the truth."""
+"""Levels on simulated volumes: profile, fio, frames and verdict against the truth.
+
+The four tests of the article are measured in virtual time and, with real fio, in real time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lab.proof import Proof, Workload, made, measure
+from tests.lab.virtual import measure_virtually
 from volbench.model.profile.profile_settings import Limits
-
-pytestmark = pytest.mark.alone
 
 DECLARED = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
 
@@ -21,11 +23,19 @@ ONE_LARGE = Workload("write", bs="128k", iodepth=1)
 LARGE = Workload("write", bs="256k")
 
 
-@pytest.fixture(name="p15", scope="module")
-def _p15(tmp_path_factory: pytest.TempPathFactory) -> Proof:
+@pytest.fixture(
+    name="p15",
+    scope="module",
+    params=[
+        pytest.param(measure_virtually, id="virtual"),
+        pytest.param(measure, id="real", marks=pytest.mark.alone),
+    ],
+)
+def _p15(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Proof:
     """Four workloads on a simulated P15 of which nothing was declared, one after another."""
+    measured: Callable[..., Proof] = request.param
     folder = tmp_path_factory.mktemp("p15")
-    return measure("p15", folder, ONE_SMALL, SIXTEEN_SMALL, ONE_LARGE, LARGE)
+    return measured("p15", folder, ONE_SMALL, SIXTEEN_SMALL, ONE_LARGE, LARGE)
 
 
 def verdicts(proof: Proof, workload: Workload) -> list[Mapping[str, Any]]:
@@ -64,7 +74,7 @@ def test_large_writes_are_capped_in_bandwidth(p15: Proof) -> None:
 
 def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
     """On an even volume nothing but notes is found, and it is steady."""
-    proof = measure("clean", tmp_path, Workload("randwrite", iodepth=4, runtime_s=20))
+    proof = measure_virtually("clean", tmp_path, Workload("randwrite", iodepth=4, runtime_s=20))
     assert proof.verdict()["verdict"] == "steady"
     assert proof.verdict()["bottleneck"] == "latency"
     assert proof.iops() == pytest.approx(proof.truth().iops, rel=0.03)
@@ -78,7 +88,7 @@ def test_caps_nobody_tuned_for(tmp_path: Path) -> None:
         "service: {read: {latency: 1.2ms, sigma: 0.2}, write: {latency: 1.2ms, sigma: 0.2}}\n"
         "caps: {iops: 2730, bandwidth: 60MB/s}\n"
     )
-    proof = measure(scenario, tmp_path, Workload("randread", iodepth=12))
+    proof = measure_virtually(scenario, tmp_path, Workload("randread", iodepth=12))
     assert proof.verdict()["bottleneck_level"] == pytest.approx(2730, rel=0.03)
     assert proof.verdict()["bottleneck"] == "iops-limit"
     assert proof.doubts() == []

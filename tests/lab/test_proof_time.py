@@ -1,20 +1,27 @@
-"""What changes over time on simulated volumes: warm-up, credits, caches, stalls, neighbours."""
+"""Changes over time on simulated volumes: warm-up, credits, caches, stalls, neighbours.
+
+Virtual time shows every case in seconds; some are proven in real time too, with real fio.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.lab.proof import SAMPLE_S, Workload, made, measure
+from tests.lab.proof import SAMPLE_S, Proof, Workload, made, measure
+from tests.lab.virtual import measure_virtually
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.price.steady_performance import performance
 from volbench.model.profile.profile_settings import Limits
 
-pytestmark = pytest.mark.alone
+VIRTUAL = pytest.param(measure_virtually, id="virtual")
+REAL = pytest.param(measure, id="real", marks=pytest.mark.alone)
+Measure = Callable[..., Proof]
 
 GP2 = Limits(iops=300, burst_iops=1500, burst_ios=12_000)
 
@@ -36,19 +43,32 @@ first_touch: {write: 60ms, parallel: 3}
 """
 
 
+COLD_WRITE = ("cold-write", Workload("randwrite", iodepth=16, runtime_s=24))
+
+
 @pytest.mark.parametrize(
-    ("scenario", "workload"),
+    ("measured", "scenario", "workload"),
     [
-        ("cold-write", Workload("randwrite", iodepth=16, runtime_s=24)),
-        ("cold-read", Workload("randread", iodepth=8, runtime_s=26)),
-        (OTHER_COLD, Workload("randwrite", iodepth=12, runtime_s=25)),
+        pytest.param(measure_virtually, *COLD_WRITE, id="write"),
+        pytest.param(measure, *COLD_WRITE, id="write-real", marks=pytest.mark.alone),
+        pytest.param(
+            measure_virtually,
+            "cold-read",
+            Workload("randread", iodepth=8, runtime_s=26),
+            id="read",
+        ),
+        pytest.param(
+            measure_virtually,
+            OTHER_COLD,
+            Workload("randwrite", iodepth=12, runtime_s=25),
+            id="other",
+        ),
     ],
-    ids=["write", "read", "other"],
 )
-def test_warming_up(tmp_path: Path, scenario: str, workload: Workload) -> None:
+def test_warming_up(tmp_path: Path, measured: Measure, scenario: str, workload: Workload) -> None:
     """Penalty within 5 points, time to warm within an interval and 5 %, and the right reason."""
     known = made(scenario) if "\n" in scenario else scenario
-    proof = measure(known, tmp_path, workload)
+    proof = measured(known, tmp_path, workload)
     curve = proof.curve
     assert curve.penalty == pytest.approx(proof.truth().penalty, abs=0.05)
     assert curve.plateau_iops == pytest.approx(proof.truth().iops, rel=0.03)
@@ -59,9 +79,10 @@ def test_warming_up(tmp_path: Path, scenario: str, workload: Workload) -> None:
     assert "cold-blocks" in proof.doubts()
 
 
-def test_credits_run_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("measured", [VIRTUAL, REAL])
+def test_credits_run_out(tmp_path: Path, measured: Measure) -> None:
     """The time of exhaustion is found to 5 %, and so is the baseline, declared or not."""
-    proof = measure("gp2", tmp_path, Workload("randwrite", iodepth=16, runtime_s=25))
+    proof = measured("gp2", tmp_path, Workload("randwrite", iodepth=16, runtime_s=25))
     truth = proof.truth()
     for verdict in (proof.verdict(), proof.verdict_given(GP2)):
         assert verdict["bottleneck"] == "credits"
@@ -81,7 +102,7 @@ def test_credits_run_out(tmp_path: Path) -> None:
 def test_credits_come_back(tmp_path: Path) -> None:
     """A drained bucket rests for 20 s; the rate at which it was filled is found to 10 %."""
     drain = Workload("randwrite", iodepth=16, runtime_s=16)
-    proof = measure("gp2", tmp_path, drain, replace(drain, pause_before_s=20))
+    proof = measure_virtually("gp2", tmp_path, drain, replace(drain, pause_before_s=20))
     findings = proof.campaign.findings()
     (one,) = findings[findings["rule"] == "credits-refilled"].to_dict("records")
     told = json.loads(one["evidence"])
@@ -92,7 +113,9 @@ def test_credits_come_back(tmp_path: Path) -> None:
 
 def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
     """A bucket of bytes is told by its declared baseline, and when it would be empty."""
-    proof = measure(made(BYTES), tmp_path, Workload("write", bs="64k", iodepth=8, runtime_s=25))
+    proof = measure_virtually(
+        made(BYTES), tmp_path, Workload("write", bs="64k", iodepth=8, runtime_s=25)
+    )
     limits = Limits(bandwidth_bytes_per_s=12e6, burst_bandwidth_bytes_per_s=40e6, burst_bytes=280e6)
     assert proof.verdict()["bottleneck"] == "credits"
     (ran_out,) = (
@@ -105,7 +128,9 @@ def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
 
 def test_full_cache_stalls(tmp_path: Path) -> None:
     """Fast for eight seconds, then nothing for twelve: a cache, and two doubts."""
-    proof = measure("azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34))
+    proof = measure_virtually(
+        "azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34)
+    )
     assert proof.verdict()["bottleneck"] == "cache-full"
     assert {"stall", "not-steady"} <= set(proof.doubts())
     findings = proof.campaign.findings()
@@ -117,7 +142,7 @@ def test_full_cache_stalls(tmp_path: Path) -> None:
 
 def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
     """Four seconds without a completion are zeros of the series, told with their time."""
-    proof = measure("stall", tmp_path, Workload("randwrite", runtime_s=20))
+    proof = measure_virtually("stall", tmp_path, Workload("randwrite", runtime_s=20))
     findings = proof.campaign.findings()
     (stall,) = findings[findings["rule"] == "stall"].to_dict("records")
     assert stall["from_s"] == pytest.approx(8, abs=2 * SAMPLE_S)
@@ -129,7 +154,7 @@ def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
 
 def test_neighbour_takes_and_gives_back(tmp_path: Path) -> None:
     """Three dips that end are told as somebody else's load, each in its time."""
-    proof = measure("neighbour", tmp_path, Workload("randread", runtime_s=30))
+    proof = measure_virtually("neighbour", tmp_path, Workload("randread", runtime_s=30))
     assert "neighbour" in {*proof.doubts("note", "warning", "invalid")}
     dips = proof.campaign.findings().query("rule == 'neighbour'")
     assert [round(at) for at in dips["from_s"]] == [6, 14, 21]
@@ -137,7 +162,7 @@ def test_neighbour_takes_and_gives_back(tmp_path: Path) -> None:
 
 def test_step_without_a_reason_is_told_as_such(tmp_path: Path) -> None:
     """A fall that nothing explains is no cap and no credits; it is found to the sample."""
-    proof = measure("step-down", tmp_path, Workload("randread", runtime_s=26))
+    proof = measure_virtually("step-down", tmp_path, Workload("randread", runtime_s=26))
     assert proof.verdict()["verdict"] == "stepped"
     assert proof.verdict()["changes"] == 1
     assert proof.verdict()["bottleneck"] not in {
@@ -151,11 +176,12 @@ def test_step_without_a_reason_is_told_as_such(tmp_path: Path) -> None:
 
 def test_drift_is_no_step(tmp_path: Path) -> None:
     """An even loss of speed is drifting, with its size."""
-    proof = measure("drift", tmp_path, Workload("randwrite", runtime_s=30))
+    proof = measure_virtually("drift", tmp_path, Workload("randwrite", runtime_s=30))
     assert proof.verdict()["verdict"] == "drifting"
     assert proof.verdict()["drift_percent"] == pytest.approx(-22, abs=4)
 
 
+@pytest.mark.alone
 def test_never_written_blocks_are_too_good(tmp_path: Path) -> None:
     """Reads of a volume that was never written are marked invalid."""
     proof = measure("never-written", tmp_path, Workload("randread"), more="cold_probe: true")

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from volbench import __version__
 from volbench.errors import VolbenchError
@@ -109,6 +110,15 @@ class LazyGroup(click.Group):
         module, _ = VERBS[cmd_name]
         command: click.Command = import_module(f"volbench.cli.{module}").command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs that begin with what was typed, without importing them."""
+        verbs = [
+            CompletionItem(verb, help=text)
+            for verb, (_, text) in VERBS.items()
+            if verb.startswith(incomplete)
+        ]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without importing them."""

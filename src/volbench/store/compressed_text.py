@@ -1,4 +1,4 @@
-"""Files as people keep them: bytes, maybe compressed, in any Unicode go in; text comes out."""
+"""Text of files that may be compressed, in any Unicode encoding."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO, cast
 
-import pyarrow as pa
-
 from volbench.errors import OutputError
 
 MOST_BYTES = 1 << 30
@@ -24,7 +22,13 @@ _Opener = Callable[[BinaryIO], object]
 
 
 def _zstd(source: BinaryIO) -> object:
-    return pa.CompressedInputStream(pa.BufferReader(source.read()), "zstd")
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and zstd is rare
+
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(source.read()), "zstd") as stream:
+            return io.BytesIO(stream.read(MOST_BYTES + 1))
+    except pa.ArrowException as error:
+        raise OSError(str(error)) from error
 
 
 _BY_MAGIC: tuple[tuple[bytes, _Opener], ...] = (
@@ -52,7 +56,7 @@ def unpack(content: bytes) -> bytes:
     try:
         with cast("BinaryIO", opener(io.BytesIO(content))) as stream:
             plain = stream.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise OutputError(f"it can't be unpacked: {error}", hint="restore a copy") from error
     if len(plain) > MOST_BYTES:
         raise OutputError(f"it unpacks to more than {MOST_BYTES} bytes")

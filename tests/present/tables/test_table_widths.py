@@ -39,7 +39,8 @@ from volbench.present.tables.hosts_tables import (
     survey_table,
 )
 from volbench.present.tables.plan_tables import profile_table, runs_table
-from volbench.present.tables.price_table import market_table, prices_table
+from volbench.present.tables.price_list_table import prices_table
+from volbench.present.tables.price_table import market_table
 from volbench.present.tables.profiles_table import profiles_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import (

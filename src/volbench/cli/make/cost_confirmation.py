@@ -50,10 +50,10 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
     Raises:
         InputError: the prices can't be read, lack something, or no host says what it is.
     """
-    from volbench.plan.prices import Bill, load_prices, money
-
     if prices is None:
         return None
+    from volbench.plan.prices import Bill, load_prices, money
+
     read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
     bills = [
         money(

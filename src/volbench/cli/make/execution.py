@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.table_output import TableOutput
-from volbench.engine.campaign.campaign_engine import run_campaign
-from volbench.engine.campaign.client_worker import Settings
-from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.run.stop_request import stop_on_signals
-from volbench.model.campaign.planned_run import Campaign, RunState
-from volbench.plan.expansion.estimate import expected_s
-from volbench.present.terminal.live_display import listener_for
-from volbench.store.journal import read_history
-from volbench.store.layout import Layout
 
 if TYPE_CHECKING:
+    from volbench.engine.campaign.client_worker import Settings
     from volbench.engine.campaign.prepare import Prepared
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.campaign.planned_run import Campaign
     from volbench.plan.prices import Bill
+    from volbench.store.layout import Layout
 
 
 def execute(
@@ -32,6 +28,10 @@ def execute(
     Raises:
         VolbenchError: as `run_campaign` does, after the summary of what has finished.
     """
+    from volbench.engine.campaign.campaign_engine import run_campaign
+    from volbench.engine.run.stop_request import stop_on_signals
+    from volbench.present.terminal.live_display import listener_for
+
     try:
         with stop_on_signals() as stop, listener_for(sys.stderr) as listener:
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
@@ -59,6 +59,8 @@ def _show_warmup(layout: Layout, campaign: Campaign) -> None:
         passes_of,
         verification_text,
     )
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.store.journal import read_history
 
     states = read_history(layout.journal).states
     passes = passes_of(
@@ -67,8 +69,26 @@ def _show_warmup(layout: Layout, campaign: Campaign) -> None:
     click.echo(verification_text(passes))
 
 
+def start(prepared: Prepared, folder: Path, *, grace_s: float, keep_files: bool = False) -> None:
+    """Ask for confirmation of what is overwritten, create the campaign folder, and run.
+
+    Raises:
+        RefusedError: it was not confirmed.
+        VolbenchError: as `execute` does.
+    """
+    from volbench.cli.make.wipe_confirmation import confirm_destruction
+    from volbench.engine.campaign.client_worker import Settings
+    from volbench.store.archive import create_campaign
+
+    confirm_destruction(prepared)
+    layout = create_campaign(folder, prepared.archive)
+    settings = Settings(grace_s=grace_s, keep_files=keep_files)
+    execute(prepared.hosts, layout, prepared.campaign, settings=settings)
+
+
 def show_plan(prepared: Prepared, *, bill: Bill | None = None) -> None:
     """Print what would run, in order, with time and bytes as far as they are known."""
+    from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
     from volbench.present.terminal.estimate_text import estimate_words
 

@@ -94,13 +94,10 @@ def command(
     yes: bool,
 ) -> None:
     """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
-    from volbench.cli.make.execution import execute, show_plan
-    from volbench.cli.make.wipe_confirmation import confirm_destruction
-    from volbench.engine.campaign.client_worker import Settings
+    from volbench.cli.make.execution import show_plan, start
     from volbench.engine.campaign.prepare import Request, prepare
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
-    from volbench.store.archive import create_campaign
 
     executor = LocalExecutor()
     loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
@@ -118,7 +115,7 @@ def command(
         quorum=quorum,
         install_fio=install_fio,
     )
-    how = Settings(grace_s=parse_duration(grace), keep_files=keep_files)
+    grace_s = parse_duration(grace)
     with connected_hosts(where) as hosts:
         prepared = prepare(hosts, request)
         bill = bill_of(prepared, prices)
@@ -126,6 +123,4 @@ def command(
             show_plan(prepared, bill=bill)
             return
         confirm_length(prepared, bill=bill, yes=yes)
-        confirm_destruction(prepared)
-        layout = create_campaign(request.into, prepared.archive)
-        execute(prepared.hosts, layout, prepared.campaign, settings=how)
+        start(prepared, request.into, grace_s=grace_s, keep_files=keep_files)

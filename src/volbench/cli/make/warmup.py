@@ -122,15 +122,12 @@ def _run(
     yes: bool,
 ) -> None:
     """Run a profile of one warm-up job by the usual engine."""
-    from volbench.cli.make.execution import execute, show_plan
-    from volbench.cli.make.wipe_confirmation import confirm_destruction
-    from volbench.engine.campaign.client_worker import Settings
+    from volbench.cli.make.execution import show_plan, start
     from volbench.engine.campaign.prepare import Request, prepare
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
     from volbench.model.profile.profile_model import Profile
-    from volbench.store.archive import create_campaign
 
     executor = LocalExecutor()
     _check(executor, job, volume)
@@ -148,10 +145,7 @@ def _run(
         show_plan(prepared)
         return
     confirm_length(prepared, bill=None, yes=yes)
-    confirm_destruction(prepared)
-    layout = create_campaign(request.into, prepared.archive)
-    how = Settings(grace_s=grace_s)
-    execute(prepared.hosts, layout, prepared.campaign, settings=how)
+    start(prepared, request.into, grace_s=grace_s)
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

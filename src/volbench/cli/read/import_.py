@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.api import open_campaign
 from volbench.cli.options import NEW_CAMPAIGN, examples
 from volbench.cli.outputs import default_campaign_folder, recorded_command
 
@@ -64,6 +63,7 @@ def command(
     fio's JSON of any version is read, alone or in other tools' reports, plain or compressed, with
     its logs beside it; results of fio's clients become a host each. Nothing there is changed.
     """
+    from volbench.api import open_campaign
     from volbench.importer.folder_labels import parse_labels
     from volbench.importer.import_campaign import Wanted, import_results
 

@@ -6,21 +6,26 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.options import WHERE, examples, output_option
-from volbench.cli.read.plot_steps import (
-    Picture,
-    columns_of,
-    kinds_of,
-    list_kinds,
-    report_folder,
-    tracked_rounds,
-)
-from volbench.dataset import open_campaigns
+from volbench.cli.options import WHERE, LazyChoice, examples, output_option
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.figures import KINDS
-from volbench.present.plots.kind import Options
 from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
+
+
+def _kinds() -> list[str]:
+    from volbench.present.figures import KINDS
+
+    return [*KINDS, "all"]
+
+
+def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
+    """Print every kind with what it shows and what it needs, and end."""
+    del option
+    if value and not context.resilient_parsing:
+        from volbench.cli.read.plot_steps import list_kinds
+
+        list_kinds()
+        context.exit()
 
 
 @click.command(
@@ -32,7 +37,7 @@ from volbench.units import parse_price, parse_size
         "volbench plot sweep results --by volume_type,zone --output sweep.png",
     ),
 )
-@click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
+@click.argument("kind", type=LazyChoice(_kinds), metavar="KIND")
 @click.argument(
     "campaigns",
     nargs=-1,
@@ -45,7 +50,7 @@ from volbench.units import parse_price, parse_size
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=list_kinds,
+    callback=_list_kinds,
     help="List the kinds: what each shows and what it needs.",
 )
 @click.option(
@@ -106,6 +111,17 @@ def command(
     price: str | None,
 ) -> None:
     """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
+    from volbench.cli.read.plot_steps import (
+        Picture,
+        columns_of,
+        kinds_of,
+        report_folder,
+        tracked_rounds,
+    )
+    from volbench.dataset import open_campaigns
+    from volbench.present.figures import KINDS
+    from volbench.present.plots.kind import Options
+
     amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names

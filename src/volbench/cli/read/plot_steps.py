@@ -116,13 +116,10 @@ def columns_of(by: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in by.split(",")) if by else ()
 
 
-def list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Print every kind with what it shows and what it needs, and end."""
-    del option
-    if value and not context.resilient_parsing:
-        for name, chart in KINDS.items():
-            click.echo(f"{name}\n    {chart.help}\n    Needs {chart.needs}.")
-        context.exit()
+def list_kinds() -> None:
+    """Print every kind with what it shows and what it needs."""
+    for name, chart in KINDS.items():
+        click.echo(f"{name}\n    {chart.help}\n    Needs {chart.needs}.")
 
 
 def _beside(place: str) -> str:

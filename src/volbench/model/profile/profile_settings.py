@@ -81,34 +81,27 @@ Interval = Annotated[Duration, AfterValidator(_sampled)]
 class LimitNumbers(Document):
     """Declared limits of a volume; None where nothing is declared."""
 
-    iops: Number | None = Field(
-        default=None, gt=0, description="I/O operations per second, sustained."
-    )
+    iops: Number | None = Field(default=None, description="I/O operations per second, sustained.")
     bandwidth_bytes_per_s: Rate | None = Field(
         default=None,
         alias="bandwidth",
-        gt=0,
         description="Bytes per second, sustained, such as 125MB/s or 120MiB/s.",
     )
     burst_iops: Number | None = Field(
         default=None,
-        gt=0,
         description="I/O operations per second while credits last; must be above `iops`.",
     )
     burst_ios: Number | None = Field(
         default=None,
-        gt=0,
         description="I/O credits in a full bucket, such as 5400000; they refill at `iops`.",
     )
     burst_bandwidth_bytes_per_s: Rate | None = Field(
         default=None,
         alias="burst_bandwidth",
-        gt=0,
         description="Bytes per second while credits last; must be above `bandwidth`.",
     )
     burst_bytes: Bytes | None = Field(
         default=None,
-        gt=0,
         description="Byte credits in a full bucket, such as 1t; they refill at `bandwidth`.",
     )
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from volbench.errors import InputError
@@ -13,15 +11,14 @@ _SUFFIXES = (".yaml", ".yml")
 _SIZE_LIMIT = 1 << 20
 
 
-def bundled_folder(name: str) -> Traversable:
+def bundled_folder(name: str) -> Path:
     """Return where bundled files are: inside the wheel, or at the top of a checkout."""
-    installed = files("volbench") / name
-    if installed.is_dir():
-        return installed
-    return Path(__file__).resolve().parents[4] / name
+    package = Path(__file__).resolve().parents[2]
+    installed = package / name
+    return installed if installed.is_dir() else package.parents[1] / name
 
 
-def _folder() -> Traversable:
+def _folder() -> Path:
     return bundled_folder("profiles")
 
 

@@ -55,7 +55,7 @@ class LimitsDocument(LimitNumbers):
         "it, and `iops` and `bandwidth` are what is provisioned.",
     )
     size_bytes: Bytes | None = Field(
-        default=None, alias="size", gt=0, description="Size of the volume; with a type."
+        default=None, alias="size", description="Size of the volume; with a type."
     )
     name: Text = Field(
         default="", description="Name of the volume type that numbers of your own belong to."
@@ -78,6 +78,9 @@ class LimitsDocument(LimitNumbers):
 
     @model_validator(mode="after")
     def _can_be(self) -> Self:
+        content = self.model_dump(by_alias=True, exclude={"type", "name"}, exclude_none=True)
+        if wrong := [key for key, value in content.items() if value <= 0]:
+            reject(*(Fault(f"must be above 0, not {content[key]:g}", at=(key,)) for key in wrong))
         if self.type:
             self._check_type()
         elif self.size_bytes is not None:

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
 
 from volbench.errors import InputError, Problems
 from volbench.model.catalogue.volume_type import TypesFile, VolumeType, Wanted
@@ -39,7 +37,6 @@ FOLDER = "volume-types"
 
 _SIZE_LIMIT = 1 << 20
 _SUFFIXES = (".yaml", ".yml")
-_Folder = TypeVar("_Folder", Path, Traversable)
 _NONE: Mapping[str, VolumeType] = MappingProxyType({})
 _ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
 
@@ -200,9 +197,9 @@ def bundled_types() -> Mapping[str, VolumeType]:
     return found
 
 
-def _yaml_files(folder: _Folder) -> Iterator[_Folder]:
+def _yaml_files(folder: Path) -> Iterator[Path]:
     """Yield the YAML files of a folder by name; none when it is missing."""
-    entries: Iterable[_Folder] = folder.iterdir() if folder.is_dir() else ()
+    entries: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
     for entry in sorted(entries, key=lambda one: one.name):
         if entry.name.endswith(_SUFFIXES) and entry.is_file():
             yield entry

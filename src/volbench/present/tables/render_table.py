@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -101,6 +100,8 @@ def csv_text(records: Iterable[Row]) -> str:
     Args:
         records: names to values; lists are joined by ``;``.
     """
+    import csv  # noqa: PLC0415 - only where CSV is written
+
     listed = list(records)
     names = list(dict.fromkeys(name for record in listed for name in record))
     sink = io.StringIO()
