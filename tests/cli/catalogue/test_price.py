@@ -200,4 +200,4 @@ def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
     assert run("price", into, "--prices", prices, "--chart", file).exit_code == 0
     (row,) = csv.DictReader(file.with_suffix(".csv").read_text().splitlines())
     assert float(row["cost_per_1000_iops"]) == cost["estimate"]
-    assert (row["monthly_low"], row["alike"]) == ("38.41", "")
+    assert (row["monthly_low"], row["indistinct"]) == ("38.41", "")

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from volbench.model.base import Frozen
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 
 LOCAL = "local"
 """Name of the controller's own machine where no inventory names hosts."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from volbench.errors import InputError
 from volbench.model.catalogue.volume_type import Provision, Rule, Rules, VolumeType, Wanted
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.units import format_rate, format_size
 
 GIB = 1 << 30

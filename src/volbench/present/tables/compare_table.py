@@ -43,7 +43,7 @@ def notes(comparison: Comparison) -> list[str]:
     units = {one.contrast.unit for one in tested if one.contrast}
     if "repeats" in units:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
-    if any(one.doubts for one in comparison.rows):
+    if any(one.warnings for one in comparison.rows):
         lines.append("! data-quality warnings on a run; see volbench check.")
     return lines
 
@@ -87,7 +87,7 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
         Column("repeats", _repeats, priority=3, is_right=True),
         Column(
             "verdict",
-            lambda row: row.words + (" !" if row.doubts else ""),
+            lambda row: row.words + (" !" if row.warnings else ""),
             priority=IDENTITY,
             is_folded=True,
         ),
