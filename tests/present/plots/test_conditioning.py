@@ -11,7 +11,7 @@ from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.analyse.time.round_convergence import determine
 from volbench.errors import InputError
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kind import Options
@@ -99,7 +99,9 @@ def test_convergence_adds_reads_and_writes() -> None:
 
 def test_window_has_mean_band_and_fit() -> None:
     """Mean and fitted line are those of the determination, and the band is 10 % around."""
-    tracked = {"aks-disk": Rounds(most=25, track=(Track(job="b4096-r0", metric=Metric.IOPS),))}
+    tracked = {
+        "aks-disk": Rounds(max_rounds=25, track=(Track(job="b4096-r0", metric=Metric.IOPS),))
+    }
     plot = build_plot("window", rounds(), options=Options(rounds=tracked))
     found = determine(
         {Track(job="b4096-r0", metric=Metric.IOPS): [900, 980, 1000, 1010, 990, 1000]}, most=25

@@ -11,7 +11,7 @@ import pandas as pd
 from volbench.cli.outputs import binary_output
 from volbench.dataset import Dataset
 from volbench.errors import InputError
-from volbench.model.profile.profile_model import Rounds
+from volbench.model.profile.profile_settings import Rounds
 from volbench.present.export.frame_export import export_frame
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot, numbers

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import left_out, measured
-from volbench.model.profile.profile_model import Rounds
+from volbench.model.profile.profile_settings import Rounds
 from volbench.present.plots.description import Plot
 
 Frames = Mapping[str, pd.DataFrame]

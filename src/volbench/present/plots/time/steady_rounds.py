@@ -21,7 +21,7 @@ from volbench.analyse.time.round_convergence import (
     window_matrix,
 )
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
@@ -71,7 +71,9 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
     profile = str(rows["profile"].iloc[0])
     jobs = [str(job) for job in rows["job"].unique()]
     count = int(rows["repeat"].max())
-    every = Rounds(most=count, track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs))
+    every = Rounds(
+        max_rounds=count, track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs)
+    )
     cells = determination(rows, every, profile=profile)
     found = determination(rows, options.rounds.get(profile, every), profile=profile)
     whole = found if found.window else replace(found, window=(1, count))
