@@ -20,7 +20,7 @@ from volbench.analyse.time.round_convergence import (
     determination,
     window_matrix,
 )
-from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE
+from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
@@ -72,7 +72,8 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
     jobs = [str(job) for job in rows["job"].unique()]
     count = int(rows["repeat"].max())
     every = Rounds(
-        max_rounds=count, track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs)
+        max_rounds=max(count, ROUNDS),
+        track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs),
     )
     cells = determination(rows, every, profile=profile)
     found = determination(rows, options.rounds.get(profile, every), profile=profile)
