@@ -53,7 +53,7 @@ class CampaignData:
     Every frame has the columns documented in docs/reference/frames.md, a row for each run that has
     ended, in the order of the plan, and a plain integer index. Unknown values are NaN or missing.
 
-    Frames are made once and kept as Parquet. They are made again when the raw files, or the rules
+    Frames are made once and kept as Parquet. They are recomputed when the raw files, or the rules
     that judge them, have changed.
     """
 

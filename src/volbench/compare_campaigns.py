@@ -37,11 +37,11 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
         by: columns that are kept apart, beside the job.
         between: a column whose values are compared, within all folders.
         base: its value that the others are compared with; empty for the first.
-        where: keep only Runs for which this holds.
+        where: keep only runs for which this holds.
         tolerance: a relative change that nobody minds, such as 0.05; None to tell any.
         confidence: of all verdicts together.
         allow_different: what may differ although it matters, such as ``kernel``.
-        keep_invalid: take Runs that a rule called invalid.
+        keep_invalid: take runs that a rule called invalid.
 
     Returns:
         The columns of ``volbench compare --format csv``, in base SI units: ``ratio`` is candidate
@@ -63,7 +63,7 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
         keep_invalid=keep_invalid,
     )
     found = compare_folders([Path(path) for path in paths], question, where=where)
-    frame = pd.DataFrame([row_of(one) for one in found.rows])
+    frame = pd.DataFrame([row_of(verdict) for verdict in found.rows])
     numbers = [name for name in _NUMBERS if name in frame]
     frame[numbers] = frame[numbers].astype("float64")
     frame.attrs["remarks"] = list(found.remarks)
@@ -78,24 +78,24 @@ _NUMBERS = (
 """Columns that are None where nothing can be said: NaN in a frame."""
 
 
-def compare_folders(folders: Sequence[Path], asked: Question, *, where: str = "") -> Comparison:
+def compare_folders(folders: Sequence[Path], question: Question, *, where: str = "") -> Comparison:
     """Read folders and compare them; the first is the base.
 
     Args:
         folders: campaigns, or folders of campaigns.
-        asked: what is compared, and how.
-        where: keep only Runs for which this holds.
+        question: what is compared, and how.
+        where: keep only runs for which this holds.
 
     Raises:
         InputError: there is one folder and nothing to compare within it, or a folder twice.
         ComparisonError: they can't be compared.
     """
-    if not folders or (len(folders) < 2 and not asked.between):
+    if not folders or (len(folders) < 2 and not question.between):
         raise InputError(
             "there is nothing to compare with",
             hint="name a second folder, or the column to compare with --between COLUMN",
         )
-    if asked.base and not asked.between:
+    if question.base and not question.between:
         raise InputError(
             "--base names a value of --between", hint="without --between the first folder is it"
         )
@@ -104,7 +104,7 @@ def compare_folders(folders: Sequence[Path], asked: Question, *, where: str = ""
         dataset = open_campaigns(folder)
         sides[name] = select(dataset.facts(), where)
         findings[name] = dataset.frame("findings")
-    return compare_sides(sides, findings, asked)
+    return compare_sides(sides, findings, question)
 
 
 def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def _share(value: float, name: str, *, least: float) -> float:
 def _side_names(folders: Sequence[Path]) -> list[str]:
     """Return the shortest names of folders that tell them apart."""
     resolved = [folder.resolve() for folder in folders]
-    twice = next((one for place, one in enumerate(resolved) if one in resolved[:place]), None)
+    twice = next((path for place, path in enumerate(resolved) if path in resolved[:place]), None)
     if twice is not None:
         raise InputError(f"{twice} is named twice", hint="name different folders")
     short = [folder.name for folder in resolved]

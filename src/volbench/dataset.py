@@ -203,7 +203,7 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
 
     Args:
         paths: campaign folders, or folders with campaigns in them at any depth.
-        where: keep only Runs for which this holds, such as ``bs==4k and volume_type~gp``.
+        where: keep only runs for which this holds, such as ``bs==4k and volume_type~gp``.
 
     Raises:
         InputError: there is no campaign in one of them.

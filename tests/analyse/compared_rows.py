@@ -63,7 +63,7 @@ def rows_of(
                     "lat_p99_s": 1 / iops,
                     VOLUME_KEY: f"local||{volume}|",
                     STEP: f"{volume}-{job}-r{repeat}",
-                    "options_told": True,
+                    "options_known": True,
                     "options_unsaid": (),
                     "kernel": "6.1",
                     **columns,

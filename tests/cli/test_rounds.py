@@ -142,7 +142,7 @@ def test_a_campaign_without_rounds_says_so(
     volbench("run", profile, "--on", scratch, "--output", tmp_path / "plain", "--set", "sample=0")
     done = volbench("show", tmp_path / "plain", "--rounds")
     assert done.returncode == 2
-    assert "no profile of this campaign goes on in rounds" in done.stderr
+    assert "no profile of this campaign has rounds" in done.stderr
 
 
 def test_a_report_counts_them_apart(ended: dict[str, Path], volbench: Volbench) -> None:

@@ -130,7 +130,7 @@ class Executor(Protocol):
         """
 
     def was_started(self, handle: str) -> bool:
-        """Tell whether the program of a handle was ever started."""
+        """Return whether the program of a handle was ever started."""
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""

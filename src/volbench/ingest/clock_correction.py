@@ -12,35 +12,35 @@ _T = TypeVar("_T")
 
 
 def clock_offset_s(status: Mapping[str, object]) -> float:
-    """Return the seconds that the clock of a Run's host was ahead of the controller's.
+    """Return the seconds that the clock of a run's host was ahead of the controller's.
 
     Args:
-        status: of the Run; 0 when it tells none, as of a Run that started alone.
+        status: of the run; 0 when it tells none, as of a run that started alone.
     """
     start = status.get("start")
-    told = start.get("clock_offset_s") if isinstance(start, Mapping) else None
-    offset_s = float(told) if isinstance(told, Real) else 0.0
+    recorded = start.get("clock_offset_s") if isinstance(start, Mapping) else None
+    offset_s = float(recorded) if isinstance(recorded, Real) else 0.0
     return offset_s if math.isfinite(offset_s) else 0.0
 
 
 def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
-    """Return how a Run's start among others went, for the summary; nothing where it was alone."""
+    """Return how a run's start among others went, for the summary; nothing where it was alone."""
     start = status.get("start")
     if not isinstance(start, Mapping):
         return {}
-    told = {
+    recorded = {
         "start_late_s": start.get("late_s"),
         "clock_offset_s": start.get("clock_offset_s"),
         "clock_bound_s": start.get("clock_bound_s"),
     }
-    return {name: float(value) for name, value in told.items() if isinstance(value, Real)}
+    return {name: float(value) for name, value in recorded.items() if isinstance(value, Real)}
 
 
 def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
     """Return an instant later by some seconds; what is no text, and by 0 s, as it was.
 
     Args:
-        utc: ISO 8601 with Z; None where nobody told.
+        utc: ISO 8601 with Z; None if it is unknown.
         by_s: seconds; negative for earlier.
     """
     if not isinstance(utc, str) or not by_s:

@@ -1,4 +1,4 @@
-"""The samples beside one Run in, rows of the device frame out."""
+"""The samples beside one run in, rows of the device frame out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHORT = 0.5
 
 @dataclass(frozen=True)
 class Samples:
-    """What was sampled beside a Run.
+    """What was sampled beside a run.
 
     Attributes:
         taken: in order.
@@ -39,7 +39,7 @@ class Samples:
 
 
 def read_samples(folder: RunFolder) -> Samples:
-    """Return what was sampled beside a Run; nothing when nobody did.
+    """Return what was sampled beside a run; nothing when nobody did.
 
     Raises:
         ArchiveError: the log is damaged.
@@ -68,10 +68,10 @@ def device_rows(
     """Yield a row for each device and interval between samples.
 
     Without a block device each interval has one row with the host's own numbers. Times are told by
-    the clock that nobody sets, laid over the time of day as it was when the Run started.
+    the clock that nobody sets, laid over the time of day as it was when the run started.
 
     Args:
-        samples: of one Run.
+        samples: of one run.
         facts: what the volume is.
         begun_utc_s: when I/O began; None to count from the first sample after the start.
     """
@@ -83,7 +83,7 @@ def device_rows(
         origin_s += begun_utc_s - start.utc_s
     points = _without_stub(samples.taken)
     for level, device in _devices(facts):
-        known = [one for one in points if not device or device in one.disks]
+        known = [sample for sample in points if not device or device in sample.disks]
         for before, now in pairwise(known):
             row = _row(before, now, device, page_bytes=samples.page_bytes)
             if row is not None:
@@ -98,29 +98,29 @@ def device_rows(
 def begun_utc_s(
     output: RunOutput | None, series: Iterable[Mapping[str, object]], *, started_utc: str | None
 ) -> float | None:
-    """Return when a Run's measured I/O began, in seconds since the epoch; None when nobody told.
+    """Return when a run's measured I/O began, in seconds since the epoch; None if it is unknown.
 
     The series tell it, so that both lie over each other; without one fio tells it from 3.36 on.
     Before, it is the time of fio's result less its longest runtime. For dd, and where fio told
     nothing, it is when the process was started.
 
     Args:
-        output: of the Run, if it could be read.
+        output: of the run, if it could be read.
         series: its rows of the series frame.
         started_utc: when the process was started.
     """
-    told = [
+    starts = [
         _epoch(row["utc"]) - row["t_s"]
         for row in series
         if isinstance(row["utc"], str) and isinstance(row["t_s"], float)
     ]
-    told += [job.start_utc_s for job in output.jobs if job.start_utc_s] if output else []
-    if told:
-        return min(told)
+    starts += [job.start_utc_s for job in output.jobs if job.start_utc_s] if output else []
+    if starts:
+        return min(starts)
     started_s = None if started_utc is None else _epoch(started_utc)
     if output is None or output.ended_utc_s is None:
         return started_s
-    runtimes = [one.runtime_s for job in output.jobs for one in job.directions]
+    runtimes = [direction.runtime_s for job in output.jobs for direction in job.directions]
     begun_s = output.ended_utc_s - max(runtimes, default=0.0)
     return begun_s if started_s is None else max(begun_s, started_s)
 

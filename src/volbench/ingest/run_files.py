@@ -28,7 +28,7 @@ STATUS_FORMAT = 1
 
 
 def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
-    """Read back what one Run measured.
+    """Read back what one run measured.
 
     Raises:
         OutputError: the raw file is missing or malformed.
@@ -52,7 +52,7 @@ def read_stderr(run: Run, folder: RunFolder) -> str:
 
 
 def read_facts(folder: RunFolder) -> VolumeFacts | None:
-    """Return what the volume was right before a Run; None when nobody looked.
+    """Return what the volume was right before a run; None if it was not recorded.
 
     Raises:
         OutputError: facts.json is damaged.
@@ -61,7 +61,7 @@ def read_facts(folder: RunFolder) -> VolumeFacts | None:
 
 
 def read_status(folder: RunFolder) -> Mapping[str, object]:
-    """Return status.json of a Run, empty when it has not ended yet.
+    """Return status.json of a run, empty when it has not ended yet.
 
     Raises:
         OutputError: it is damaged.
@@ -77,26 +77,26 @@ def read_status(folder: RunFolder) -> Mapping[str, object]:
 
 
 def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
-    """Return what one imported Run measured; of logs without a result, their form alone.
+    """Return what one imported run measured; of logs without a result, their form alone.
 
     Raises:
         OutputError: the file is missing, was changed, or can't be read.
     """
     if imported.read_as:
         return RunOutput(imported.read_as, ())
-    told = imported.files[0]
-    path = folder.path / told.name
+    source = imported.files[0]
+    path = folder.path / source.name
     try:
         content = path.read_bytes()
     except OSError as error:
         raise OutputError(f"{path} can't be read: {error}", hint="restore a copy") from error
-    if sha256(content).hexdigest() != told.sha256:
+    if sha256(content).hexdigest() != source.sha256:
         raise OutputError(
             f"{path} is not as it was imported",
             hint="restore a copy, or import it anew",
             context={"path": str(path)},
         )
-    results = _results(content, told.sha256)
+    results = _results(content, source.sha256)
     if imported.document >= len(results):
         raise OutputError(f"{path} lacks a result that it had", hint="import it anew")
     return select_part(results[imported.document], imported)

@@ -1,4 +1,4 @@
-"""The log files of one Run in, rows of the series frame out."""
+"""The log files of one run in, rows of the series frame out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SectionSeries:
 
     Attributes:
         section: the section.
-        rows: of the series frame, without the columns that identify the Run.
+        rows: of the series frame, without the columns that identify the run.
         bad_rows: lines of its logs that could not be used.
     """
 
@@ -41,7 +41,7 @@ class SectionSeries:
 
 
 def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Iterable[SectionSeries]:
-    """Yield the series of each section of a Run, clones summed.
+    """Yield the series of each section of a run, `numjobs` summed.
 
     Raises:
         OutputError: a log is no log.
@@ -55,9 +55,9 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
 def section_logs(
     run: Run, folder: RunFolder, output: RunOutput
 ) -> Iterable[tuple[Section, list[Log], Recording]]:
-    """Yield each section of a Run with its logs and how they came to be; none for dd.
+    """Yield each section of a run with its logs and how they came to be; none for dd.
 
-    fio numbers logs from 1 over all clones of all sections, in the order of the job file.
+    fio numbers logs from 1 over all jobs of all sections, in the order of the job file.
     """
     if run.tool is not Tool.FIO or not run.sample_s:
         return
@@ -65,22 +65,22 @@ def section_logs(
     first = 1 if run.imported is None else run.imported.first_clone
     for section in run.sections:
         options = run.effective(section)
-        clones = _clones(run, section)
-        mine = [log for log in logs if first <= log.clone < first + clones]
-        first += clones
+        jobs = _log_count(run, section)
+        mine = [log for log in logs if first <= log.clone < first + jobs]
+        first += jobs
         runtime_s = _runtime_s(output, section)
         recording = Recording(
             interval_s=_interval_s(run),
             fio_version=parse_version(output.tool_version),
             runtime_s=runtime_s,
-            epoch_start_s=_told_start_s(run, output, section),
+            epoch_start_s=_recorded_start_s(run, output, section),
             begun_by_s=_begun_by_s(output, runtime_s),
             window_values=options.get("log_window_value", "avg" if run.tells(section) else None),
         )
         yield section, mine, recording
 
 
-def _clones(run: Run, section: Section) -> int:
+def _log_count(run: Run, section: Section) -> int:
     """Return how many numbered logs a section has."""
     for job in run.imported.jobs if run.imported else ():
         if job.section == section.name:
@@ -94,7 +94,7 @@ def _interval_s(run: Run) -> float:
 
 
 def _logs(folder: RunFolder) -> list[Log]:
-    """Return a Run's logs; a plain one counts where its compression did not come to an end."""
+    """Return a run's logs; a plain one counts where its compression did not come to an end."""
     logs: dict[tuple[str, int], Log] = {}
     for path in sorted(folder.path.iterdir(), key=_plain_last):
         found = parse_log_name(plain_name(path))
@@ -118,8 +118,8 @@ def _runtime_s(output: RunOutput, section: Section) -> float | None:
     return max(runtimes, default=None)
 
 
-def _told_start_s(run: Run, output: RunOutput, section: Section) -> float | None:
-    """Return when a section began that others ran, in logs of theirs that tell no time of day."""
+def _recorded_start_s(run: Run, output: RunOutput, section: Section) -> float | None:
+    """Return when an imported section began, for logs without the time of day."""
     if run.imported is None:
         return None
     jobs = [job for job in output.jobs if job.name == section.name]

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,8 +47,13 @@ class Archive(Frozen):
     profiles: dict[str, str] = Field(default_factory=dict)
 
 
-def write_atomic(path: Path, text: str) -> None:
+def write_atomic(path: Path, text: str, *, durable: bool = True) -> None:
     """Write a text file so that a reader, or a crash at any instant, sees the old or the new one.
+
+    Args:
+        path: of the file.
+        text: its content.
+        durable: whether it survives a power failure from now on; if not, `sync_files` must follow.
 
     Raises:
         ArchiveError: the filesystem refused.
@@ -57,13 +62,30 @@ def write_atomic(path: Path, text: str) -> None:
     try:
         with aside.open("w", encoding="utf-8") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         aside.replace(path)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
+
+
+def sync_files(paths: Iterable[Path]) -> None:
+    """Make files that were written without `durable`, and their names, survive a power failure.
+
+    Raises:
+        ArchiveError: the filesystem refused.
+    """
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
+        except OSError as error:
+            raise _unwritable(path, error) from error
 
 
 def sync_folder(path: Path) -> None:
@@ -159,7 +181,7 @@ def _check_format(path: Path, text: str) -> None:
 
 
 def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
-    """Return an empty folder for a Run, with an earlier attempt moved aside.
+    """Return an empty folder for a run, with an earlier attempt moved aside.
 
     Raises:
         ArchiveError: the filesystem refused.
@@ -198,7 +220,7 @@ def forget_attempt(folder: RunFolder) -> None:
 
 
 def attempts_before(folder: RunFolder) -> int:
-    """Return how many attempts at a Run were moved aside."""
+    """Return how many attempts at a run were moved aside."""
     return sum(1 for _ in folder.attempts.glob("*"))
 
 

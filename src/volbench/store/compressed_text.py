@@ -64,7 +64,7 @@ def unpack(content: bytes) -> bytes:
 
 
 def is_packed(content: bytes) -> bool:
-    """Tell whether bytes begin like a compressed file."""
+    """Return whether bytes begin like a compressed file."""
     return any(content.startswith(magic) for magic, _ in _BY_MAGIC)
 
 
@@ -75,7 +75,7 @@ def decode(content: bytes) -> str:
 
 
 def is_binary(content: bytes) -> bool:
-    """Tell whether bytes are no text, as those of an image."""
+    """Return whether bytes are no text, as those of an image."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False
     return b"\0" in content[:65536]

@@ -1,4 +1,4 @@
-"""A folder of Parquet files, on this machine or in object storage: its place enters, files leave.
+"""Files of a Parquet dataset, on this machine or in object storage.
 
 The layout is that of ``volbench export --format dataset``: ``DATASET/<frame>/<campaign>.parquet``.
 """
@@ -77,7 +77,7 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
             f"{address} can't be read: {error}",
             hint="check the address, the credentials and --endpoint",
         ) from error
-    paths = sorted(one.path for one in found if one.path.endswith(".parquet"))
+    paths = sorted(file.path for file in found if file.path.endswith(".parquet"))
     files = _by_frame(f"{_PROTOCOL}://{path}" for path in paths)
     if not files:
         raise InputError(f"there is no dataset at {address}", hint=_HINT)
@@ -91,10 +91,10 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
 
 def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
     """Return the storage and the path in it."""
-    told = urlsplit(address)
+    parts = urlsplit(address)
     if endpoint:
         at = urlsplit(endpoint)
-        if told.scheme != "s3" or not at.netloc or at.scheme not in {"http", "https"}:
+        if parts.scheme != "s3" or not at.netloc or at.scheme not in {"http", "https"}:
             raise InputError(
                 f"--endpoint {endpoint!r} can't be used for {address}",
                 hint="write it like https://minio.example:9000; it is for s3:// addresses",
@@ -103,7 +103,7 @@ def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
         storage = fs.S3FileSystem(
             endpoint_override=at.netloc, scheme=at.scheme, region=region or "us-east-1"
         )
-        return storage, f"{told.netloc}{told.path}".rstrip("/")
+        return storage, f"{parts.netloc}{parts.path}".rstrip("/")
     try:
         storage, path = fs.FileSystem.from_uri(address)
     except (ValueError, pa.ArrowException) as error:

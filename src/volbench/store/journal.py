@@ -26,9 +26,9 @@ class History:
     """What a journal says.
 
     Attributes:
-        states: Run id to its last state; Runs never started are absent.
-        reasons: Run id to the reason of its last state.
-        processes: Run id to what identifies the process it was last started as.
+        states: run id to its last state; runs never started are absent.
+        reasons: run id to the reason of its last state.
+        processes: run id to what identifies the process it was last started as.
         scratch: host and path to identity of files that volbench made and has not removed.
     """
 

@@ -16,7 +16,7 @@ COMPRESSED = ".zst"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The raw files of one Run.
+    """The raw files of one run.
 
     Attributes:
         path: ``<campaign>/runs/<run id>``.
@@ -51,17 +51,17 @@ class RunFolder:
 
     @property
     def status(self) -> Path:
-        """How the Run ended; written last, so that its presence means the rest is complete."""
+        """How the run ended; written last, so that its presence means the rest is complete."""
         return self.path / "status.json"
 
     @property
     def facts(self) -> Path:
-        """The volume as it was right before the Run."""
+        """The volume as it was right before the run."""
         return self.path / "facts.json"
 
     @property
     def samples(self) -> Path:
-        """The host's own counters beside the Run, as its kernel tells them; compressed later."""
+        """The host's own counters beside the run, as its kernel tells them; compressed later."""
         return self.path / SAMPLES
 
     @property
@@ -107,7 +107,7 @@ class Layout:
 
     @property
     def journal(self) -> Path:
-        """One line for each state change of a Run."""
+        """One line for each state change of a run."""
         return self.root / "journal.jsonl"
 
     @property
@@ -122,7 +122,7 @@ class Layout:
 
     @property
     def runs(self) -> Path:
-        """One folder for each Run."""
+        """One folder for each run."""
         return self.root / "runs"
 
     @property
@@ -136,7 +136,7 @@ class Layout:
         return self.root / "report"
 
     def run(self, run_id: str) -> RunFolder:
-        """Return the folder of one Run."""
+        """Return the folder of one run."""
         return RunFolder(self.runs / run_id)
 
     def probe(self, role: str) -> ProbeFolder:

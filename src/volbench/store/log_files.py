@@ -1,4 +1,4 @@
-"""fio's log files at rest: compressed when a Run ends, read back as streams of bytes."""
+"""fio's log files at rest: compressed when a run ends, read back as streams of bytes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from volbench.errors import ArchiveError
 from volbench.store.layout import COMPRESSED
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _CHUNK_BYTES = 1 << 20
 _GZIP = ".gz"
 _XZ = ".xz"
-_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+
+
+def _unreadable_errors() -> tuple[type[Exception], ...]:
+    """Return what reading a damaged log raises."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and no log is read before a run
+
+    return OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException
 
 
 def compress(path: Path) -> Path:
@@ -28,6 +35,8 @@ def compress(path: Path) -> Path:
     Raises:
         ArchiveError: the filesystem refused; the plain file is kept.
     """
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and not needed before a run has ended
+
     target = path.with_name(path.name + COMPRESSED)
     aside = path.with_name(f".{target.name}.tmp")
     try:
@@ -60,7 +69,7 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         source = _opened(path)
-    except _UNREADABLE as error:
+    except _unreadable_errors() as error:
         raise _unreadable(path, error) from error
     with closing(source), io.BufferedReader(_Guarded(path, source), _CHUNK_BYTES) as stream:
         yield stream
@@ -68,6 +77,8 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
 
 def _opened(path: Path) -> BinaryIO | pa.NativeFile:
     if path.name.endswith(COMPRESSED):
+        import pyarrow as pa  # noqa: PLC0415 - slow to import, and plain logs do not need it
+
         return pa.CompressedInputStream(str(path), "zstd")
     if path.name.endswith(_XZ):
         return lzma.open(path)
@@ -93,7 +104,7 @@ class _Guarded(io.RawIOBase):
         room = memoryview(cast("bytearray", buffer))
         try:
             found = self._source.read(len(room))
-        except _UNREADABLE as error:
+        except _unreadable_errors() as error:
             raise _unreadable(self._path, error) from error
         room[: len(found)] = found
         return len(found)

@@ -1,4 +1,4 @@
-"""SQL over frames: views of Parquet files and tables enter, the table that answers leaves.
+"""SQL over frames, answered by DuckDB from Parquet files and tables.
 
 DuckDB runs in memory, and may read the files of the views and nothing else: no other file, no
 network, no extension from elsewhere; only statements that read are let through.
@@ -30,7 +30,7 @@ class View:
     Attributes:
         files: Parquet files whose rows are taken as they are.
         named_files: Parquet file to the campaign's name, which replaces the one in the file and is
-            put before its ids of Runs.
+            put before its ids of runs.
         tables: rows that stand in no file.
     """
 
@@ -85,9 +85,9 @@ def _check_reads(connection: DuckDBPyConnection, sql: str) -> None:
     """Refuse anything but one SELECT, to which WITH, DESCRIBE and SUMMARIZE count."""
     kinds = [statement.type.name for statement in connection.extract_statements(sql)]
     if kinds != ["SELECT"]:
-        told = " and ".join(kinds) if kinds else "nothing"
+        found = " and ".join(kinds) if kinds else "nothing"
         raise InputError(
-            f"one statement that reads was expected, not {told}",
+            f"one statement that reads was expected, not {found}",
             hint="write one query that begins with select, with, describe or summarize",
         )
 

@@ -51,7 +51,9 @@ def _add_files(digest: blake2b, folder: Path) -> None:
     """Add name and size of each file in a folder; one that is missing or unreadable adds none."""
     try:
         with os.scandir(folder) as entries:
-            files = sorted((one.name, one.stat().st_size) for one in entries if one.is_file())
+            files = sorted(
+                (entry.name, entry.stat().st_size) for entry in entries if entry.is_file()
+            )
     except OSError:
         return
     digest.update("".join(f"{name} {size}\n" for name, size in files).encode())
@@ -74,7 +76,7 @@ class StoredTables:
         return self.layout.tables / f"{name}.parquet"
 
     def is_current(self, name: str) -> bool:
-        """Tell whether the file of a frame is what would be made now."""
+        """Return whether the file of a frame is what would be made now."""
         file = self._stamp_file(name)
         return file.exists() and file.read_text(encoding="utf-8") == self._stamp(name)
 

@@ -47,7 +47,9 @@ def test_no_difference_says_what_would_have_been_seen() -> None:
     """Equal sides are not called equal: the smallest difference is told."""
     one = only(compared(rows_of(1000), rows_of(1000, seed=2)))
     assert one.verdict is Verdict.NOT_SHOWN
-    assert one.words == f"no difference shown (would have seen {percent(one.detectable)} %)"
+    assert (
+        one.words == f"no significant difference (minimum detectable: {percent(one.detectable)} %)"
+    )
     assert 0.01 < one.detectable < 0.05
 
 
@@ -94,7 +96,7 @@ def test_an_option_that_one_side_does_not_set_differs() -> None:
     limited = rows_of(1000, rate_iops="1000")
     with pytest.raises(ComparisonError, match="rate_iops: not set in A, 1000 in B"):
         compared(rows_of(1000), limited)
-    unknown = rows_of(1000, options_told=False)
+    unknown = rows_of(1000, options_known=False)
     assert "not known of A: rate_iops" in compared(unknown, limited).remarks
 
 
@@ -194,13 +196,13 @@ def test_invalid_runs_are_left_out_and_told() -> None:
     found = compare({"A": base, "B": candidate}, findings, question)
     one = only(found)
     assert one.candidate_group.repeats == 4
-    assert one.doubts == {"stall": 1}
+    assert one.warnings == {"stall": 1}
     assert "B: 1 Run is invalid by page-cache, left out" in found.remarks
     kept = compare(
         {"A": base, "B": candidate}, findings, Question(metrics=("iops",), keep_invalid=True)
     )
     assert only(kept).candidate_group.repeats == 5
-    assert only(kept).doubts == {"stall": 1, "page-cache": 1}
+    assert only(kept).warnings == {"stall": 1, "page-cache": 1}
 
 
 def test_runs_that_failed_are_told() -> None:
@@ -285,8 +287,8 @@ def test_metrics_that_nobody_told_are_said() -> None:
     """A job without the number is named; a number without a better way is refused."""
     untold = rows_of(1000, lat_p99_s=float("nan"))
     found = compared(untold, untold, metrics=("iops", "p99"))
-    assert "p99 is not told by reads read" in found.remarks
-    with pytest.raises(ComparisonError, match="nothing is left to compare; p99 is not told"):
+    assert "p99 is not reported by reads read" in found.remarks
+    with pytest.raises(ComparisonError, match="nothing is left to compare; p99 is not reported"):
         compared(untold, untold, metrics=("p99",))
     with pytest.raises(InputError, match="not known whether more of it is better"):
         compared(untold, untold, metrics=("repeat",))
@@ -335,7 +337,7 @@ def test_runs_that_were_not_steady_are_told() -> None:
     base = rows_of(1000).assign(steady_iops=[1000.0, 1001, 999, 1002, math.nan])
     other = rows_of(1200, seed=2).assign(steady_iops=[1200.0, 1201, 1199, 1202, 1198])
     found = compared(base, other, metrics=("steady_iops",))
-    assert found.remarks == ("A: 1 of 5 Runs not shown to be steady, left out",)
+    assert found.remarks == ("A: 1 of 5 runs not shown to be steady, left out",)
     assert only(found).base_group.repeats == 4
 
 
@@ -343,4 +345,4 @@ def test_a_difference_that_nothing_would_have_shown_is_no_percentage() -> None:
     """Two volumes against one: repeats on them say next to nothing of their kinds."""
     base = pd.concat([rows_of(800, volumes=("a",)), rows_of(8000, volumes=("b",), seed=3)])
     one = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))
-    assert one.words == "no difference shown (nor would ten times have been)"
+    assert one.words == "inconclusive: too noisy to detect even a 10x change"

@@ -44,9 +44,9 @@ def test_facts_of_several_campaigns_and_a_condition(tmp_path: Path) -> None:
 def test_options_that_one_campaign_lacks_have_their_default() -> None:
     """Not set is told from not known."""
     plain = {"options_unsaid": [()]}
-    told = pd.DataFrame({"run": ["a"], "options_told": [True], **plain})
-    untold = pd.DataFrame({"run": ["b"], "options_told": [False], **plain})
-    limited = pd.DataFrame({"run": ["c"], "options_told": [True], "rate_iops": ["10"], **plain})
+    told = pd.DataFrame({"run": ["a"], "options_known": [True], **plain})
+    untold = pd.DataFrame({"run": ["b"], "options_known": [False], **plain})
+    limited = pd.DataFrame({"run": ["c"], "options_known": [True], "rate_iops": ["10"], **plain})
     joined = stack([told, untold, limited])
     assert joined["rate_iops"].tolist()[::2] == ["not set", "10"]
     assert pd.isna(joined["rate_iops"][1])

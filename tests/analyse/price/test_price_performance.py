@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from volbench.analyse.price.billing import Bought
-from volbench.analyse.price.pareto_frontier import on_front
+from volbench.analyse.price.billing import Billing
+from volbench.analyse.price.pareto_frontier import on_frontier
 from volbench.analyse.price.price_performance import Market, market, priced_runs
 from volbench.analyse.price.steady_performance import performance
 from volbench.errors import InputError
@@ -48,10 +48,10 @@ def runs(*repeats: tuple[str, float], job: str = "r") -> pd.DataFrame:
     )
 
 
-def bought(rows: pd.DataFrame) -> dict[str, Bought]:
+def bought(rows: pd.DataFrame) -> dict[str, Billing]:
     """Return what was bought for each Run."""
     return {
-        run: Bought(
+        run: Billing(
             flavor=host.removeprefix("host-"),
             volume_type="",
             size_bytes=100 * GIB,
@@ -96,9 +96,9 @@ def test_ranks_tell_what_can_not_be_told_apart() -> None:
     )
     by_name = {offer.name: offer for offer in found.offers}
     assert {name: offer.rank for name, offer in by_name.items()} == {"a": 1, "c": 1, "b": 3}
-    assert by_name["a"].alike == ("c",)
-    assert by_name["c"].alike == ("a",)
-    assert by_name["b"].alike == ()
+    assert by_name["a"].indistinct == ("c",)
+    assert by_name["c"].indistinct == ("a",)
+    assert by_name["b"].indistinct == ()
     assert [offer.is_on_front for offer in (by_name["a"], by_name["b"], by_name["c"])] == [
         True,
         False,
@@ -129,7 +129,7 @@ def test_two_repeats_tell_no_rank_apart() -> None:
     """Without enough repeats offers share a rank, and intervals are not known."""
     found = offered(runs(("a", 1000), ("a", 1001), ("b", 1000), ("b", 1001)))
     assert [offer.rank for offer in found.offers] == [1, 1]
-    assert found.offers[0].alike == ("b",)
+    assert found.offers[0].indistinct == ("b",)
     assert math.isnan(found.offers[0].cost_per_1000_iops.low)
 
 
@@ -180,14 +180,14 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     volume = Price(name="aws/gp3", per_gib_month=0.08, iops=Metered(monthly=0.005, included=3000))
     prices = Prices(path="p.yaml", currency="USD", volume_types={"aws/gp3": volume})
     rows = runs(("a", 6000))
-    told = {"0": Bought("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")}
+    told = {"0": Billing("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")}
     priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), told, prices)
     assert priced["monthly"].tolist() == [pytest.approx(23)]
     assert notes == ()
-    nameless = {"0": Bought("", "aws/gp3", None, Limits(), cpu_model="")}
+    nameless = {"0": Billing("", "aws/gp3", None, Limits(), cpu_model="")}
     priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), nameless, prices)
     assert math.isnan(priced["monthly"][0])
-    assert "nobody told the size" in notes[0]
+    assert "its size is unknown" in notes[0]
     sized, _ = priced_runs(
         rows, pd.DataFrame({"run": ["0"]}), nameless, prices, size_bytes=50 * GIB
     )
@@ -206,7 +206,7 @@ def test_bursts_and_what_is_paid_once_stand_beside_the_month() -> None:
     prices = Prices(path="p.yaml", currency="USD", volume_types={"t/burst": dear, "t/plain": plain})
     rows = runs(("burst", 1000), ("plain", 1000), ("other", 1000))
     told = {
-        str(place): Bought("", f"t/{name}", 50 * GIB, Limits(), cpu_model="")
+        str(place): Billing("", f"t/{name}", 50 * GIB, Limits(), cpu_model="")
         for place, name in enumerate(("burst", "plain", "other"))
     }
     priced, _ = priced_runs(rows, pd.DataFrame({"run": rows["run"]}), told, prices)
@@ -226,11 +226,11 @@ def test_what_is_paid_once_needs_a_size() -> None:
     price = Price(name="t/x", monthly=5, initialisation=Initialisation(per_gib=0.02))
     prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
     rows = runs(("a", 1000))
-    told = {"0": Bought("", "t/x", None, Limits(), cpu_model="")}
+    told = {"0": Billing("", "t/x", None, Limits(), cpu_model="")}
     priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), told, prices)
     assert priced["monthly"].tolist() == [5]
     assert math.isnan(priced["once"][0])
-    assert notes == ("t/x is paid once by the GiB, and nobody told the size: --size",)
+    assert notes == ("t/x is paid once by the GiB, and its size is unknown: --size",)
 
 
 def test_only_steady_runs_count() -> None:
@@ -242,12 +242,12 @@ def test_only_steady_runs_count() -> None:
     steady = market(priced, currency="USD")
     assert steady.offers[0].runs == 1
     assert steady.offers[0].iops.estimate == pytest.approx(1000)
-    assert steady.notes == ("1 of 2 Runs were not shown to be steady and are not counted",)
+    assert steady.notes == ("1 of 2 runs were not shown to be steady and are not counted",)
     both = market(priced, currency="USD", keep_unsteady=True).offers[0]
     assert (both.runs, both.unsteady) == (2, 1)
     rows["steady"] = False
     priced, _ = priced_runs(rows, summary, bought(rows), PRICES)
-    with pytest.raises(InputError, match="none of 2 Runs was shown to be steady"):
+    with pytest.raises(InputError, match="none of 2 runs was shown to be steady"):
         market(priced, currency="USD")
 
 
@@ -264,7 +264,7 @@ def test_only_steady_runs_count() -> None:
 )
 def test_the_front(costs: list[float], gains: list[float], front: list[bool]) -> None:
     """Dear and slow is beaten, equal offers are not, and the unknown is never on the front."""
-    assert on_front(costs, gains) == front
+    assert on_frontier(costs, gains) == front
 
 
 def frames(*, ends_steady: bool = True) -> dict[str, pd.DataFrame]:

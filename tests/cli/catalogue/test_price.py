@@ -118,7 +118,7 @@ def test_the_chart(results: Path, tmp_path: Path, ending: str) -> None:
     start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
     assert file.read_bytes().startswith(start)
     wrong = run("price", results, *KAMATERA, "--unsteady", "--chart", tmp_path / "pareto.gif")
-    assert "is the name of no picture" in str(wrong.exception)
+    assert "is not the name of a picture" in str(wrong.exception)
 
 
 def test_prices_are_shown_and_checked(tmp_path: Path) -> None:
@@ -200,4 +200,4 @@ def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
     assert run("price", into, "--prices", prices, "--chart", file).exit_code == 0
     (row,) = csv.DictReader(file.with_suffix(".csv").read_text().splitlines())
     assert float(row["cost_per_1000_iops"]) == cost["estimate"]
-    assert (row["monthly_low"], row["alike"]) == ("38.41", "")
+    assert (row["monthly_low"], row["indistinct"]) == ("38.41", "")

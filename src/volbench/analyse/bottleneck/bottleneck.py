@@ -23,10 +23,10 @@ _FLAT = 0.03
 _FULL_CPU = 95.0
 _QUEUED = 2.0
 """Mean latency over the fastest I/O from which I/Os are held to wait for their turn."""
-_ALIKE = 0.7
-"""Percentile 1 over mean from which all I/Os are held to wait alike."""
+_UNIFORM = 0.7
+"""Percentile 1 over mean from which all I/Os are taken to wait equally."""
 _CLOSE = (1.5, 0.9)
-"""The same two, where I/Os are large: the fastest takes longer, so they have to be more alike."""
+"""The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
 _SAME = 0.05
 """How near two levels must be to be held for one: doubling the depth gains less at a cap."""
 _LARGE_BYTES = 64 * 1024
@@ -69,7 +69,7 @@ class _Case:
 
     def _evidence(self) -> dict[str, float]:
         limits = self.view.run.limits
-        told = {
+        values = {
             "iops": self.iops,
             "bw_bytes_per_s": self.bandwidth,
             "spread_percent": 100 * self.rates.last.spread,
@@ -79,18 +79,18 @@ class _Case:
             "limit_iops": limits.iops,
             "limit_bw_bytes_per_s": limits.bandwidth_bytes_per_s,
         }
-        return {n: v for n, v in told.items() if v is not None and math.isfinite(v)}
+        return {n: v for n, v in values.items() if v is not None and math.isfinite(v)}
 
 
 def explain_level(
     view: RunView, rates: Rates, *, others: Sequence[tuple[RunView, Rates]] = ()
 ) -> Explanation:
-    """Return what holds the level at which a Run ended.
+    """Return what holds the level at which a run ended.
 
     Args:
-        view: the Run.
+        view: the run.
         rates: of one direction.
-        others: more Runs of the same direction on the same volume.
+        others: more runs of the same direction on the same volume.
     """
     case = _Case(view, rates, others)
     if not case.iops > 0:
@@ -141,24 +141,24 @@ def _declared(case: _Case) -> Explanation | None:
     ]
     if not near:
         return None
-    off, cause, level, limit, written = min(near, key=lambda one: one[0])
-    told = [f"{written(level)} is within {100 * off:.1f} % of the declared {written(limit)}"]
+    off, cause, level, limit, written = min(near, key=lambda candidate: candidate[0])
+    reasons = [f"{written(level)} is within {100 * off:.1f} % of the declared {written(limit)}"]
     if case.rates.last.spread <= _FLAT:
-        told.append(f"it is flat to {100 * case.rates.last.spread:.1f} %")
+        reasons.append(f"it is flat to {100 * case.rates.last.spread:.1f} %")
     against = [] if len(near) == 1 else ["the other limit is near as well"]
     if not case.rates.at_device:
-        told += _waiting(case)
+        reasons += _waiting(case)
         if case.rates.depth == 1:
             against.append("a single I/O in flight: its latency may be the reason")
-    return case.explanation(cause, level, told, against)
+    return case.explanation(cause, level, reasons, against)
 
 
 def _waiting(case: _Case) -> list[str]:
     """Return the words for I/Os that wait for their turn, if they do."""
     rates = case.rates
-    times, alike = _CLOSE
+    times, low_share = _CLOSE
     close = rates.lat_mean_s >= times * rates.lat_min_s
-    close = close and rates.lat_low_s >= alike * rates.lat_mean_s
+    close = close and rates.lat_low_s >= low_share * rates.lat_mean_s
     if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
         return [
             (
@@ -178,16 +178,16 @@ def _cpu(case: _Case) -> Explanation | None:
     ]
     rows = host_rows_in_run(case.view)
     busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
-    told = []
+    reasons = []
     if max(usage, default=0.0) >= _FULL_CPU:
-        told.append(f"fio used {max(usage):.0f} % of a CPU")
+        reasons.append(f"fio used {max(usage):.0f} % of a CPU")
     if busy >= _FULL_CPU:
-        told.append(f"the host's CPUs were busy for {busy:.0f} % of the time")
-    return case.explanation(Cause.CPU, case.iops, told) if told else None
+        reasons.append(f"the host's CPUs were busy for {busy:.0f} % of the time")
+    return case.explanation(Cause.CPU, case.iops, reasons) if reasons else None
 
 
 def _compared(case: _Case) -> Explanation | None:
-    """Infer a cap from another Run: more I/Os in flight, or larger ones, that gained nothing."""
+    """Infer a cap from another run: more I/Os in flight, or larger ones, that gained nothing."""
     if case.rates.depth == 1 and not case.rates.at_device:
         return None
     for other, rates in case.others:
@@ -203,18 +203,18 @@ def _compared(case: _Case) -> Explanation | None:
 
 
 def _queued(case: _Case) -> Explanation | None:
-    """Infer a cap from a single Run: a flat rate, and I/Os that all wait alike."""
+    """Infer a cap from a single run: a flat rate, and I/Os that all wait alike."""
     rates = case.rates
-    alike = rates.lat_low_s >= _ALIKE * rates.lat_mean_s
+    is_uniform = rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
     waiting = _waiting(case)
-    if rates.at_device or not (waiting and alike and rates.last.spread <= _FLAT):
+    if rates.at_device or not (waiting and is_uniform and rates.last.spread <= _FLAT):
         return None
-    told = [
+    reasons = [
         f"it is flat to {100 * rates.last.spread:.1f} %",
         *waiting,
         f"99 % of them waited at least {format_latency(rates.lat_low_s)}",
     ]
-    return case.explanation(*_which(case), told, _undeclared(case))
+    return case.explanation(*_which(case), reasons, _undeclared(case))
 
 
 def _which(case: _Case) -> tuple[Cause, float]:
@@ -248,7 +248,7 @@ def _latency(case: _Case) -> Explanation | None:
     expected = rates.depth / rates.lat_mean_s
     if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and _waiting(case)):
         return None
-    told = [
+    reasons = [
         (
             f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each make "
             f"{format_count(expected)} IOPS"
@@ -257,4 +257,4 @@ def _latency(case: _Case) -> Explanation | None:
     against = []
     if rates.depth > 1:
         against.append("a cap can't be ruled out without a second depth")
-    return case.explanation(Cause.LATENCY, case.iops, told, against)
+    return case.explanation(Cause.LATENCY, case.iops, reasons, against)

@@ -54,22 +54,22 @@ class Bucket:
 
     def tell(self) -> tuple[list[str], list[str]]:
         """Return what speaks for the end of these credits, and what against it."""
-        told: list[str] = []
+        reasons: list[str] = []
         against: list[str] = []
         base = "" if self.base is None else self.written(self.base)
         if self.is_at_base:
-            told.append(f"the level after it is the declared baseline of {base}")
+            reasons.append(f"the level after it is the declared baseline of {base}")
         else:
             against.append(f"the level after it is not the declared baseline of {base}")
         if self.predicted_s is None:
             against.append("no credits were declared")
-            return told, against
+            return reasons, against
         lasts = f"a full bucket would have lasted {format_duration(self.predicted_s)}"
         if self.is_on_time:
-            told.append(lasts)
+            reasons.append(lasts)
         else:
             against.append(f"{lasts}; was it full?")
-        return told, against
+        return reasons, against
 
 
 def buckets(limits: Limits, rates: Rates, change: Change) -> tuple[Bucket, Bucket]:
@@ -90,20 +90,24 @@ def buckets(limits: Limits, rates: Rates, change: Change) -> tuple[Bucket, Bucke
 
 
 def likeliest(limits: Limits, rates: Rates, change: Change) -> Bucket | None:
-    """Return the credits that a fall may be the end of; None when it is at no baseline of theirs.
+    """Return the credits that a fall may be the end of; None when it is at neither baseline.
 
     A fall to the baseline weighs more than one at the predicted time.
     """
     found = buckets(limits, rates, change)
     return next(
-        (one for one in found if one.is_at_base),
-        next((one for one in found if one.is_on_time), None),
+        (bucket for bucket in found if bucket.is_at_base),
+        next((bucket for bucket in found if bucket.is_on_time), None),
     )
 
 
 def predicted_s(limits: Limits, rates: Rates, change: Change) -> float | None:
     """Return when the first of the declared credits would have been used up; None without any."""
     return min(
-        (one.predicted_s for one in buckets(limits, rates, change) if one.predicted_s is not None),
+        (
+            bucket.predicted_s
+            for bucket in buckets(limits, rates, change)
+            if bucket.predicted_s is not None
+        ),
         default=None,
     )

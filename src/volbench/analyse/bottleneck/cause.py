@@ -29,11 +29,11 @@ WORDS: Mapping[Cause, str] = {
     Cause.CREDITS: "burst credits ran out",
     Cause.CACHE_FULL: "a write-back cache filled up",
     Cause.WRITE_CLIFF: "the drive ran out of fresh flash",
-    Cause.NEIGHBOUR: "somebody else took from it for a while",
+    Cause.NEIGHBOUR: "another client used it for a while",
     Cause.WARMING: "blocks got warm",
     Cause.STALL: "nothing completed for a while",
-    Cause.CPU: "bound by the CPU",
-    Cause.LATENCY: "bound by latency, not saturated",
+    Cause.CPU: "limited by the CPU",
+    Cause.LATENCY: "limited by latency, not saturated",
     Cause.UNKNOWN: "nothing that volbench knows explains it",
 }
 

@@ -1,4 +1,4 @@
-"""What held a Run where it was, and what made it change: a view of a Run in, Explanations out.
+"""What held a run where it was, and what made it change: a view of a run in, Explanations out.
 
 Each explanation says what speaks for it and what against it. When nothing explains what was seen,
 that is said.
@@ -17,7 +17,7 @@ from volbench.analyse.time.run_rates import Rates, rates_of
 __all__ = ["Cause", "Explanation", "explain"]
 
 _BINDING = frozenset({Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF})
-"""Events whose outcome is the level that a Run ends at."""
+"""Events whose outcome is the level that a run ends at."""
 _BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
 """Levels that such an event explains better."""
 _BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
@@ -27,16 +27,16 @@ _BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
 def explain(
     view: RunView, direction: str, *, others: Sequence[RunView] = ()
 ) -> tuple[Explanation, ...]:
-    """Explain one direction of a Run: what binds it first, then what happened on the way.
+    """Explain one direction of a run: its bottleneck first, then what happened on the way.
 
     Args:
-        view: the Run.
+        view: the run.
         direction: ``read``, ``write`` or ``trim``.
-        others: more Runs of the campaign; another depth or block size on the same volume tells
+        others: more runs of the campaign; another depth or block size on the same volume shows
             whether a level is a cap.
 
     Returns:
-        At least one explanation, unless the Run has no series; its cause is UNKNOWN when nothing
+        At least one explanation, unless the run has no series; its cause is UNKNOWN when nothing
         explains the level.
     """
     rates = rates_of(view, direction)
@@ -57,7 +57,7 @@ def explain(
 def _comparable(
     view: RunView, direction: str, others: Sequence[RunView]
 ) -> list[tuple[RunView, Rates]]:
-    """Return finished Runs of the same direction on the same volume, with their rates."""
+    """Return finished runs of the same direction on the same volume, with their rates."""
     found = []
     for other in others:
         same = other.run.volume.target == view.run.volume.target and other.run.host == view.run.host

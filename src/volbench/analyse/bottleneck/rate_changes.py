@@ -1,4 +1,4 @@
-"""What made a rate change: steps, stalls and climbs of a Run in, Explanations out."""
+"""What made a rate change: steps, stalls and climbs of a run in, Explanations out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CLIMB = 0.3
 
 
 def explain_events(view: RunView, rates: Rates) -> tuple[Explanation, ...]:
-    """Return what happened during a Run, the earliest first."""
+    """Return what happened during a run, the earliest first."""
     stalls = _stalls(rates)
     cache = _cache(view, rates, stalls)
     found = [] if cache is None else [cache]
@@ -41,7 +41,7 @@ def explain_events(view: RunView, rates: Rates) -> tuple[Explanation, ...]:
     climb = None if found else _climb(rates)
     if climb is not None:
         found.append(climb)
-    return tuple(sorted(found, key=lambda one: one.from_s))
+    return tuple(sorted(found, key=lambda event: event.from_s))
 
 
 def _stalls(rates: Rates) -> list[tuple[float, float]]:
@@ -77,7 +77,7 @@ def _cache(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> Ex
         return None
     taken = float(rates.bw_bytes_per_s[before].sum() * rates.interval_s)
     drained = float(rates.bw_bytes_per_s[after].mean())
-    told = [
+    reasons = [
         (
             f"{format_count(fast)} IOPS for {format_duration(full_s)}, then "
             f"{format_count(slow)} on average"
@@ -86,14 +86,14 @@ def _cache(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> Ex
     ]
     if stalls:
         longest = max(end - begin for begin, end in stalls)
-        told.append(f"it stood still {len(stalls)} times, up to {format_duration(longest)}")
+        reasons.append(f"it stood still {len(stalls)} times, up to {format_duration(longest)}")
     return Explanation(
         cause=Cause.CACHE_FULL,
         direction=rates.direction,
         from_s=full_s,
         to_s=float(rates.t_s[-1]),
         level=slow,
-        speaks_for=tuple(told),
+        speaks_for=tuple(reasons),
         speaks_against=_not_seen(view),
         evidence={
             "fast_iops": fast,
@@ -138,7 +138,7 @@ def _steps(view: RunView, rates: Rates) -> list[Explanation]:
         if change.ratio > 1 - LEAST_STEP or change.after == 0 or change.before == 0:
             continue
         later = rates.changes[place + 1 :]
-        back = next((one for one in later if one.after >= _BACK * change.before), None)
+        back = next((rise for rise in later if rise.after >= _BACK * change.before), None)
         if back is not None:
             found.append(_neighbour(view, rates, change, back))
         else:
@@ -148,7 +148,7 @@ def _steps(view: RunView, rates: Rates) -> list[Explanation]:
 
 def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
     """Explain a fall that lasted: credits, the flash of the drive, or nothing known."""
-    told: list[str] = []
+    reasons: list[str] = []
     against: list[str] = []
     moved = float(rates.bw_bytes_per_s[rates.t_s <= change.t_s].sum() * rates.interval_s)
     evidence = {
@@ -162,11 +162,11 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
     bucket = likeliest(view.run.limits, rates, change)
     if bucket is not None:
         cause = Cause.CREDITS
-        told, against = bucket.tell()
+        reasons, against = bucket.tell()
     elif flat and _was_throttled(rates, change):
         cause = Cause.CREDITS
-        told.append(f"both levels are flat to {100 * _FLAT:.0f} %, as throttles are")
-        told.append("I/Os waited for their turn before it as well")
+        reasons.append(f"both levels are flat to {100 * _FLAT:.0f} %, as throttles are")
+        reasons.append("I/Os waited for their turn before it as well")
         against.append("no baseline was declared")
     predicted = predicted_s(view.run.limits, rates, change)
     if predicted is not None:
@@ -177,23 +177,23 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
         evidence["passes"] = passes
         if not flat and passes >= 0.8:
             cause = Cause.WRITE_CLIFF
-            told.append(f"it fell after {passes:.1f} times the capacity was written")
+            reasons.append(f"it fell after {passes:.1f} times the capacity was written")
     step = f"from {format_count(change.before)} to {format_count(change.after)} IOPS"
-    told.insert(0, f"a fall {step} at {format_duration(change.t_s)}")
+    reasons.insert(0, f"a fall {step} at {format_duration(change.t_s)}")
     return Explanation(
         cause=cause,
         direction=rates.direction,
         from_s=change.t_s,
         to_s=float(rates.t_s[-1]),
         level=change.after,
-        speaks_for=tuple(told),
+        speaks_for=tuple(reasons),
         speaks_against=tuple(against) or _nothing_known(cause),
         evidence=evidence,
     )
 
 
 def _was_throttled(rates: Rates, change: Change) -> bool:
-    """Tell whether I/Os waited before a fall: at the fastest I/O's pace there were far more."""
+    """Return whether I/Os waited before a fall: at the fastest I/O's pace there were far more."""
     unhindered = rates.depth / rates.lat_min_s if rates.lat_min_s > 0 else 0.0
     return rates.depth > 1 and change.before < _HELD_BACK * unhindered
 
@@ -210,7 +210,7 @@ def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Exp
     inside = rows[(rows["t_s"] > change.t_s) & (rows["t_s"] <= back.t_s)]
     steal = float(inside["steal_percent"].mean()) if len(inside) else math.nan
     length = format_duration(back.t_s - change.t_s)
-    told = [
+    reasons = [
         (
             f"{format_count(change.before)} IOPS fell to {format_count(change.after)} for {length} "
             "and came back, while the job asked for the same"
@@ -218,7 +218,7 @@ def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Exp
     ]
     against = []
     if steal >= _STEAL_PERCENT:
-        told.append(f"the hypervisor stole {steal:.0f} % of the CPU meanwhile")
+        reasons.append(f"the hypervisor stole {steal:.0f} % of the CPU meanwhile")
     elif not math.isnan(steal):
         against.append("the hypervisor stole no CPU meanwhile")
     return Explanation(
@@ -227,7 +227,7 @@ def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Exp
         from_s=change.t_s,
         to_s=back.t_s,
         level=change.after,
-        speaks_for=tuple(told),
+        speaks_for=tuple(reasons),
         speaks_against=tuple(against),
         evidence={"before_iops": change.before, "after_iops": change.after},
     )

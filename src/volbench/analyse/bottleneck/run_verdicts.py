@@ -17,7 +17,7 @@ Row = dict[str, object]
 
 
 def verdict_rows(context: Context) -> Sequence[Row]:
-    """Return a row for each finished Run and direction that has a series."""
+    """Return a row for each finished run and direction that has a series."""
     return [
         row
         for view in context.views
@@ -38,7 +38,13 @@ def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
             **_steadiness(context.steadiness(view, direction)),
             **_steady_end(context.steady_end(view, direction)),
             **_snia(snia_rounds(t_s, iops)),
-            **_explained([one for one in context.explanations(view) if one.direction == direction]),
+            **_explained(
+                [
+                    explanation
+                    for explanation in context.explanations(view)
+                    if explanation.direction == direction
+                ]
+            ),
         },
     )
 
@@ -65,9 +71,9 @@ def _steady_end(stretch: Steadiness | None) -> Row:
 
 
 def _snia(judged: Snia) -> Row:
-    told = math.isfinite(judged.range_ratio)
+    is_known = math.isfinite(judged.range_ratio)
     return {
-        "snia_steady": judged.steady if told else None,
+        "snia_steady": judged.steady if is_known else None,
         "snia_round": judged.at_round,
         "snia_range_percent": _percent(judged.range_ratio),
         "snia_slope_percent": _percent(judged.slope_ratio),
@@ -80,7 +86,7 @@ def _explained(explanations: Sequence[Explanation]) -> Row:
     return {
         "bottleneck": explanations[0].cause.value,
         "bottleneck_level": explanations[0].level,
-        "explanation": " | ".join(one.text for one in explanations),
+        "explanation": " | ".join(explanation.text for explanation in explanations),
     }
 
 

@@ -1,4 +1,4 @@
-"""One value for each repeat and volume: rows of a cell enter, rows without company leave."""
+"""One value for each repeat and volume of a cell, over all clients."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def one_row_a_repeat(rows: pd.DataFrame, column: str) -> pd.DataFrame:
         that was measured in several campaigns counts as one in each: repeats of one campaign
         share its day.
     """
-    told = rows[["origin", "campaign", STEP, VOLUME_KEY]].assign(value=rows[column].astype(float))
-    told = told.dropna(subset=["value"])
+    values = rows[["origin", "campaign", STEP, VOLUME_KEY]].assign(value=rows[column].astype(float))
+    values = values.dropna(subset=["value"])
     keys = ["origin", "campaign", STEP, VOLUME_KEY]
-    groups = told.groupby(keys, sort=False, dropna=False)["value"]
+    groups = values.groupby(keys, sort=False, dropna=False)["value"]
     values = (groups.sum() if column in _ADDED else groups.median()).reset_index()
     places = values.drop_duplicates(["campaign", VOLUME_KEY])
     if places[VOLUME_KEY].duplicated().any():

@@ -20,12 +20,12 @@ _MOST_LINES = 12
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that Runs differ in, although they would be pooled or compared.
+    """Something that runs differ in, although they would be pooled or compared.
 
     Attributes:
         fact: what.
         weight: what that means.
-        sides: one side when its own Runs differ, two when they differ from each other.
+        sides: one side when its own runs differ, two when they differ from each other.
         values: what stands in each of `sides`; of one side, all that were found.
         cell: where, in words.
     """
@@ -46,7 +46,7 @@ class Difference:
         return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
 
 
-def check_alike(
+def check_comparable(
     rows: pd.DataFrame, *, facts: Collection[str], allowed: Collection[str], base: str
 ) -> list[str]:
     """Check that all rows of a cell may be pooled and compared.
@@ -64,13 +64,13 @@ def check_alike(
         ComparisonError: something that matters differs; all of it is named with its values.
     """
     found = list(_differences(rows, facts, base))
-    told = _by_words([one for one in found if one.weight is Weight.TELL])
-    remarks = [f"differs: {words}" for words in told]
-    kept = [one for one in found if one.weight is Weight.REFUSE]
-    granted = [one for one in kept if one.fact.name in allowed]
+    noted = _by_words([difference for difference in found if difference.weight is Weight.TELL])
+    remarks = [f"differs: {words}" for words in noted]
+    kept = [difference for difference in found if difference.weight is Weight.REFUSE]
+    granted = [difference for difference in kept if difference.fact.name in allowed]
     remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
     remarks += _unknown(rows, facts)
-    refused = [one for one in kept if one.fact.name not in allowed]
+    refused = [difference for difference in kept if difference.fact.name not in allowed]
     if refused:
         raise _refusal(refused)
     return remarks
@@ -89,8 +89,8 @@ def value_text(name: str, value: object) -> str:
 
 def values_of(rows: pd.DataFrame, name: str) -> list[object]:
     """Return the values of a column that are told, each once, as plain Python values."""
-    told = rows[name].dropna().drop_duplicates().astype(object)
-    return [value.item() if hasattr(value, "item") else value for value in told]
+    values = rows[name].dropna().drop_duplicates().astype(object)
+    return [value.item() if hasattr(value, "item") else value for value in values]
 
 
 def _differences(rows: pd.DataFrame, facts: Collection[str], base: str) -> Iterator[Difference]:
@@ -105,7 +105,7 @@ def _differences(rows: pd.DataFrame, facts: Collection[str], base: str) -> Itera
 def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
     where = str(cell["label"].iloc[0])
     values = {
-        str(side): tuple(value_text(fact.name, one) for one in values_of(part, fact.name))
+        str(side): tuple(value_text(fact.name, value) for value in values_of(part, fact.name))
         for side, part in cell.groupby("side", sort=False)
     }
     for side, own in values.items():
@@ -120,11 +120,11 @@ def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
 
 def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
     """Return what matters and is known of some sides only, one sentence a side."""
-    told = {str(side): part for side, part in rows.groupby("side", sort=False)}
-    lacking: dict[str, list[str]] = {side: [] for side in told}
+    sides = {str(side): part for side, part in rows.groupby("side", sort=False)}
+    lacking: dict[str, list[str]] = {side: [] for side in sides}
     for name in facts:
-        blank = [side for side, part in told.items() if part[name].isna().all()]
-        if fact_of(name).between is Weight.REFUSE and len(blank) < len(told):
+        blank = [side for side, part in sides.items() if part[name].isna().all()]
+        if fact_of(name).between is Weight.REFUSE and len(blank) < len(sides):
             for side in blank:
                 lacking[side].append(name.removeprefix(LABEL_PREFIX))
     return [f"not known of {side}: {', '.join(names)}" for side, names in lacking.items() if names]
@@ -133,8 +133,8 @@ def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
 def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
     """Return what differs to the cells that it differs in."""
     words: dict[str, list[str]] = {}
-    for one in found:
-        words.setdefault(one.words, []).append(one.cell)
+    for difference in found:
+        words.setdefault(difference.words, []).append(difference.cell)
     return words
 
 
@@ -142,9 +142,11 @@ def _refusal(refused: Sequence[Difference]) -> ComparisonError:
     lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more"]
-    names = list(dict.fromkeys(one.fact.name.removeprefix(LABEL_PREFIX) for one in refused))
+    names = list(
+        dict.fromkeys(difference.fact.name.removeprefix(LABEL_PREFIX) for difference in refused)
+    )
     allow = f"--allow-different {','.join(names)}"
-    pooled = any(len(one.sides) == 1 for one in refused)
+    pooled = any(len(difference.sides) == 1 for difference in refused)
     way = (
         f"keep them apart with --by {','.join(names)}"
         if pooled
@@ -152,7 +154,7 @@ def _refusal(refused: Sequence[Difference]) -> ComparisonError:
     )
     return ComparisonError(
         "these results differ in something that matters:\n" + "\n".join(lines),
-        hint=f"{way}, choose Runs with --where, or say that it is meant: {allow}",
+        hint=f"{way}, choose runs with --where, or say that it is meant: {allow}",
         context={"facts": names},
     )
 

@@ -1,4 +1,4 @@
-"""Compare Runs: rows with their facts enter, a verdict for each cell and metric leaves.
+"""Comparison of runs: a verdict for each cell and metric.
 
 A cell is a job and direction, apart by whatever else was asked for. Repeats are the unit; see
 `volbench.analyse.compare.repeat_statistics`.
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from volbench.analyse.compare.aggregate_repeats import one_row_a_repeat
-from volbench.analyse.compare.comparability import check_alike
+from volbench.analyse.compare.comparability import check_comparable
 from volbench.analyse.compare.comparison_groups import lay_out_cells, sides_between
 from volbench.analyse.compare.comparison_result import Compared
-from volbench.analyse.compare.exclusions import doubts_of, without_invalid
+from volbench.analyse.compare.exclusions import warnings_of, without_invalid
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contrast, holm, shortage
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
 from volbench.analyse.frames.run_facts import VOLUME_KEY, fact_columns, stack
@@ -34,7 +34,7 @@ class Question:
     """What is asked.
 
     Attributes:
-        metrics: as users name them; none for IOPS and p99, or bandwidth where nobody told IOPS.
+        metrics: as users name them; none for IOPS and p99, or bandwidth where IOPS are unknown.
             (At a fixed block size bandwidth says what IOPS say, and each further comparison
             widens all intervals.)
         by: columns or facts that keep cells apart.
@@ -43,7 +43,7 @@ class Question:
         confidence: of all verdicts together.
         tolerance: relative difference that nobody minds; None to tell any.
         allowed: facts that may differ.
-        keep_invalid: take Runs that a rule called invalid.
+        keep_invalid: take runs that a rule called invalid.
     """
 
     metrics: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def compare(
     """
     rows = stack([part.assign(side=name, origin=name) for name, part in sides.items()])
     rows["run"] = rows["origin"] + "\n" + rows["run"].astype(str)
-    doubts = pd.concat(
+    warnings = pd.concat(
         [part.assign(run=name + "\n" + part["run"].astype(str)) for name, part in findings.items()],
         ignore_index=True,
     )
@@ -102,8 +102,8 @@ def compare(
     for name in sides:
         if not (rows["side"] == name).any():
             raise ComparisonError(
-                f"no Run is left of {name}" + "".join(f"; {remark}" for remark in remarks),
-                hint="measured Runs count that have finished and fit --where",
+                f"no run is left of {name}" + "".join(f"; {remark}" for remark in remarks),
+                hint="measured runs count that have finished and fit --where",
             )
     facts = fact_columns(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
@@ -111,8 +111,8 @@ def compare(
     measures = [find_measure(name, list(_COLUMNS)) for name in metrics]
     allowed = [find_fact(name, facts) for name in question.allowed]
     if not question.keep_invalid:
-        rows, told = without_invalid(rows, doubts)
-        remarks += told
+        rows, excluded = without_invalid(rows, warnings)
+        remarks += excluded
     base = next(iter(sides))
     if question.between:
         column = find_column(question.between, list(rows.columns))
@@ -121,15 +121,15 @@ def compare(
         between = column
     else:
         between = ""
-    rows, told = lay_out_cells(rows, by=by, between=between, base=base)
-    remarks += told
-    remarks += check_alike(
+    rows, unmatched = lay_out_cells(rows, by=by, between=between, base=base)
+    remarks += unmatched
+    remarks += check_comparable(
         rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
     )
-    measures = [_as_told(measure, rows) for measure in measures]
+    measures = [_latency_kind(measure, rows) for measure in measures]
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
-    remarks += [remark for measure in measures for remark in _untold(measure, rows)]
-    found = list(_compared(rows, measures, by, base, doubts))
+    remarks += [remark for measure in measures for remark in _unreported(measure, rows)]
+    found = list(_compared(rows, measures, by, base, warnings))
     return _judged(found, question, remarks)
 
 
@@ -148,48 +148,48 @@ def _compared(
             for side in sides:
                 if side != base and len(parts[side]) and len(parts[base]):
                     pair = parts[base], parts[side]
-                    one = _one(pair, measure=measure, by=by, findings=findings)
-                    if one:
-                        yield one
+                    verdict = _comparison(pair, measure=measure, by=by, findings=findings)
+                    if verdict:
+                        yield verdict
 
 
-def _as_told(measure: Measure, rows: pd.DataFrame) -> Measure:
-    """Return the metric on the kind of latency that all rows tell."""
+def _latency_kind(measure: Measure, rows: pd.DataFrame) -> Measure:
+    """Return the metric on the kind of latency that all rows have."""
     if not measure.column.startswith("lat_"):
         return measure
     statistic = measure.column.removeprefix("lat_").removesuffix("_s")
     return replace(measure, column=latency_column(rows, statistic))
 
 
-def _untold(measure: Measure, rows: pd.DataFrame) -> list[str]:
-    """Return which jobs do not tell a metric, in one sentence."""
+def _unreported(measure: Measure, rows: pd.DataFrame) -> list[str]:
+    """Return which jobs missing a metric, in one sentence."""
     jobs = [
         f"{label} {direction}"
         for (label, direction), part in rows.groupby(["label", "direction"], sort=False)
         if part[_column(measure, str(direction))].isna().all()
     ]
-    return [f"{measure.name} is not told by {', '.join(jobs)}"] if jobs else []
+    return [f"{measure.name} is not reported by {', '.join(jobs)}"] if jobs else []
 
 
 def _column(measure: Measure, direction: str) -> str:
-    """Return where a metric stands: of fsync and its kin, fio tells total latency alone."""
+    """Return where a metric stands: of fsync and its kin, fio reports total latency only."""
     is_sync = direction == "sync" and measure.column.startswith("clat_")
     return measure.column[1:] if is_sync else measure.column
 
 
-def _one(
+def _comparison(
     pair: tuple[pd.DataFrame, pd.DataFrame],
     *,
     measure: Measure,
     by: Sequence[str],
     findings: pd.DataFrame,
 ) -> Compared | None:
-    """Return one comparison, or nothing where one side told no number."""
+    """Return one comparison, or nothing where one side has no number."""
     groups = [_group(part, measure) for part in pair]
     first = pair[0].iloc[0]
     if not all(group.repeats for group in groups):
         return None
-    lack = shortage(*groups)
+    missing = shortage(*groups)
     return Compared(
         label=str(first["label"]),
         direction=str(first["direction"]),
@@ -199,15 +199,15 @@ def _one(
         candidate=str(pair[1]["side"].iloc[0]),
         base_group=groups[0],
         candidate_group=groups[1],
-        contrast=None if lack else contrast(*groups, resolution=measure.resolution),
-        shortage=lack,
-        doubts=doubts_of(pd.concat(pair), findings),
+        contrast=None if missing else contrast(*groups, resolution=measure.resolution),
+        shortage=missing,
+        warnings=warnings_of(pd.concat(pair), findings),
     )
 
 
 def _group(part: pd.DataFrame, measure: Measure) -> Group:
-    told = one_row_a_repeat(part, _column(measure, str(part["direction"].iloc[0])))
-    return Group(told["value"].to_numpy(dtype=float), told[VOLUME_KEY].tolist())
+    repeats = one_row_a_repeat(part, _column(measure, str(part["direction"].iloc[0])))
+    return Group(repeats["value"].to_numpy(dtype=float), repeats[VOLUME_KEY].tolist())
 
 
 def _judged(found: Collection[Compared], question: Question, remarks: Sequence[str]) -> Comparison:
@@ -217,17 +217,17 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
             "nothing is left to compare" + "".join(f"; {remark}" for remark in remarks),
             hint="the same job must have finished on both sides and must tell the metric",
         )
-    tested = [one for one in found if one.contrast]
-    p_values = [one.contrast.p_value for one in tested if one.contrast]
+    tested = [verdict for verdict in found if verdict.contrast]
+    p_values = [verdict.contrast.p_value for verdict in tested if verdict.contrast]
     levels = iter(holm(p_values, confidence=question.confidence))
     simultaneous = 1 - (1 - question.confidence) / max(1, len(tested))
     rows = [
         replace(
-            one,
-            level=next(levels) if one.contrast else question.confidence,
+            verdict,
+            level=next(levels) if verdict.contrast else question.confidence,
             simultaneous=simultaneous,
             tolerance=question.tolerance,
         )
-        for one in found
+        for verdict in found
     ]
     return Comparison(tuple(rows), tuple(remarks), question.confidence)

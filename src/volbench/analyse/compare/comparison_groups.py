@@ -12,7 +12,7 @@ from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX
 
 _WORKLOAD = ("rw", "block_bytes", "iodepth", "numjobs", "direct", "ioengine", "size_bytes")
-"""What tells workloads apart whose jobs are named after what is compared."""
+"""What distinguishes workloads whose jobs are named after what is compared."""
 _NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _SHOWN = 5
 
@@ -29,7 +29,7 @@ def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.Dat
         The rows, their ``side`` anew, and the name of the base.
 
     Raises:
-        InputError: the base is none of the values.
+        InputError: the base must be one of the values.
         ComparisonError: there are not two values.
     """
     values = sorted(values_of(rows, column), key=_order)
@@ -38,7 +38,7 @@ def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.Dat
         raise ComparisonError(
             f"there is nothing to compare between: {column.removeprefix(LABEL_PREFIX)} has "
             + (f"only the value {names[0]}" if names else "no value"),
-            hint="name a column that differs between the Runs",
+            hint="name a column that differs between the runs",
         )
     if base and base not in names:
         raise InputError(
@@ -96,7 +96,7 @@ def lay_out_cells(
 
 
 def _with_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFrame:
-    """Number the cells, and tell which of them the base and another side have."""
+    """Number the cells, and mark those that the base and another side have."""
     keys = ["label", "direction", *(f"by_{name}" for name in by)]
     rows["cell"] = rows.groupby(keys, sort=False, dropna=False).ngroup()
     several = rows.groupby("cell")["side"].transform("nunique") > 1
@@ -132,7 +132,7 @@ def _workloads(rows: pd.DataFrame, between: str) -> pd.Series[str]:
     shown = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
     columns = [[_workload_part(name, value) for value in rows[name]] for name in shown]
     texts = [" ".join(part for part in parts if part) for parts in zip(*columns, strict=True)]
-    return pd.Series([text or "not told" for text in texts], index=rows.index, dtype="str")
+    return pd.Series([text or "unknown" for text in texts], index=rows.index, dtype="str")
 
 
 def _workload_part(name: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""One comparison and what is said of it: a contrast with its level enters, a verdict leaves."""
+"""Verdict of one comparison, with its interval and its wording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.measure import Measure
 
 _ANYTHING = 9.0
-"""Relative difference above which a percentage tells nothing: ten times."""
+"""Relative difference above which a percentage is meaningless: ten times."""
 
 
 class Verdict(StrEnum):
@@ -47,8 +47,8 @@ class Compared:
         shortage: why there is no contrast.
         level: confidence at which this one comparison is judged, after Holm.
         simultaneous: Bonferroni's level, at which all intervals hold together.
-        tolerance: relative difference that nobody minds; None when it was not told.
-        doubts: Findings of the Runs, as rule to how many Runs.
+        tolerance: relative difference that nobody minds; None when it was unknown.
+        warnings: findings of the runs, as rule to how many runs.
     """
 
     label: str
@@ -64,7 +64,7 @@ class Compared:
     level: float = 0.95
     simultaneous: float = 0.95
     tolerance: float | None = None
-    doubts: Mapping[str, int] = field(default_factory=dict)
+    warnings: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def interval(self) -> Interval | None:
@@ -106,7 +106,7 @@ class Compared:
 
     @property
     def detectable(self) -> float:
-        """The smallest relative difference that would have been seen; NaN without a contrast."""
+        """The smallest relative difference that can be detected; NaN without a contrast."""
         return self.contrast.detectable(self.level) - 1 if self.contrast else math.nan
 
     @property
@@ -116,9 +116,9 @@ class Compared:
         if interval is None:
             return self.shortage
         if self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING:
-            return "no difference shown (nor would ten times have been)"
+            return "inconclusive: too noisy to detect even a 10x change"
         if self.verdict is Verdict.NOT_SHOWN:
-            return f"no difference shown (would have seen {percent(self.detectable)} %)"
+            return f"no significant difference (minimum detectable: {percent(self.detectable)} %)"
         if self.verdict is Verdict.SAME:
             ends = ", ".join(signed_percent(end - 1) for end in (interval.low, interval.high))
             return f"same within {percent(self.tolerance or 0)} % [{ends}]"
@@ -150,34 +150,35 @@ def signed_percent(share: float) -> str:
     return ("-" if share < 0 else "+") + percent(abs(share))
 
 
-def row_of(one: Compared) -> dict[str, object]:
+def row_of(verdict: Compared) -> dict[str, object]:
     """Return a comparison as plain values for other programs: base SI units, None for unknown."""
-    interval = one.interval
-    wide = one.contrast.interval(one.simultaneous) if one.contrast else None
+    interval = verdict.interval
+    wide = verdict.contrast.interval(verdict.simultaneous) if verdict.contrast else None
     return {
-        "job": one.label,
-        "direction": one.direction,
-        **one.by,
-        "metric": one.measure.column,
-        "more_is_better": one.measure.more_is_better,
-        "base": one.base,
-        "candidate": one.candidate,
-        **_side(one.base_group, "base"),
-        **_side(one.candidate_group, "candidate"),
-        "unit_compared": one.contrast.unit if one.contrast else None,
+        "job": verdict.label,
+        "direction": verdict.direction,
+        **verdict.by,
+        "metric": verdict.measure.column,
+        "more_is_better": verdict.measure.more_is_better,
+        "base": verdict.base,
+        "candidate": verdict.candidate,
+        **_side(verdict.base_group, "base"),
+        **_side(verdict.candidate_group, "candidate"),
+        "unit_compared": verdict.contrast.unit if verdict.contrast else None,
         "ratio": interval.estimate if interval else None,
         "ratio_low": interval.low if interval else None,
         "ratio_high": interval.high if interval else None,
-        "confidence": one.level if interval else None,
+        "confidence": verdict.level if interval else None,
         "simultaneous_low": wide.low if wide else None,
         "simultaneous_high": wide.high if wide else None,
-        "simultaneous_confidence": one.simultaneous if wide else None,
-        "p_value": one.contrast.p_value if one.contrast else None,
-        "detectable_percent": 100 * one.detectable if one.contrast else None,
-        "verdict": one.verdict.value,
-        "words": one.words,
-        "regression": one.regression.value if one.regression else None,
-        "doubts": ", ".join(f"{rule} {count}" for rule, count in one.doubts.items()) or None,
+        "simultaneous_confidence": verdict.simultaneous if wide else None,
+        "p_value": verdict.contrast.p_value if verdict.contrast else None,
+        "detectable_percent": 100 * verdict.detectable if verdict.contrast else None,
+        "verdict": verdict.verdict.value,
+        "words": verdict.words,
+        "regression": verdict.regression.value if verdict.regression else None,
+        "warnings": ", ".join(f"{rule} {count}" for rule, count in verdict.warnings.items())
+        or None,
     }
 
 

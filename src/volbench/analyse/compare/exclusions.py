@@ -1,6 +1,6 @@
-"""Findings beside a comparison: rows and findings enter, what may count and what is doubted leaves.
+"""Exclusion of invalid runs from a comparison, and the findings on those that count.
 
-Runs are named alike in both frames.
+Run ids are the same in both frames.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.Data
     named = set(zip(heavy["run"], heavy["direction"], strict=True))
     pairs = zip(rows["run"], rows["direction"], strict=True)
     struck |= pd.Series([pair in named for pair in pairs], index=rows.index, dtype=bool)
-    told = Counter(
+    counts = Counter(
         (str(side), str(rule))
         for run, side in rows[struck][["run", "side"]].drop_duplicates().itertuples(index=False)
         for rule in heavy[heavy["run"] == run]["rule"].unique()
     )
     remarks = [
         f"{side}: {count} {'Run is' if count == 1 else 'Runs are'} invalid by {rule}, left out"
-        for (side, rule), count in told.items()
+        for (side, rule), count in counts.items()
     ]
     return rows[~struck].reset_index(drop=True), remarks
 
 
-def doubts_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
-    """Return the rules that doubt these rows, and how many Runs each of them doubts."""
+def warnings_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
+    """Return the rules with findings on these rows, and on how many runs each."""
     direction = rows["direction"].iloc[0]
     about = findings["run"].isin(rows["run"]) & (
         findings["direction"].isna() | (findings["direction"] == direction)

@@ -1,6 +1,6 @@
 """Compare repeats: values by volume enter; ratios, intervals and levels of confidence leave.
 
-The unit is the repeat, or the volume where there are several: never a second of one Run. Everything
+The unit is the repeat, or the volume where there are several: never a second of one run. Everything
 is done on logarithms, because storage differs by factors and a ratio is what people ask for.
 
 The estimate is that of Hodges and Lehmann (The Annals of Mathematical Statistics 34, 1963): the
@@ -49,7 +49,7 @@ class Interval:
     confidence: float = CONFIDENCE
 
     def excludes(self, value: float) -> bool:
-        """Tell whether a value lies outside; never when the ends are not known."""
+        """Return whether a value lies outside; never when the ends are not known."""
         return value < self.low or value > self.high
 
 
@@ -102,7 +102,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Contrast:
-    """How a candidate compares with a base, as a ratio of theirs.
+    """How a candidate compares with a base, as a ratio .
 
     Attributes:
         estimate: Hodges-Lehmann ratio, candidate over base.

@@ -1,4 +1,4 @@
-"""Counters rebuilt from rates: the device frame enters, running sums in the host's time leave.
+"""Counters rebuilt from the rates of the device frame: running sums in the host's time.
 
 A monitoring system wants counters that only grow, as the kernel has them; the frame holds what
 happened in each interval. Clients of one host look at the same counters, so their rows overlap:
@@ -36,7 +36,7 @@ def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:
     Returns:
         The rows in the order of `by` and time, with ``begin_s`` and ``end_s`` (seconds since the
         epoch), ``new_s`` (the part of the interval that is new, above 0) and ``opens`` (whether
-        nobody looked right before: a counter needs its value at ``begin_s`` too).
+        it was not recorded right before: a counter needs its value at ``begin_s`` too).
     """
     rows = device.assign(end_s=epoch_s(device["utc"])).dropna(subset=["end_s", "interval_s"])
     rows = rows.assign(begin_s=rows["end_s"] - rows["interval_s"])

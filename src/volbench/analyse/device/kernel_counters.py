@@ -124,8 +124,8 @@ class SampleReader:
 
 
 def _page_bytes(words: list[str]) -> int:
-    told = dict(zip(words[2::2], words[3::2], strict=False)).get("page", "")
-    return int(told) if told.isdecimal() else 4096
+    size = dict(zip(words[2::2], words[3::2], strict=False)).get("page", "")
+    return int(size) if size.isdecimal() else 4096
 
 
 def _take(sample: Sample, words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The USE table: summary and device frames in, utilization, saturation and errors of each Run out.
+"""The USE table: utilization, saturation and errors of the device beside each run.
 
 USE is a method of Brendan Gregg (2012): for every resource, look at utilization, saturation and
 errors. Means are over the time in which the tool did I/O; what follows it is told apart, as tail.
@@ -14,62 +14,16 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import labels
 from volbench.analyse.frames.observed import bytes_until_end, within_run
-from volbench.model.frames.columns import Column
+from volbench.model.frames.columns import IDENTITY
+from volbench.model.frames.computed_columns import USE
 
-_IDENTITY = ("campaign", "run", "host", "profile", "job", "role", "volume", "repeat", "phase")
-
-USE: tuple[Column, ...] = (
-    *(Column(name, "string", "", f"As in the summary: {name}.") for name in _IDENTITY[:7]),
-    Column("repeat", "int", "", "Repeat, counted from 1."),
-    Column("phase", "string", "", "`precondition`, `warmup` or `measured`."),
-    Column("label", "string", "", "The job, and what else tells equal jobs apart."),
-    Column("direct", "bool", "", "Whether every section bypassed the page cache."),
-    Column("device", "string", "", "Kernel name of the volume's device; missing without one."),
-    Column("runtime_s", "float", "s", "How long the tool did I/O; NaN when it told nothing."),
-    Column("read_iops", "float", "1/s", "Reads that the device completed."),
-    Column("write_iops", "float", "1/s", "Writes that the device completed."),
-    Column("limit_iops", "float", "1/s", "Declared limit."),
-    Column("iops_percent", "float", "%", "Reads and writes of the device, of the declared limit."),
-    Column("read_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device read."),
-    Column("write_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device wrote."),
-    Column("limit_bw_bytes_per_s", "float", "bytes/s", "Declared limit."),
-    Column("bw_percent", "float", "%", "Bytes of the device, of the declared limit."),
-    Column("active_percent", "float", "%", "Share of the time with a request in flight."),
-    Column("read_lat_s", "float", "s", "Mean time of a read in queue and device."),
-    Column("write_lat_s", "float", "s", "Mean time of a write in queue and device."),
-    Column("read_request_bytes", "float", "bytes", "Mean size of a read at the device."),
-    Column("write_request_bytes", "float", "bytes", "Mean size of a write at the device."),
-    Column("queue_depth", "float", "", "Mean number of requests in queue and device."),
-    Column("iowait_percent", "float", "%", "CPU time idle while I/O was pending, of all CPUs."),
-    Column("steal_percent", "float", "%", "CPU time that the hypervisor gave to others."),
-    Column("io_pressure_some_percent", "float", "%", "Time in which some task waited for I/O."),
-    Column("io_pressure_full_percent", "float", "%", "Time in which all tasks waited for I/O."),
-    Column("dirty_growth_bytes", "float", "bytes", "Most dirty pages, less those at the begin."),
-    Column("dirty_peak_bytes", "float", "bytes", "Most dirty pages while the tool ran."),
-    Column("tail_s", "float", "s", "Until 98 % of what followed the tool's end was written."),
-    Column("tail_bytes", "float", "bytes", "Bytes that the device wrote after the tool's end."),
-    Column(
-        "dirty_remaining_bytes",
-        "float",
-        "bytes",
-        "Bytes still in memory when the sampler ended.",
-    ),
-    Column("tool_bytes", "float", "bytes", "Bytes that the tool counted, reads and writes."),
-    Column("device_bytes", "float", "bytes", "Bytes that the device moved until the tool ended."),
-    Column("device_share_percent", "float", "%", "device_bytes of tool_bytes."),
-    Column("io_errors", "int", "", "Requests of the device that failed; missing if not counted."),
-    Column("error", "int", "", "The tool's first errno; 0 for none."),
-    Column("bottleneck", "string", "", "What binds the Run, as in the verdicts."),
-    Column("bottleneck_level", "float", "", "The level: 1/s for IOPS, bytes/s for bandwidth."),
-    Column("explanation", "string", "", "What speaks for and against it."),
-)
-"""Columns of `use_rows`, with their units."""
+_IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 
 _WRITTEN = 0.98
 """A journal's last block comes seconds later; the tail ends when this share is written."""
-_TOLD_BYTES = 1e6
+_TAIL_BYTES = 1e6
 """Less than this after the end is no tail but metadata."""
-_TOLD_SHARE = 0.5
+_TAIL_SHARE = 0.5
 """Nor is less than this share of a sample interval, which can't be told from the end itself."""
 _DIRECTIONS = ("read", "write")
 
@@ -79,23 +33,23 @@ Row = dict[str, object]
 def use_rows(
     summary: pd.DataFrame, device: pd.DataFrame, verdicts: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return what the volume's device did beside each Run.
+    """Return what the volume's device did beside each run.
 
     Args:
         summary: the summary frame.
-        device: the device frame; Runs without a row in it are left out.
-        verdicts: the verdicts frame; it tells what binds a Run.
+        device: the device frame; runs without a row in it are left out.
+        verdicts: the verdicts frame; for the bottleneck of a run.
 
     Returns:
-        A row for each Run that somebody watched and that left numbers, in the order of the summary,
-        with the columns of `USE`. NaN or a missing value is "not told".
+        A row for each run that somebody watched and that left numbers, in the order of the summary,
+        with the columns of `USE`. NaN or a missing value is "unknown".
     """
     own = device[device["level"] == "volume"]
     watched = dict(iter(own.groupby("run", sort=False)))
     rows = summary[summary["run"].isin(list(watched))].drop_duplicates("run")
     # A Run is one row here, whatever the number of its sections.
     names = labels(rows.assign(group=rows["job"]))
-    told = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
+    verdicts_of = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
     by_run = dict(iter(summary.groupby("run", sort=False)))
     found = []
     for (_, first), label in zip(rows.iterrows(), names, strict=True):
@@ -105,27 +59,30 @@ def use_rows(
             {name: first[name] for name in _IDENTITY}
             | {"label": label}
             | _run_row(by_run[run], samples)
-            | _bound(told.get(run))
+            | _bottleneck(verdicts_of.get(run))
         )
     return _typed(found)
 
 
 def fio_end_s(results: pd.DataFrame) -> float:
-    """Return when the tool's I/O ended, in seconds since it began; NaN when it told nothing.
+    """Return when the tool's I/O ended, in seconds since it began; NaN if it reported nothing.
 
     Args:
-        results: the rows of one Run in the summary frame.
+        results: the rows of one run in the summary frame.
     """
     moving = results[results["direction"].isin([*_DIRECTIONS, "trim"])]
     return float(moving["runtime_s"].astype("float64").max())
 
 
 def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
-    """Return everything but identity and verdict of one Run."""
+    """Return everything but identity and verdict of one run."""
     end_s = fio_end_s(results)
     during = _during(samples, end_s=end_s)
-    iops = {f"{one}_iops": _mean(during, f"{one}_iops") for one in _DIRECTIONS}
-    rates = {f"{one}_bw_bytes_per_s": _mean(during, f"{one}_bw_bytes_per_s") for one in _DIRECTIONS}
+    iops = {f"{direction}_iops": _mean(during, f"{direction}_iops") for direction in _DIRECTIONS}
+    rates = {
+        f"{direction}_bw_bytes_per_s": _mean(during, f"{direction}_bw_bytes_per_s")
+        for direction in _DIRECTIONS
+    }
     limit_iops, limit_bw = (
         _greatest(results, name) for name in ("limit_iops", "limit_bw_bytes_per_s")
     )
@@ -146,7 +103,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         **_dirty(samples, during),
         **_tail(samples, end_s=end_s),
         **_reached(results, samples, end_s=end_s),
-        "dirty_remaining_bytes": _left_bytes(results, samples),
+        "dirty_remaining_bytes": _dirty_remaining(results, samples),
         "io_errors": None if errors.empty else int(errors.sum()),
         "error": _greatest(results, "error"),
     }
@@ -165,7 +122,7 @@ _SHARES = (
 def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
     """Return the samples of the time in which the tool did I/O.
 
-    Whole intervals where there is one; a Run that is shorter than that gets those it touches.
+    Whole intervals where there is one; a run that is shorter than that gets those it touches.
     """
     until = math.inf if math.isnan(end_s) else end_s
     whole = within_run(samples, runtime=until)
@@ -187,16 +144,16 @@ def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
 def _requests(during: pd.DataFrame) -> Row:
     """Return mean latency and size of requests: intervals count by the requests in them."""
     return {
-        f"{one}_{what}": _mean(during, f"{one}_{what}", rate=f"{one}_iops")
+        f"{direction}_{what}": _mean(during, f"{direction}_{what}", rate=f"{direction}_iops")
         for what in ("lat_s", "request_bytes")
-        for one in _DIRECTIONS
+        for direction in _DIRECTIONS
     }
 
 
 def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
-    """Return the peak of dirty pages, and how far it is above the last sample before the Run.
+    """Return the peak of dirty pages, and how far it is above the last sample before the run.
 
-    Without one it is above the first sample of the Run; a single sample tells no growth.
+    Without one it is above the first sample of the run; a single sample shows no growth.
     """
     before = samples[samples["t_s"] <= 0]["dirty_bytes"].dropna()
     known = during["dirty_bytes"].dropna()
@@ -220,7 +177,7 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
     total = float(moved.sum())
     last = min(int(np.searchsorted(moved.cumsum(), _WRITTEN * total)), len(end) - 1)
     lasted = float(end[last]) - end_s
-    if total < _TOLD_BYTES or lasted < _TOLD_SHARE * float(after["interval_s"].iloc[last]):
+    if total < _TAIL_BYTES or lasted < _TAIL_SHARE * float(after["interval_s"].iloc[last]):
         return {"tail_s": 0.0, "tail_bytes": total}
     return {"tail_s": lasted, "tail_bytes": total}
 
@@ -228,22 +185,22 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
 def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
     """Return the tool's bytes and the device's, in the directions that the tool moved."""
     moved = results[results["direction"].isin(_DIRECTIONS)].dropna(subset=["io_bytes"])
-    told = float(moved["io_bytes"].astype("float64").sum())
+    tool_bytes = float(moved["io_bytes"].astype("float64").sum())
     seen = math.nan
-    columns = [f"{one}_bw_bytes_per_s" for one in sorted(set(moved["direction"]))]
+    columns = [f"{direction}_bw_bytes_per_s" for direction in sorted(set(moved["direction"]))]
     if columns and not math.isnan(end_s) and samples[columns].notna().any(axis=None):
         seen = math.fsum(
             bytes_until_end(samples, column, runtime=end_s) - _laid_out(samples, column)
             for column in columns
         )
     return {
-        "tool_bytes": told if columns else math.nan,
+        "tool_bytes": tool_bytes if columns else math.nan,
         "device_bytes": seen,
-        "device_share_percent": 100 * seen / told if told > 0 else math.nan,
+        "device_share_percent": 100 * seen / tool_bytes if tool_bytes > 0 else math.nan,
     }
 
 
-def _left_bytes(results: pd.DataFrame, samples: pd.DataFrame) -> float:
+def _dirty_remaining(results: pd.DataFrame, samples: pd.DataFrame) -> float:
     """Return what the tool wrote and the device did not, as far as there are pages that wait."""
     column = "write_bw_bytes_per_s"
     wrote = results[results["direction"] == "write"]["io_bytes"].astype("float64").sum()
@@ -270,8 +227,8 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
     return 0.0 if math.isnan(laid_out) else min(laid_out, float(interval_s[first] * rate[first]))
 
 
-def _bound(verdicts: pd.DataFrame | None) -> Row:
-    """Return what binds a Run; several directions are told one after another."""
+def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
+    """Return what binds a run; several directions are told one after another."""
     if verdicts is None:
         return {}
     known = verdicts.dropna(subset=["bottleneck"])

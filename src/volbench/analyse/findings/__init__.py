@@ -1,4 +1,4 @@
-"""Views of Runs in, Findings out: what puts their numbers in doubt, one file a rule."""
+"""Rules that warn of unreliable results, and the rows of the findings frame."""
 
 from __future__ import annotations
 
@@ -79,20 +79,20 @@ RULES: tuple[Rule, ...] = (
     bad_log_rows.RULE,
     damaged_files.RULE,
 )
-"""Every rule, in the order in which Findings are told."""
+"""Every rule, in the order in which findings are told."""
 
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def find(context: Context) -> list[Finding]:
-    """Return what is doubtful about the Runs of a campaign.
+    """Return what is doubtful about the runs of a campaign.
 
     Args:
-        context: all Runs that have ended; only finished ones are judged,
+        context: all runs that have ended; only finished ones are judged,
             and damage to one that finished is told.
 
     Returns:
-        Findings in the order of the Runs; of a Run, the heaviest first.
+        Findings in the order of the runs; of a run, the heaviest first.
     """
     found: list[Finding] = []
     for view in context.views:
@@ -113,7 +113,9 @@ def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
 def finding_rows(context: Context) -> Sequence[dict[str, object]]:
     """Return the rows of the findings frame."""
     known = {view.run.id: view for view in context.views}
-    return [{**_identity(known[one.run], one), **_told(one)} for one in find(context)]
+    return [
+        {**_identity(known[finding.run], finding), **_columns(finding)} for finding in find(context)
+    ]
 
 
 def _identity(view: RunView, finding: Finding) -> dict[str, object]:
@@ -122,7 +124,7 @@ def _identity(view: RunView, finding: Finding) -> dict[str, object]:
     return run_identity(view.campaign, view.run, None if group is None else str(group))
 
 
-def _told(finding: Finding) -> dict[str, object]:
+def _columns(finding: Finding) -> dict[str, object]:
     return {
         "rule": finding.rule,
         "severity": finding.severity.value,

@@ -15,7 +15,7 @@ from volbench.model.results.finding import Finding, Severity
 
 @dataclass(frozen=True)
 class Window:
-    """The part of a Run that a Finding is about: seconds since its I/O began."""
+    """The part of a run that a finding is about: seconds since its I/O began."""
 
     from_s: float
     to_s: float
@@ -40,12 +40,12 @@ class Rule:
     Attributes:
         id: lower-case words joined by dashes; part of the contract with scripts.
         title: what it means when it fires, a few words.
-        severity: how much it weighs as a rule; a check may say otherwise for one Finding.
+        severity: how much it weighs as a rule; a check may say otherwise for one finding.
         looks_at: what is compared with what, and the thresholds with their source.
         why: why it matters.
         advice: what to do next.
-        check: yields the Findings of one finished Run.
-        phases: of which Runs it judges; warm-ups and preparations are not measured.
+        check: yields the findings of one finished run.
+        phases: of which runs it judges; warm-ups and preparations are not measured.
     """
 
     id: str
@@ -67,14 +67,14 @@ class Rule:
         window: Window | None = None,
         severity: Severity | None = None,
     ) -> Finding:
-        """Return a Finding about a Run in the words of this rule.
+        """Return a finding about a run in the words of this rule.
 
         Args:
-            view: the Run.
+            view: the run.
             message: what was seen, one sentence with its numbers.
             evidence: name with its unit to value; NaN is left out.
-            direction: None for the whole Run.
-            window: None for the whole Run.
+            direction: None for the whole run.
+            window: None for the whole run.
             severity: the rule's own when None.
         """
         return Finding(
@@ -84,12 +84,12 @@ class Rule:
             message=message,
             why=self.why,
             advice=self.advice,
-            evidence={name: value for name, value in evidence.items() if _is_told(value)},
+            evidence={name: value for name, value in evidence.items() if _is_known(value)},
             direction=direction,
             from_s=None if window is None else window.from_s,
             to_s=None if window is None else window.to_s,
         )
 
 
-def _is_told(value: float | str) -> bool:
+def _is_known(value: float | str) -> bool:
     return isinstance(value, str) or math.isfinite(value)

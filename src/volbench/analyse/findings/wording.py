@@ -1,4 +1,4 @@
-"""Numbers in the sentences of Findings."""
+"""Numbers in the sentences of findings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows of the aggregate frame: sums over the clients of each step.
 
 Rates are added up only over the time in which every client ran: before and after it some of them
-had what they share to themselves. Latencies are merged bin by bin over the whole Runs; percentiles
+had what they share to themselves. Latencies are merged bin by bin over the whole runs; percentiles
 of several clients are never averaged.
 """
 
@@ -99,7 +99,7 @@ def _rates(own: Frames, done: pd.DataFrame) -> Row:
     begins = (rows["end_s"] - rows["width_s"]).groupby(rows["run"]).min()
     ends = rows["end_s"].groupby(rows["run"]).max()
     from_s, to_s = float(begins.max()), float(ends.min())
-    told: Row = {
+    sums: Row = {
         "overlap_s": max(0.0, to_s - from_s),
         "start_skew_s": float(begins.max() - begins.min()),
         "end_skew_s": float(ends.max() - ends.min()),
@@ -107,9 +107,9 @@ def _rates(own: Frames, done: pd.DataFrame) -> Row:
     if to_s > from_s:
         edges = np.array([from_s, to_s])
         sizes = on_clock(series, done, rate="bw_bytes_per_s", total="io_bytes")
-        told["iops"] = _added(rows, "iops", edges)
-        told["bw_bytes_per_s"] = _added(sizes, "bw_bytes_per_s", edges)
-    return told
+        sums["iops"] = _added(rows, "iops", edges)
+        sums["bw_bytes_per_s"] = _added(sizes, "bw_bytes_per_s", edges)
+    return sums
 
 
 def _added(rows: pd.DataFrame, column: str, edges: np.ndarray) -> float:
@@ -120,9 +120,9 @@ def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
     """Return mean, percentiles and greatest of all I/Os of all clients."""
     counts = done["total_ios"].astype("float64")
     total = float(counts.sum())
-    told: Row = {"lat_max_s": float(done["lat_max_s"].max())}
+    latencies: Row = {"lat_max_s": float(done["lat_max_s"].max())}
     if total:
-        told["lat_mean_s"] = float((done["lat_mean_s"] * counts).sum() / total)
+        latencies["lat_mean_s"] = float((done["lat_mean_s"] * counts).sum() / total)
     kinds = set(histogram["latency"])
     kind = "lat" if "lat" in kinds else "clat"
     mine = histogram[(histogram["latency"] == kind) & histogram["run"].isin(done["run"])]
@@ -130,5 +130,5 @@ def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
     if len(bins):
         reached = bins.cumsum() / bins.sum()
         for name, share in _PERCENTILES.items():
-            told[name] = float(reached.index[int(np.searchsorted(reached.to_numpy(), share))])
-    return told
+            latencies[name] = float(reached.index[int(np.searchsorted(reached.to_numpy(), share))])
+    return latencies

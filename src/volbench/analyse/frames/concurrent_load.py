@@ -22,7 +22,7 @@ class ConcurrentLoad:
 
     Attributes:
         edges_s: of intervals, in seconds since the epoch.
-        bytes_per_s: run, then direction, to its rate in each of them; ``""`` stands for all Runs.
+        bytes_per_s: run, then direction, to its rate in each of them; ``""`` stands for all runs.
         is_whole: whether all of them told what they did.
     """
 
@@ -31,7 +31,7 @@ class ConcurrentLoad:
     is_whole: bool
 
     def others_bytes(self, run: str, direction: str, *, from_s: float, to_s: float) -> float:
-        """Return the bytes that all but one Run moved in a time; NaN when not all of them told."""
+        """Return the bytes that all but one run moved in a time; NaN when not all of them told."""
         if not self.is_whole:
             return math.nan
         nothing = np.zeros(len(self.edges_s) - 1)
@@ -46,11 +46,11 @@ def concurrent_load(views: Sequence[RunView]) -> ConcurrentLoad:
     """Return the load of runs that ran side by side on one volume."""
     series = pd.concat([view.series for view in views], ignore_index=True)
     summary = pd.concat([view.summary for view in views], ignore_index=True)
-    told = series.dropna(subset=["utc", "bw_bytes_per_s"])
-    is_whole = {view.run.id for view in views} == set(told["run"])
+    known = series.dropna(subset=["utc", "bw_bytes_per_s"])
+    is_whole = {view.run.id for view in views} == set(known["run"])
     if not is_whole:
         return ConcurrentLoad(np.zeros(1), {}, is_whole=False)
-    rows = on_clock(told, summary, rate="bw_bytes_per_s", total="io_bytes")
+    rows = on_clock(known, summary, rate="bw_bytes_per_s", total="io_bytes")
     begin_s = float((rows["end_s"] - rows["width_s"]).min())
     count = math.ceil((float(rows["end_s"].max()) - begin_s) / _GRID_S)
     edges_s: Floats = begin_s + np.arange(count + 1, dtype=np.float64) * _GRID_S

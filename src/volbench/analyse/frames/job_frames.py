@@ -1,6 +1,6 @@
-"""Shape frames for charts and tables: frames of the column contract enter, smaller frames leave.
+"""Frames for charts and tables, derived from those of the column contract.
 
-Nothing here changes a frame it is given, and NaN stays "not told".
+Nothing here changes a frame it is given, and NaN stays "unknown".
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
 
 BY = "by"
 """A column that, where a frame has it, stands for campaign, profile, host and volume: rows that are
-equal in it are pooled. It holds the value, as text, of what somebody asked to have told apart."""
+equal in it are pooled. It holds the value, as text, that rows are to be distinguished by."""
 
 COLOUR = "colour"
-"""A column that, where a frame has it, tells which rows share a colour in charts."""
+"""A column that, where a frame has it, says which rows share a colour in charts."""
 
 _PLACE = ("campaign", "profile", "host", "volume")
 
@@ -50,20 +50,20 @@ Floats = npt.NDArray[np.float64]
 
 
 def measured(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of finished measured Runs, in their order, with a new index from 0."""
+    """Return the rows of finished measured runs, in their order, with a new index from 0."""
     kept = (summary["phase"] == "measured") & (summary["status"] == "finished")
     return summary[kept.fillna(value=False)].reset_index(drop=True)
 
 
 def left_out(summary: pd.DataFrame) -> dict[str, int]:
-    """Return how many measured Runs did not finish, by their state such as ``failed``."""
+    """Return how many measured runs did not finish, by their state such as ``failed``."""
     rows = summary[(summary["phase"] == "measured") & (summary["status"] != "finished")]
     states = rows.drop_duplicates("run")["status"].dropna()
     return {str(state): int(count) for state, count in states.value_counts(sort=False).items()}
 
 
 def of_measured(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of another frame that belong to finished measured Runs."""
+    """Return the rows of another frame that belong to finished measured runs."""
     return frame[frame["run"].isin(measured(summary)["run"])].reset_index(drop=True)
 
 
@@ -104,7 +104,7 @@ def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         columns: numeric columns to pool.
 
     Returns:
-        A row for each combination of `key_of` among the finished measured Runs, in the order of
+        A row for each combination of `key_of` among the finished measured runs, in the order of
         their first appearance: those columns, ``label``, ``repeats`` (Runs that told the first of
         `columns`, int), the options and limits of the job, and for each column its median under
         its own name, its least under ``<column>_low`` and its greatest under ``<column>_high``
@@ -178,7 +178,7 @@ def swept_options(summary: pd.DataFrame) -> list[str]:
 
     An option is swept when jobs that are equal in everything else have at least three values of
     it, or at least two in two thirds of such sets of jobs. (Two values in some sets come about by
-    chance in any list of unlike jobs; all sets can't be asked for, because Runs fail.)
+    chance in any list of unlike jobs; all sets can't be asked for, because runs fail.)
 
     Returns:
         Names out of `OPTIONS`; empty when nothing is swept.
@@ -246,7 +246,7 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
 
     Args:
         histogram: the histogram frame.
-        summary: the summary frame; it tells which Runs are finished and measured.
+        summary: the summary frame; it says which runs are finished and measured.
 
     Returns:
         A row for each combination of `KEY` and bin, ascending in the bin: `KEY`, ``label``,
@@ -257,7 +257,9 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
     sync = rows["direction"] == "sync"
     key = key_of(rows)
     kinds = rows[~sync].groupby(key, sort=False, dropna=False)["latency"].agg(set)
-    kind = "clat" if any("clat" in told and "lat" not in told for told in kinds) else "lat"
+    kind = (
+        "clat" if any("clat" in reported and "lat" not in reported for reported in kinds) else "lat"
+    )
     rows = rows[(rows["latency"] == kind) | (sync & (rows["latency"] == "lat"))]
     rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
     order = rows.groupby(key, sort=False, dropna=False).ngroup()
@@ -275,7 +277,7 @@ def in_steps(
 
     Args:
         histogram: the histogram frame.
-        summary: the summary frame; it tells which Runs are finished and measured.
+        summary: the summary frame; it says which runs are finished and measured.
         per_decade: steps for each tenfold latency.
 
     Returns:
@@ -337,6 +339,6 @@ def _plain(column: pd.Series) -> list[object]:
     """Return values, of numpy's types those of Python."""
     values, known = column.tolist(), column.notna().tolist()
     return [
-        (value.item() if isinstance(value, np.generic) else value) if told else None
-        for value, told in zip(values, known, strict=True)
+        (value.item() if isinstance(value, np.generic) else value) if is_known else None
+        for value, is_known in zip(values, known, strict=True)
     ]

@@ -67,7 +67,7 @@ def rate_per_s(
     Only times at which every direction and section has a row are kept: fio may lose the last one.
 
     Args:
-        view: the Run.
+        view: the run.
         column: of the series, such as ``iops``.
         direction: all of them added when None.
     """
@@ -158,12 +158,12 @@ def host_rows(view: RunView) -> pd.DataFrame:
 
 @once
 def host_rows_in_run(view: RunView) -> pd.DataFrame:
-    """Return those whose whole interval lies in the Run's I/O."""
+    """Return those whose whole interval lies in the run's I/O."""
     return within_run(host_rows(view), runtime=runtime_s(view))
 
 
 def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
-    """Return the samples whose whole interval lies in the Run's I/O."""
+    """Return the samples whose whole interval lies in the run's I/O."""
     if rows.empty:
         return rows
     inside = (rows["t_s"] - rows["interval_s"] >= -0.05) & (rows["t_s"] <= runtime + 0.05)

@@ -111,14 +111,14 @@ class _Parser:
         return mask
 
     def _all(self) -> pd.Series[bool]:
-        mask = self._one()
+        mask = self._term()
         while self._takes("and"):
-            mask = mask & self._one()
+            mask = mask & self._term()
         return mask
 
-    def _one(self) -> pd.Series[bool]:
+    def _term(self) -> pd.Series[bool]:
         if self._takes("not"):
-            return ~self._one()
+            return ~self._term()
         if self._takes("("):
             mask = self._any()
             if not self._takes(")"):
@@ -144,7 +144,9 @@ class _Parser:
             pattern = re.compile(value, re.IGNORECASE)
         except re.error as error:
             raise self._error(f"{value!r} is no regular expression ({error})") from error
-        return column.map(lambda one: pd.notna(one) and bool(pattern.search(str(one)))).astype(bool)
+        return column.map(lambda cell: pd.notna(cell) and bool(pattern.search(str(cell)))).astype(
+            bool
+        )
 
     def _takes(self, text: str) -> bool:
         if self._place < len(self._tokens):

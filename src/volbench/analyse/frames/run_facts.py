@@ -1,4 +1,4 @@
-"""Facts of Runs beside their numbers: views enter, the summary with a column a fact leaves."""
+"""The summary with a column for each fact of a run: options, host and volume."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from volbench.model.results.provenance import HostFacts, VolumeFacts
 VOLUME_KEY = "volume_key"
 """Column that tells one volume from others, over hosts and campaigns."""
 STEP = "step"
-"""Column that tells what ran at one time."""
-_OPTIONS_TOLD, _UNSAID = "options_told", "options_unsaid"
+"""Column that identifies what ran at one time."""
+_OPTIONS_KNOWN, _UNSAID = "options_known", "options_unsaid"
 _SUMMARY = tuple(column.name for column in SUMMARY)
 
 
 def with_facts(
     summary: pd.DataFrame, views: Iterable[RunView], *, volbench_version: str, prefix: str = ""
 ) -> pd.DataFrame:
-    """Add what is known of each Run.
+    """Add what is known of each run.
 
     Args:
         summary: the rows; the order and the index stay.
-        views: of the Runs, all of one campaign.
+        views: of the runs, all of one campaign.
         volbench_version: that planned the campaign.
-        prefix: what stands before the ids of the Runs in `summary`.
+        prefix: what stands before the ids of the runs in `summary`.
 
     Returns:
         The rows with `VOLUME_KEY` and `STEP`, a column for each fact of the registry and for each
-        option of fio that matters (texts and numbers as told; missing where nobody told).
+        option of fio that matters (texts and numbers as reported; missing where it is unknown).
     """
     known = list(views)
-    told = [(view.run, section) for view in known for section in view.run.sections]
-    options = _options(told)
+    sections = [(view.run, section) for view in known for section in view.run.sections]
+    options = _options(sections)
     planned = known[0].campaign.runs if known else ()
     beside = Counter(run.step for run in planned if run.step)
     by_run = {prefix + view.run.id: view for view in known}
@@ -59,11 +59,13 @@ def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     An option that only some of the campaigns set is not unknown in the others: it has its default.
     """
     joined = pd.concat(parts, ignore_index=True)
-    told = joined[_OPTIONS_TOLD].eq(other=True)
+    are_known = joined[_OPTIONS_KNOWN].eq(other=True)
     unsaid = joined[_UNSAID] if _UNSAID in joined else pd.Series([()] * len(joined))
     for name in _option_columns(joined):
         joined[name] = joined[name].astype(object)
-        known = told & ~pd.Series([name in (names or ()) for names in unsaid], index=joined.index)
+        known = are_known & ~pd.Series(
+            [name in (names or ()) for names in unsaid], index=joined.index
+        )
         joined.loc[known & joined[name].isna(), name] = option_value(name, None)
     return joined
 
@@ -74,13 +76,13 @@ def fact_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _option_columns(rows: pd.DataFrame) -> list[str]:
-    own = {*_SUMMARY, *FACTS, *STEADY, VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, "side", "origin"}
-    return [one for one in rows.columns if one not in own and not one.startswith(LABEL_PREFIX)]
+    own = {*_SUMMARY, *FACTS, *STEADY, VOLUME_KEY, STEP, _OPTIONS_KNOWN, _UNSAID, "side", "origin"}
+    return [name for name in rows.columns if name not in own and not name.startswith(LABEL_PREFIX)]
 
 
-def _options(told: Iterable[tuple[Run, Section]]) -> list[str]:
-    """Return the options that any of the Runs set and that matter, in the order of the alphabet."""
-    named = {name for run, section in told for name in run.effective(section)}
+def _options(sections: Iterable[tuple[Run, Section]]) -> list[str]:
+    """Return the options that any of the runs set and that matter, in the order of the alphabet."""
+    named = {name for run, section in sections for name in run.effective(section)}
     return sorted(name for name in named if option_matters(name))
 
 
@@ -89,12 +91,12 @@ def _row(
 ) -> dict[str, object]:
     if view is None:
         return dict.fromkeys(
-            [VOLUME_KEY, STEP, _OPTIONS_TOLD, _UNSAID, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
+            [VOLUME_KEY, STEP, _OPTIONS_KNOWN, _UNSAID, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
         )
     run = view.run
     return {
         VOLUME_KEY: _volume_key(run, view.host, view.volume),
-        _OPTIONS_TOLD: run.tells(_section(run, group)),
+        _OPTIONS_KNOWN: run.tells(_section(run, group)),
         _UNSAID: () if run.imported is None else run.imported.unsaid,
         STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
         "clients": beside.get(run.step, 1),
@@ -119,7 +121,7 @@ def _attributes(facts: object | None, names: dict[str, str]) -> dict[str, object
 
 
 def _section(run: Run, group: str) -> Section:
-    return next((one for one in run.sections if one.name == group), run.sections[0])
+    return next((section for section in run.sections if section.name == group), run.sections[0])
 
 
 def _option_values(run: Run, group: str, options: Sequence[str]) -> dict[str, object]:

@@ -18,24 +18,24 @@ from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import DAMAGED
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
-_Asked = ParamSpec("_Asked")
+_Args = ParamSpec("_Args")
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
 class RunView:
-    """One Run that has ended, with its rows of the frames that were read from raw files.
+    """One run that has ended, with its rows of the frames that were read from raw files.
 
     Attributes:
         campaign: the whole plan.
-        run: the Run.
+        run: the run.
         summary: its rows of the summary frame, as are the following; they may be empty.
         series: interval by interval, as fio saw it.
         device: interval by interval, as the host's kernel saw it.
         percentiles: of latency.
-        volume: the volume as it was right before the Run; None when nobody looked.
-        host: the machine; None when nobody looked.
-        cold: what a probe of the volume told before the first Run; None without one.
+        volume: the volume as it was right before the run; None if it was not recorded.
+        host: the machine; None if it was not recorded.
+        cold: what a probe of the volume told before the first run; None without one.
     """
 
     campaign: Campaign
@@ -51,11 +51,11 @@ class RunView:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def answer(self, asked: Hashable, work_out: Callable[[], object]) -> object:
+    def answer(self, key: Hashable, work_out: Callable[[], object]) -> object:
         """Return what was worked out for a question, which is done the first time only."""
-        if asked not in self._answers:
-            self._answers[asked] = work_out()
-        return self._answers[asked]
+        if key not in self._answers:
+            self._answers[key] = work_out()
+        return self._answers[key]
 
     @cached_property
     def results(self) -> Sequence[Mapping[str, object]]:
@@ -87,18 +87,18 @@ class RunView:
 
     @cached_property
     def is_finished(self) -> bool:
-        """Whether the Run finished, so that its numbers count."""
+        """Whether the run finished, so that its numbers count."""
         return any(row["status"] == "finished" for row in self.results)
 
     @property
     def is_damaged(self) -> bool:
-        """Tell whether the Run finished and its result can no longer be read."""
+        """Return whether the run finished and its result can no longer be read."""
         return any(row["status"] == DAMAGED for row in self.results)
 
 
 def once(
-    function: Callable[Concatenate[RunView, _Asked], _Answer],
-) -> Callable[Concatenate[RunView, _Asked], _Answer]:
+    function: Callable[Concatenate[RunView, _Args], _Answer],
+) -> Callable[Concatenate[RunView, _Args], _Answer]:
     """Keep what a function of a view returns, because many rules ask for the same.
 
     Args:
@@ -106,9 +106,9 @@ def once(
     """
 
     @wraps(function)
-    def kept(view: RunView, /, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Answer:
-        asked = (function, args, tuple(sorted(kwargs.items())))
-        return cast("_Answer", view.answer(asked, lambda: function(view, *args, **kwargs)))
+    def kept(view: RunView, /, *args: _Args.args, **kwargs: _Args.kwargs) -> _Answer:
+        key = (function, args, tuple(sorted(kwargs.items())))
+        return cast("_Answer", view.answer(key, lambda: function(view, *args, **kwargs)))
 
     return kept
 
@@ -121,12 +121,12 @@ def run_views(
     hosts: Mapping[str, HostFacts],
     colds: Mapping[str, ColdProbe] | None = None,
 ) -> Iterator[RunView]:
-    """Yield a view of each Run that has a row in the summary, in the order of the plan.
+    """Yield a view of each run that has a row in the summary, in the order of the plan.
 
     Args:
         campaign: the plan.
         frames: summary, series, device and percentiles of the campaign.
-        volumes: id of a Run to what its volume was.
+        volumes: id of a run to what its volume was.
         hosts: name of a host to what it is.
         colds: role to what a cold-volume probe told.
     """

@@ -23,7 +23,7 @@ _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """One section of a Run, with what holds when it says nothing.
+    """One section of a run, with what holds when it says nothing.
 
     Attributes:
         section: its name.
@@ -32,8 +32,8 @@ class WorkloadSpec:
         engine: ioengine; ``nbd`` for an export, ``dd`` for dd.
         pattern: access pattern without its parameter, such as ``randwrite``.
         kind: of the volume.
-        is_told: whether what it says is all, so that fio's defaults hold for the rest.
-        unsaid: options of which even then nobody knows.
+        is_complete: whether all its options are known, so that fio's defaults hold for the rest.
+        unsaid: options that may be set although they are not listed.
     """
 
     section: str
@@ -42,7 +42,7 @@ class WorkloadSpec:
     engine: str
     pattern: str
     kind: VolumeKind
-    is_told: bool = True
+    is_complete: bool = True
     unsaid: frozenset[str] = frozenset()
 
     def number(self, name: str, *, default: int) -> int:
@@ -51,7 +51,7 @@ class WorkloadSpec:
         return int(text) if text.isdecimal() else default
 
     def is_on(self, name: str) -> bool:
-        """Tell whether an option is given and not 0."""
+        """Return whether an option is given and not 0."""
         return self.options.get(name, "0") not in {"0", "", "none"}
 
     @property
@@ -90,7 +90,7 @@ class WorkloadSpec:
         """Whether its I/O goes through the page cache of the host."""
         if self.engine == "nbd" or self.engine in _WITHOUT_VOLUME:
             return False
-        if not self.is_told and "direct" not in self.options:
+        if not self.is_complete and "direct" not in self.options:
             return False
         flags = f"{self.options.get('oflag', '')},{self.options.get('iflag', '')}".split(",")
         return not self.is_on("direct") and "direct" not in flags
@@ -140,8 +140,8 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
     workloads = []
     for section in run.sections:
         options = run.effective(section)
-        is_dd, is_told = run.tool is Tool.DD, run.tells(section)
-        engine = "dd" if is_dd else options.get("ioengine", "psync" if is_told else "")
+        is_dd, is_complete = run.tool is Tool.DD, run.tells(section)
+        engine = "dd" if is_dd else options.get("ioengine", "psync" if is_complete else "")
         engine = engine.partition(":")[0]
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
             engine = "nbd"
@@ -153,7 +153,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
                 engine=engine,
                 pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
                 kind=run.volume.kind,
-                is_told=is_told,
+                is_complete=is_complete,
                 unsaid=frozenset(run.imported.unsaid if run.imported else ()),
             )
         )

@@ -1,4 +1,4 @@
-"""What each Run was measured on, as far as money is concerned: plan and facts enter."""
+"""What each run was measured on, as far as money is concerned: plan and facts enter."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
 
 
 @dataclass(frozen=True)
-class Bought:
-    """What a Run was measured on.
+class Billing:
+    """What a run was measured on.
 
     Attributes:
         flavor: of the machine; empty when no label tells it.
         volume_type: of the volume, by the host's label or by the declared limits; may be empty.
-        size_bytes: of the volume; None when nobody told it.
+        size_bytes: of the volume; None if it is unknown.
         limits: declared ones: what is provisioned of types that are paid by it.
         cpu_model: of the machine; may be empty.
     """
@@ -32,20 +32,20 @@ class Bought:
     cpu_model: str
 
 
-def bought_of(
+def billing_of(
     campaign: Campaign,
     hosts: Sequence[HostFacts],
     volumes: Sequence[VolumeFacts] = (),
     *,
     prefix: str = "",
-) -> dict[str, Bought]:
-    """Return what each Run of a campaign was measured on.
+) -> dict[str, Billing]:
+    """Return what each run of a campaign was measured on.
 
     Args:
         campaign: the plan.
         hosts: what was found out about its machines.
         volumes: what was found out about its volumes.
-        prefix: what stands before the ids of Runs in frames of several campaigns.
+        prefix: what stands before the ids of runs in frames of several campaigns.
     """
     labels = {host.name: host.labels for host in campaign.hosts}
     models = {host.host: host.cpu_model for host in hosts}
@@ -54,7 +54,7 @@ def bought_of(
     for run in campaign.runs:
         own = labels.get(run.host, {})
         pinned = run.volume.pin.size_bytes if run.volume.pin else None
-        found[prefix + run.id] = Bought(
+        found[prefix + run.id] = Billing(
             flavor=own.get(FLAVOR, ""),
             volume_type=own.get(VOLUME_TYPE, "") or run.limits.name,
             size_bytes=pinned or sizes.get(run.volume.target),

@@ -1,4 +1,4 @@
-"""What nothing else beats: costs and gains enter, who stands on the front leaves."""
+"""Pareto frontier of costs and gains."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 
-def on_front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
-    """Tell which of several offers no other one beats.
+def on_frontier(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
+    """Return which configurations no other one beats.
 
     One beats another when it costs no more and gives no less, and is better in one of the two
     (Pareto, Manuale di economia politica, 1906).
@@ -27,5 +27,5 @@ def on_front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
     ]
 
 
-def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one[0] <= other[0] and one[1] >= other[1] and one != other
+def _beats(point: tuple[float, float], other: tuple[float, float]) -> bool:
+    return point[0] <= other[0] and point[1] >= other[1] and point != other

@@ -1,6 +1,6 @@
-"""Performance beside prices: rows of Runs and a file of prices enter, ranked offers leave.
+"""Performance per price: configurations ranked by the cost of an I/O and of bandwidth.
 
-Cost is worked out for each Run, and only then compared, so that an interval says how sure the cost
+Cost is worked out for each run, and only then compared, so that an interval says how sure the cost
 of an I/O is, and not only how fast a volume was.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from volbench.analyse.compare.repeat_statistics import Group, Interval, location_interval
-from volbench.analyse.price.billing import Bought
-from volbench.analyse.price.pareto_frontier import on_front
+from volbench.analyse.price.billing import Billing
+from volbench.analyse.price.pareto_frontier import on_frontier
 from volbench.analyse.price.ranking import no_faster, orders
 from volbench.errors import InputError
 from volbench.model.catalogue.price_list import GIB, Burst, Price, Prices
@@ -30,7 +30,7 @@ BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
 
 @dataclass(frozen=True)
 class Offer:
-    """Something that can be bought, in one job.
+    """Something that can be billing, in one job.
 
     Attributes:
         name: flavor and volume type, or the values of the columns that were asked for.
@@ -40,17 +40,17 @@ class Offer:
         monthly: least and greatest cost of a month; NaN where there is no price.
         runs: that were counted.
         volumes: how many different ones.
-        unsteady: Runs that were not shown to be steady.
+        unsteady: runs that were not shown to be steady.
         iops: steady, with its interval.
         bw_bytes_per_s: steady, with its interval.
         burst_iops: median of the bursts; NaN for none.
-        steal_percent: mean of the Runs; NaN when nobody sampled it.
+        steal_percent: mean of the runs; NaN when nobody sampled it.
         cpu_models: of the machines.
         cost_per_1000_iops: of a month.
         cost_per_100_mb_per_s: of a month.
         cost_per_gib: of a month.
         rank: 1 and those that are shown to be cheaper for an I/O; None without a cost.
-        alike: names of the offers that it can't be told from.
+        indistinct: names of the offers that it cannot be distinguished from.
         is_on_front: nothing else gives as many IOPS for as little, by the estimates.
         no_faster_than: of one on the front, names of cheaper offers that it is not shown to beat.
         burst_monthly: least and greatest fee of a month for being allowed to burst, beside
@@ -77,7 +77,7 @@ class Offer:
     cost_per_100_mb_per_s: Interval
     cost_per_gib: Interval
     rank: int | None = None
-    alike: tuple[str, ...] = ()
+    indistinct: tuple[str, ...] = ()
     is_on_front: bool = False
     no_faster_than: tuple[str, ...] = ()
     burst_monthly: tuple[float, float] = (0.0, 0.0)
@@ -103,17 +103,17 @@ class Market:
 def priced_runs(
     rows: pd.DataFrame,
     summary: pd.DataFrame,
-    bought: Mapping[str, Bought],
+    billing: Mapping[str, Billing],
     prices: Prices,
     *,
     size_bytes: int | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Add to each Run what it was measured on, and what that costs.
+    """Add to each run what it was measured on, and what that costs.
 
     Args:
         rows: of `volbench.analyse.price.steady_performance.performance`.
         summary: for the labels of the hosts.
-        bought: Run to what it was measured on.
+        billing: run to what it was measured on.
         prices: of flavors and volume types.
         size_bytes: of volumes whose size nobody told.
 
@@ -123,56 +123,56 @@ def priced_runs(
         no part of it) and the labels; and sentences about what has no price.
     """
     bill = _Bill(prices, size_bytes)
-    added = [bill.row(bought[str(run)]) for run in rows["run"]]
+    added = [bill.row(billing[str(run)]) for run in rows["run"]]
     whole = pd.concat([rows, pd.DataFrame(added, index=rows.index)], axis=1)
     whole["cost_per_1000_iops"] = whole["monthly"] / whole["iops"] * PER_IOPS
     whole["cost_per_100_mb_per_s"] = whole["monthly"] / whole["bw_bytes_per_s"] * PER_BYTES_PER_S
     whole["cost_per_gib"] = whole["monthly"] / (whole["size_bytes"] / GIB)
     labels = [name for name in summary.columns if name.startswith(LABEL_PREFIX)]
-    told = summary.drop_duplicates("run").set_index("run")[labels]
-    return whole.join(told, on="run"), tuple(bill.notes)
+    values = summary.drop_duplicates("run").set_index("run")[labels]
+    return whole.join(values, on="run"), tuple(bill.notes)
 
 
 class _Bill:
-    """Sums up what Runs were measured on, and keeps what it could not."""
+    """Sums up what runs were measured on, and keeps what it could not."""
 
     def __init__(self, prices: Prices, size_bytes: int | None) -> None:
         self._prices = prices
         self._size_bytes = size_bytes
         self.notes: dict[str, None] = {}
 
-    def row(self, bought: Bought) -> dict[str, object]:
-        size_bytes = bought.size_bytes or self._size_bytes
+    def row(self, billing: Billing) -> dict[str, object]:
+        size_bytes = billing.size_bytes or self._size_bytes
         parts = [
-            self._flavor(bought),
-            self._volume(bought, size_bytes),
+            self._flavor(billing),
+            self._volume(billing, size_bytes),
         ]
         known = [price for price, _ in parts if price is not None]
         costs = [cost for _, cost in parts if cost is not None]
         return {
-            "flavor": bought.flavor or None,
-            "volume_type": bought.volume_type or None,
+            "flavor": billing.flavor or None,
+            "volume_type": billing.volume_type or None,
             "family": ", ".join(dict.fromkeys(p.family for p in known if p.family)) or None,
             "provider": ", ".join(dict.fromkeys(p.provider for p in known if p.provider)) or None,
-            "cpu_model": bought.cpu_model or None,
+            "cpu_model": billing.cpu_model or None,
             "size_bytes": float(size_bytes) if size_bytes else math.nan,
             "monthly": sum(costs) if costs else math.nan,
-            **self._beside(bought, size_bytes),
+            **self._beside(billing, size_bytes),
         }
 
-    def _beside(self, bought: Bought, size_bytes: int | None) -> dict[str, float]:
+    def _beside(self, billing: Billing, size_bytes: int | None) -> dict[str, float]:
         """Return what is paid for bursts, and once; nothing where no volumes are priced."""
         types = self._prices.volume_types
         if not types:
             return dict.fromkeys(BESIDE, 0.0)
-        price = types.get(bought.volume_type)
+        price = types.get(billing.volume_type)
         if price is None:
             return dict.fromkeys(BESIDE, math.nan)
         burst = price.burst or Burst()
         paid_once = price.initialisation
         if paid_once is not None and paid_once.per_gib and not size_bytes:
-            told = f"{price.name} is paid once by the GiB, and nobody told the size: --size"
-            self.notes[told] = None
+            remark = f"{price.name} is paid once by the GiB, and its size is unknown: --size"
+            self.notes[remark] = None
             once = math.nan
         else:
             once = price.once(size_bytes=size_bytes or 0.0)
@@ -180,36 +180,38 @@ class _Bill:
             zip(BESIDE, (burst.monthly, burst.per_million_ios, once), strict=True),
         )
 
-    def _flavor(self, bought: Bought) -> tuple[Price | None, float | None]:
+    def _flavor(self, billing: Billing) -> tuple[Price | None, float | None]:
         if not self._prices.flavors:
             return None, None
-        price = self._find(bought.flavor, self._prices.flavors, "flavor")
+        price = self._find(billing.flavor, self._prices.flavors, "flavor")
         if price is None:
             return None, math.nan
         return price, price.month(hours_per_month=self._prices.hours_per_month)
 
-    def _volume(self, bought: Bought, size_bytes: int | None) -> tuple[Price | None, float | None]:
+    def _volume(
+        self, billing: Billing, size_bytes: int | None
+    ) -> tuple[Price | None, float | None]:
         if not self._prices.volume_types:
             self.notes["there are no prices of volumes: only machines are counted"] = None
             return None, None
-        price = self._find(bought.volume_type, self._prices.volume_types, "volume type")
+        price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
         if price is None:
             return None, math.nan
         if price.needs_size and not size_bytes:
-            self.notes[f"{price.name} is paid by the GiB, and nobody told the size: --size"] = None
+            self.notes[f"{price.name} is paid by the GiB, and its size is unknown: --size"] = None
             return price, math.nan
         return price, price.month(
             hours_per_month=self._prices.hours_per_month,
             size_bytes=size_bytes or 0.0,
-            iops=bought.limits.iops or 0.0,
-            bandwidth_bytes_per_s=bought.limits.bandwidth_bytes_per_s or 0.0,
+            iops=billing.limits.iops or 0.0,
+            bandwidth_bytes_per_s=billing.limits.bandwidth_bytes_per_s or 0.0,
         )
 
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
         if name in prices:
             return prices[name]
-        told = f"no price of the {what} {name}" if name else f"Runs whose {what} no label tells"
-        self.notes[told] = None
+        remark = f"no price of the {what} {name}" if name else f"Runs whose {what} no label tells"
+        self.notes[remark] = None
         return None
 
 
@@ -221,47 +223,49 @@ def market(
     keep_unsteady: bool = False,
     notes: Sequence[str] = (),
 ) -> Market:
-    """Return the offers that Runs were measured on, ranked within each job.
+    """Return the offers that runs were measured on, ranked within each job.
 
     Args:
         rows: of `priced_runs`.
         currency: of their costs.
         by: columns or labels that make an offer; empty for flavor and volume type.
-        keep_unsteady: count Runs that were not shown to be steady with their means.
+        keep_unsteady: count runs that were not shown to be steady with their means.
         notes: to keep with the offers.
 
     Raises:
         InputError: nothing can be counted, or a column is not there.
     """
     if rows.empty:
-        raise InputError("no measured Run finished", hint="run the campaign first")
+        raise InputError("no measured run finished", hint="run the campaign first")
     columns = _offer_columns(rows, by)
     kept = rows if keep_unsteady else rows[rows["steady"]]
     if kept.empty:
         raise InputError(
-            f"none of {len(rows)} Runs was shown to be steady",
+            f"none of {len(rows)} runs was shown to be steady",
             hint="run them longer, or until: steady; --unsteady takes their means all the same",
         )
     cells: dict[str, list[_Cell]] = {}
     for _, own in kept.groupby(["job", *columns], sort=False, dropna=False):
         cells.setdefault(str(own["job"].iloc[0]), []).append(_Cell(own, columns))
-    told = list(notes)
+    remarks = list(notes)
     if left := len(rows) - len(kept):
-        told.append(f"{left} of {len(rows)} Runs were not shown to be steady and are not counted")
+        remarks.append(
+            f"{left} of {len(rows)} runs were not shown to be steady and are not counted"
+        )
     offers = tuple(offer for of_job in cells.values() for offer in _ranked(of_job))
-    return Market(offers, currency, tuple(told))
+    return Market(offers, currency, tuple(remarks))
 
 
 def _offer_columns(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the columns that make an offer, without those that tell nothing."""
+    """Return the columns that make an offer, without those that are empty."""
     if by:
         return [find_column(name, list(rows.columns)) for name in by]
-    told = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]
-    return told or ["host"]
+    named = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]
+    return named or ["host"]
 
 
 class _Cell:
-    """The Runs of one offer in one job."""
+    """The runs of one offer in one job."""
 
     def __init__(self, rows: pd.DataFrame, columns: Sequence[str]) -> None:
         self.rows = rows
@@ -284,7 +288,7 @@ class _Cell:
             for name in self._columns
         }
         return Offer(
-            name=", ".join(text for text in values.values() if text) or "not told",
+            name=", ".join(text for text in values.values() if text) or "unknown",
             values=values,
             job=str(first["job"]),
             family=", ".join(_texts(rows["family"])),
@@ -325,24 +329,24 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
     """Return the offers of one job, ranked: equal ranks can't be told apart."""
     offers = [cell.offer() for cell in cells]
     groups = [cell.group("cost_per_1000_iops") for cell in cells]
-    cheaper, alike = orders(groups)
-    front = on_front(
+    cheaper, indistinct = orders(groups)
+    front = on_frontier(
         [offer.monthly[0] for offer in offers], [offer.iops.estimate for offer in offers]
     )
     unsure = no_faster(
         [offer.monthly[0] for offer in offers], [cell.group("iops") for cell in cells], front
     )
-    told = [
+    ranked = [
         replace(
             offer,
             no_faster_than=tuple(offers[other].name for other in unsure[place]),
             rank=None if groups[place] is None else 1 + len(cheaper[place]),
-            alike=tuple(offers[other].name for other in alike[place]),
+            indistinct=tuple(offers[other].name for other in indistinct[place]),
             is_on_front=front[place],
         )
         for place, offer in enumerate(offers)
     ]
-    return sorted(told, key=lambda offer: _or_last(offer.cost_per_1000_iops.estimate))
+    return sorted(ranked, key=lambda offer: _or_last(offer.cost_per_1000_iops.estimate))
 
 
 def _or_last(cost: float) -> float:

@@ -1,4 +1,4 @@
-"""Which offer is shown to be better: repeats of each enter, what can be told apart leaves.
+"""Ranking of configurations by the cost of their repeats.
 
 All pairs of a question are judged together, by Holm's method.
 """
@@ -18,15 +18,15 @@ def orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[i
         groups: what an I/O costs in each repeat; None where that is not known.
     """
     cheaper: list[list[int]] = [[] for _ in groups]
-    alike: list[list[int]] = [[] for _ in groups]
+    indistinct: list[list[int]] = [[] for _ in groups]
     pairs = []
     for first, second in itertools.combinations(range(len(groups)), 2):
         base, other = groups[first], groups[second]
         if base is None or other is None:
             continue
         if shortage(base, other):
-            alike[first].append(second)
-            alike[second].append(first)
+            indistinct[first].append(second)
+            indistinct[second].append(first)
         else:
             pairs.append((first, second, contrast(base, other)))
     levels = holm([found.p_value for *_, found in pairs])
@@ -37,9 +37,9 @@ def orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[i
         elif interval.low > 1:
             cheaper[second].append(first)
         else:
-            alike[first].append(second)
-            alike[second].append(first)
-    return cheaper, [sorted(others) for others in alike]
+            indistinct[first].append(second)
+            indistinct[second].append(first)
+    return cheaper, [sorted(others) for others in indistinct]
 
 
 def no_faster(

@@ -1,6 +1,6 @@
-"""How fast each Run was once it was steady: frames enter, a row for each Run leaves.
+"""Performance of each run once it was steady.
 
-A Run that went on until it was steady holds its climb: its mean is no speed of the volume.
+A run that went on until it was steady holds its climb: its mean is no speed of the volume.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ COLUMNS = (
 
 
 def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return what each finished measured Run reached.
+    """Return what each finished measured run reached.
 
-    Directions are added up. Where a Run was steady, or became so, ``iops`` is the median of the
+    Directions are added up. Where a run was steady, or became so, ``iops`` is the median of the
     steady stretch at its end and ``bw_bytes_per_s`` the same times the mean size of its I/Os;
-    elsewhere they are the means of the whole Run, and ``steady`` is False.
+    elsewhere they are the means of the whole run, and ``steady`` is False.
 
     Args:
         frames: ``summary``, ``verdicts``, ``series`` and ``device``.
 
     Returns:
         `COLUMNS`: ``burst_iops`` is the median before the steady stretch, where that is a fifth
-        above it (NaN for no burst); ``steal_percent`` the mean of the Run (NaN when not sampled).
+        above it (NaN for no burst); ``steal_percent`` the mean of the run (NaN when not sampled).
     """
     summary = measured(frames["summary"])
     summary = summary[summary["direction"] != "sync"]
@@ -65,7 +65,7 @@ def _row(
     series: pd.DataFrame | None,
     steal_percent: float,
 ) -> dict[str, object]:
-    """Return the row of one Run."""
+    """Return the row of one run."""
     by_direction = own.groupby("direction")[["iops", "bw_bytes_per_s"]].sum()
     keys = [(run, direction) for direction in by_direction.index]
     judged = verdicts.reindex(pd.MultiIndex.from_tuples(keys))
@@ -105,8 +105,8 @@ def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Add to rows of the summary how fast they were once they were steady.
 
     Args:
-        rows: of Runs, jobs and directions.
-        verdicts: the frame of that name, of the same Runs.
+        rows: of runs, jobs and directions.
+        verdicts: the frame of that name, of the same runs.
 
     Returns:
         The rows with `STEADY_IOPS` and `STEADY_BW` (bytes a second): the median of the steady
@@ -115,9 +115,9 @@ def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """
     keys = ["run", "direction"]
     levels = verdicts.drop_duplicates(keys).set_index(keys)["steady_iops"].astype("float64")
-    told = pd.MultiIndex.from_frame(rows[keys])
+    index = pd.MultiIndex.from_frame(rows[keys])
     alone = ~rows.duplicated(keys, keep=False).to_numpy()
-    level = levels.reindex(told).where(alone).to_numpy()
+    level = levels.reindex(index).where(alone).to_numpy()
     share = level / rows["iops"].astype("float64").to_numpy()
     bandwidth = share * rows["bw_bytes_per_s"].astype("float64").to_numpy()
     return rows.assign(**{STEADY_IOPS: level, STEADY_BW: bandwidth})
@@ -131,18 +131,18 @@ def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
         columns: that are compared.
     """
     steady = [name for name in columns if name in STEADY]
-    told = []
+    remarks = []
     for side, part in rows.groupby("side", sort=False) if steady else ():
         lost = part[part[steady].isna().any(axis=1)]["run"].nunique()
         if lost:
             runs = part["run"].nunique()
-            told.append(f"{side}: {lost} of {runs} Runs not shown to be steady, left out")
+            remarks.append(f"{side}: {lost} of {runs} runs not shown to be steady, left out")
     if len(steady) < len(columns) and _has_climbs(rows):
-        told.append(
+        remarks.append(
             "Runs that went on until they were steady: means and percentiles hold the climb;"
             f" --metric {STEADY_IOPS} leaves it out"
         )
-    return told
+    return remarks
 
 
 def _has_climbs(rows: pd.DataFrame) -> bool:

@@ -1,4 +1,4 @@
-"""The series of Runs that ran side by side in, their intervals on one clock and to the end out."""
+"""The series of runs that ran side by side in, their intervals on one clock and to the end out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def on_clock(series: pd.DataFrame, summary: pd.DataFrame, *, rate: str, total: s
 
     Args:
         series: rows of the series frame of one campaign, all with ``utc``.
-        summary: the summary of the same Runs.
+        summary: the summary of the same runs.
         rate: column of the series, such as ``iops``.
         total: column of the summary that it adds up to, such as ``total_ios``.
     """

@@ -1,4 +1,4 @@
-"""Storms: the series of clients that ran one step side by side enter, all on one axis they leave.
+"""Boot storms: the series of all clients of a step on one time axis.
 
 Everything stands on the clock, so that clients of several hosts lie beside each other as they ran.
 A client has settled at the end of the last interval in which it did more than a tenth of what it
@@ -34,7 +34,7 @@ class StormClient:
     """One client in a storm.
 
     Attributes:
-        run: its Run.
+        run: its run.
         name: short, such as ``c03``, ``vm01`` or ``vm01-c03``.
         host: it ran on.
         start_s: when its I/O began, since the first client's.
@@ -77,7 +77,7 @@ class Storm:
         edges_s: of the intervals, since then; one more than there are intervals, of which the last
             ends with the storm.
         clients: in the order of their starts; at least one.
-        untold: Runs of the step that tell no series with times, such as failed ones.
+        untold: runs of the step without a series with times, such as failed ones.
         device: kernel name of the one device that backs all of it, or how many there are; empty
             where none was watched.
         device_read_iops: of the devices together, in each interval; NaN where none was watched.
@@ -153,7 +153,7 @@ class Storm:
     def most_at_once(self) -> int:
         """How many clients were at it at once at most."""
         return max(
-            sum(one.start_s <= client.start_s < one.end_s for one in self.clients)
+            sum(other.start_s <= client.start_s < other.end_s for other in self.clients)
             for client in self.clients
         )
 
@@ -175,19 +175,19 @@ def storms(frames: Frames) -> tuple[Storm, ...]:
         if len(runs) < 2:
             continue
         finished = measured(runs)[["campaign", "run"]]
-        told = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
-        if len(told):
-            found.append(_storm(key, step, told, frames["device"]))
+        series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
+        if len(series):
+            found.append(_storm(key, step, series, frames["device"]))
     return tuple(found)
 
 
 def _storm(
-    key: tuple[object, ...], step: pd.DataFrame, told: pd.DataFrame, device: pd.DataFrame
+    key: tuple[object, ...], step: pd.DataFrame, series: pd.DataFrame, device: pd.DataFrame
 ) -> Storm:
     """Return one storm from the summary of its step, its series and the devices' samples."""
     runs = step.drop_duplicates("run")
     campaign, profile, job, repeat = (str(part) for part in key)
-    rows = on_clock(told, step, rate="iops", total="total_ios")
+    rows = on_clock(series, step, rate="iops", total="total_ios")
     rows["start_s"] = rows["end_s"] - rows["width_s"]
     first_s = float(rows["start_s"].min())
     rows[["start_s", "end_s"]] -= first_s
@@ -225,8 +225,8 @@ def _edges(end_s: float) -> Floats:
 
 def _limit(runs: pd.DataFrame) -> float:
     limits = runs[["host", "volume", "limit_iops"]].drop_duplicates()
-    told = len(limits) == 1 and limits["limit_iops"].notna().all()
-    return float(limits["limit_iops"].iloc[0]) if told else math.nan
+    is_known = len(limits) == 1 and limits["limit_iops"].notna().all()
+    return float(limits["limit_iops"].iloc[0]) if is_known else math.nan
 
 
 def _client(run: str, name: str, own: pd.DataFrame, edges_s: Floats) -> StormClient:
@@ -244,7 +244,7 @@ def _client(run: str, name: str, own: pd.DataFrame, edges_s: Floats) -> StormCli
 
 
 def _name(own: pd.DataFrame, step: str) -> str:
-    """Return what a Run's id says behind its step, such as ``c03``; else its host."""
+    """Return what a run's id says behind its step, such as ``c03``; else its host."""
     behind = str(own["run"].iloc[0]).partition(step)[2].removeprefix("-")
     return behind or str(own["host"].iloc[0])
 

@@ -240,7 +240,7 @@ def inflation_of(residuals: Floats) -> float:
 
 
 def _is_jump(blocks: Floats, edges: list[int], place: int, *, least_step: float) -> bool:
-    """Tell whether a change is large enough and no part of a ramp."""
+    """Return whether a change is large enough and no part of a ramp."""
     before, after = _sides(blocks, edges, place)
     step = abs(float(np.median(after) - np.median(before)))
     if 1 - np.exp(-step) < least_step:

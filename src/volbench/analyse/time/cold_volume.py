@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from volbench.units import format_latency
+
+if TYPE_CHECKING:
+    import numpy as np
 
 COLD_MEDIAN_RATIO = 1.5
 """First reads that take so many times as long in the middle mean a cold volume."""
@@ -42,7 +44,7 @@ class ColdProbe:
         cold: whether first reads were clearly slower.
         first_median_s: median latency of first reads.
         second_median_s: median latency of second reads.
-        zero_share: share of sampled blocks that hold only zeros; None when nobody looked.
+        zero_share: share of sampled blocks that hold only zeros; None if it was not recorded.
     """
 
     pairs: int
@@ -78,6 +80,8 @@ def judge_cold(
         second_s: of the same blocks in the same order.
         zero_share: share of blocks that hold only zeros.
     """
+    import numpy as np  # noqa: PLC0415 - slow to import, and few volumes are probed
+
     first, second = np.asarray(first_s, dtype=float), np.asarray(second_s, dtype=float)
     medians = float(np.median(first)), float(np.median(second))
     p99s = float(np.percentile(first, 99)), float(np.percentile(second, 99))

@@ -104,14 +104,14 @@ def combined(parts: Iterable[Part], metric: Metric) -> float:
 
     Rates are added. The latency is that of all I/Os: each direction weighs by its count.
     """
-    told = list(parts)
-    if not told:
+    known = list(parts)
+    if not known:
         return _NAN
     if metric is Metric.IOPS:
-        return float(sum(part.iops for part in told))
+        return float(sum(part.iops for part in known))
     if metric is Metric.BW:
-        return float(sum(part.bw_bytes_per_s for part in told))
-    moved = [part for part in told if part.total_ios]
+        return float(sum(part.bw_bytes_per_s for part in known))
+    moved = [part for part in known if part.total_ios]
     total = sum(part.total_ios for part in moved)
     return sum(part.lat_mean_s * part.total_ios for part in moved) / total if total else _NAN
 
@@ -186,9 +186,9 @@ def window_matrix(
     rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
     first, last = found.window or (1, 0)
     rows = rows[rows["repeat"].between(first, last)]
-    told = [_cell(str(job), own, metric) for job, own in rows.groupby("job", sort=False)]
+    cells = [_cell(str(job), own, metric) for job, own in rows.groupby("job", sort=False)]
     columns = ["job", "mix", "read_percent", "block_bytes", "mean", "least", "greatest", "rounds"]
-    frame = pd.DataFrame(told, columns=columns)
+    frame = pd.DataFrame(cells, columns=columns)
     frame = frame.astype({"read_percent": "Int64", "block_bytes": "Int64", "rounds": "int64"})
     by = ["read_percent", "block_bytes"]
     return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
@@ -204,13 +204,13 @@ def _values(rows: pd.DataFrame, metric: Metric) -> list[float]:
 
 def _parts(rows: pd.DataFrame) -> list[Part]:
     columns = ["iops", "bw_bytes_per_s", "lat_mean_s", "total_ios"]
-    told = rows[columns].astype("float64").fillna({"total_ios": 0.0})
-    return [Part(*map(float, row)) for row in told.to_numpy()]
+    values = rows[columns].astype("float64").fillna({"total_ios": 0.0})
+    return [Part(*map(float, row)) for row in values.to_numpy()]
 
 
 def _cell(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, object]:
     values = np.array([combined(_parts(own), metric) for _, own in rows.groupby("repeat")])
-    told = values[~np.isnan(values)]
+    known = values[~np.isnan(values)]
     share = _read_percent(rows)
     blocks = rows["block_bytes"].dropna().unique()
     return {
@@ -218,18 +218,18 @@ def _cell(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, object]:
         "mix": "" if share is None else f"{share}/{100 - share}",
         "read_percent": share,
         "block_bytes": int(blocks[0]) if len(blocks) == 1 else None,
-        "mean": float(told.mean()) if len(told) else _NAN,
-        "least": float(told.min()) if len(told) else _NAN,
-        "greatest": float(told.max()) if len(told) else _NAN,
-        "rounds": len(told),
+        "mean": float(known.mean()) if len(known) else _NAN,
+        "least": float(known.min()) if len(known) else _NAN,
+        "greatest": float(known.max()) if len(known) else _NAN,
+        "rounds": len(known),
     }
 
 
 def _read_percent(rows: pd.DataFrame) -> int | None:
     """Return the share of reads that was asked for; None where jobs of several mixes are in it."""
-    asked = rows["rwmixread"].dropna().unique()
-    if len(asked):
-        return int(asked[0]) if len(asked) == 1 else None
+    shares = rows["rwmixread"].dropna().unique()
+    if len(shares):
+        return int(shares[0]) if len(shares) == 1 else None
     directions = set(rows["direction"])
     return {frozenset({"read"}): 100, frozenset({"write"}): 0}.get(frozenset(directions))
 

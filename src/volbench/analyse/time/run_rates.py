@@ -1,6 +1,6 @@
-"""The rates of one direction of a Run over time: a view in, arrays and what was asked out.
+"""The rates of one direction of a run over time: a view in, arrays and what was asked out.
 
-A buffered Run is judged by the device's rates, where there are any: fio's own are those of memory.
+A buffered run is judged by the device's rates, where there are any: fio's own are those of memory.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ _LEAST = 5
 _BUSY_PERCENT = 90.0
 """Active time from which a device is held to have work all the time."""
 _LEAST_BUSY = 0.5
-"""Share of busy intervals below which a Run did not keep its device busy."""
+"""Share of busy intervals below which a run did not keep its device busy."""
 _LEAST_SHARE = 0.5
 """How much of a jump of the device's IOPS its bandwidth has to show, as logarithms."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """One direction of a Run, interval by interval.
+    """One direction of a run, interval by interval.
 
     Attributes:
         direction: ``read``, ``write`` or ``trim``.
         t_s: end of each interval.
         iops: of each interval.
         bw_bytes_per_s: of each interval.
-        at_device: whether these are the device's rates, because the Run was buffered.
+        at_device: whether these are the device's rates, because the run was buffered.
         changes: jumps of `iops`.
         plateaus: stretches between them.
-        depth: I/Os that the Run keeps in flight in this direction at most.
-        lat_mean_s: of the whole Run, as fio saw it; NaN when not told.
+        depth: I/Os that the run keeps in flight in this direction at most.
+        lat_mean_s: of the whole run, as fio saw it; NaN when unknown.
         lat_min_s: the same, of the fastest I/O.
         lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
     """
@@ -66,7 +66,7 @@ class Rates:
 
     @property
     def last(self) -> Plateau:
-        """The level at which the Run ended."""
+        """The level at which the run ended."""
         return self.plateaus[-1]
 
     @property
@@ -97,7 +97,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
     changes = find_changes(t_s, iops)
     if at_device:
         changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
-    workload = [one for one in view.workloads if _moves(one, direction)]
+    moving = [workload for workload in view.workloads if _moves(workload, direction)]
     mean_s, min_s, low_s = _latencies(view, direction)
     return Rates(
         direction=direction,
@@ -107,7 +107,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         at_device=at_device,
         changes=changes,
         plateaus=plateaus(t_s, iops, changes=changes),
-        depth=sum(one.depth * one.numjobs for one in workload) or 1,
+        depth=sum(workload.depth * workload.numjobs for workload in moving) or 1,
         lat_mean_s=mean_s,
         lat_min_s=min_s,
         lat_low_s=low_s,
@@ -119,11 +119,12 @@ def _of_the_volume(
 ) -> tuple[Change, ...]:
     """Return the jumps of IOPS that bandwidth shows too, at least by half.
 
-    The kernel chooses how large the requests of a buffered Run are. Fewer and larger ones at the
+    The kernel chooses how large the requests of a buffered run are. Fewer and larger ones at the
     same bandwidth are its doing, not the volume's.
     """
     levels = [
-        float(np.median(bandwidth[(t_s > one.from_s) & (t_s <= one.to_s)])) for one in stretches
+        float(np.median(bandwidth[(t_s > stretch.from_s) & (t_s <= stretch.to_s)]))
+        for stretch in stretches
     ]
     return tuple(
         change
@@ -173,8 +174,8 @@ def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] |
 def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
     """Return values with those of idle intervals replaced by the last busy one's.
 
-    The kernel writes pages when it likes. An interval in which the device had nothing to do tells
-    nothing of what it can do.
+    The kernel writes pages when it likes. An interval in which the device had nothing to do says
+    nothing about what it can do.
     """
     places = np.where(busy, np.arange(len(values)), -1)
     last = np.maximum.accumulate(places)

@@ -35,9 +35,9 @@ def devices_on(
         return "", nothing, nothing
     rows = rows.assign(end_s=seconds(rows["utc"]) - first_s, width_s=rows["interval_s"])
     groups = rows.groupby(["host", "device"], sort=False)
-    views = np.array([_device(one, edges_s) for _, one in groups])
-    told = ~np.isnan(views).all(axis=0)
-    sums = np.where(told, np.nansum(views, axis=0), np.nan)
+    views = np.array([_device(part, edges_s) for _, part in groups])
+    is_known = ~np.isnan(views).all(axis=0)
+    sums = np.where(is_known, np.nansum(views, axis=0), np.nan)
     name = str(rows["device"].iloc[0]) if len(groups) == 1 else f"{len(groups)} devices"
     return name, sums[0], sums[1]
 
@@ -49,8 +49,10 @@ def _device(rows: pd.DataFrame, edges_s: Floats) -> Floats:
     only its busy half would tell too much.
     """
     parts = [part for _, part in rows.groupby("run", sort=False)]
-    seen = np.array([covered_rows(one, edges_s) for one in parts])
-    rates = np.array([[spread_rows(one, f"{way}_iops", edges_s) for one in parts] for way in _WAYS])
+    seen = np.array([covered_rows(part, edges_s) for part in parts])
+    rates = np.array(
+        [[spread_rows(part, f"{way}_iops", edges_s) for part in parts] for way in _WAYS]
+    )
     most = seen.max(axis=0)
     weights = np.where(seen >= _AS_MUCH * most, seen, 0.0)
     total = weights.sum(axis=0)

@@ -29,7 +29,7 @@ _LEAST_IOS = 8
 
 @dataclass(frozen=True)
 class Pass:
-    """One Run over a volume, interval by interval.
+    """One run over a volume, interval by interval.
 
     Attributes:
         run: its id.
@@ -63,7 +63,7 @@ class Curve:
         to_steady_s: until it stayed within 10 % of the plateau; None when it never did.
         limit_iops: declared; NaN without.
         at_limit: whether the plateau is within 3 % of it.
-        size_bytes: what was warmed; NaN when nobody told.
+        size_bytes: what was warmed; NaN if it is unknown.
     """
 
     host: str
@@ -96,7 +96,7 @@ class Fill:
         volume: its target.
         job: name of the job.
         direction: ``read`` or ``write``.
-        runs: its Runs, one an extent, in order.
+        runs: its runs, one an extent, in order.
         moved_bytes: written or read.
         seconds: that this took, without pauses between extents.
         slowest_bytes_per_s: of the extents.
@@ -139,11 +139,11 @@ def cost_of(bytes_per_s: float, *, size_bytes: float, price_per_hour: float = ma
 
 
 def curves(summary: pd.DataFrame, series: pd.DataFrame) -> tuple[Curve, ...]:
-    """Return a curve for each volume that was fresh, and each direction of its first Run.
+    """Return a curve for each volume that was fresh, and each direction of its first run.
 
-    The first pass is the very first Run on the volume, if it was measured. The second pass is the
-    next Run there with the same pattern, block size, depth and engine. A first pass without a
-    second one counts only when it climbed: any Run is the first on some volume.
+    The first pass is the very first run on the volume, if it was measured. The second pass is the
+    next run there with the same pattern, block size, depth and engine. A first pass without a
+    second one counts only when it climbed: any run is the first on some volume.
 
     Args:
         summary: the summary frame.
@@ -158,10 +158,10 @@ def curves(summary: pd.DataFrame, series: pd.DataFrame) -> tuple[Curve, ...]:
             row = same.iloc[0]
             if row["run"] != first_run or row["phase"] != "measured":
                 continue
-            one, two = _passes(same, series)
-            if one is not None:
-                curve = _curve(str(host), str(volume), str(direction), row, one, two)
-                if two is not None or curve.penalty > _CLIMB:
+            first, second = _passes(same, series)
+            if first is not None:
+                curve = _curve(str(host), str(volume), str(direction), row, first, second)
+                if second is not None or curve.penalty > _CLIMB:
                     found.append(curve)
     return tuple(found)
 
@@ -191,7 +191,7 @@ def fills(summary: pd.DataFrame) -> tuple[Fill, ...]:
 
 
 def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass | None]:
-    """Return the first Run, and the next measured one that is like it; None where too short."""
+    """Return the first run, and the next measured one that is like it; None where too short."""
     found: list[Pass | None] = []
     settings: list[object] = []
     for _, row in rows[rows["phase"] == "measured"].drop_duplicates("run").iterrows():
@@ -199,13 +199,13 @@ def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass
         if found and like != settings:
             continue
         settings = like
-        one = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
-        found.append(one if len(one.t_s) >= _LEAST_POINTS else None)
+        part = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
+        found.append(part if len(part.t_s) >= _LEAST_POINTS else None)
     return (found[0] if found else None), (found[1] if len(found) > 1 else None)
 
 
 def _pass_of(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
-    """Return one Run's series, its sections added up."""
+    """Return one run's series, its sections added up."""
     mine = series[(series["run"] == run) & (series["direction"] == direction)]
     mine = mine.dropna(subset=["iops"])
     groups = mine.assign(time=mine["lat_mean_s"] * mine["iops"]).groupby("t_s")
@@ -245,9 +245,9 @@ def _curve(
 
 
 def _size_of(row: pd.Series) -> float:
-    """Return what the Run worked on: the whole device, or the size it asked for."""
-    told = [row["size_bytes"], row["volume_bytes"]]
-    known = [float(value) for value in told if not pd.isna(value)]
+    """Return what the run worked on: the whole device, or the size it asked for."""
+    sizes = [row["size_bytes"], row["volume_bytes"]]
+    known = [float(value) for value in sizes if not pd.isna(value)]
     return min(known, default=math.nan)
 
 

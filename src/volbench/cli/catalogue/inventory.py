@@ -48,6 +48,6 @@ def check(file: Path, mapping: Path | None) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of volbench's own inventories, for editors."""
-    from volbench.plan.inventory.inventory_schema import json_schema
+    from volbench.plan.inventory.host_entries import json_schema
 
     click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from volbench.analyse.price.billing import Bought, bought_of
+from volbench.analyse.price.billing import Billing, billing_of
 from volbench.analyse.price.price_performance import Market, market, priced_runs
 from volbench.analyse.price.steady_performance import performance
 from volbench.cli.read.table_charts import write_picture
@@ -43,13 +43,13 @@ def market_of(
     )
 
 
-def _billing(dataset: Dataset) -> dict[str, Bought]:
+def _billing(dataset: Dataset) -> dict[str, Billing]:
     """Return what each run of all campaigns was measured on."""
-    found: dict[str, Bought] = {}
+    found: dict[str, Billing] = {}
     for name, data in dataset.names.items():
         provenance = data.provenance
         prefix = f"{name}/" if len(dataset.names) > 1 else ""
-        found |= bought_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
+        found |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
     return found
 
 

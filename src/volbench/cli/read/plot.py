@@ -64,15 +64,14 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 @click.option(
     "--theme",
     type=click.Choice([*THEMES]),
-    default="light",
-    show_default=True,
-    help="Colours; print is grey, with hatches.",
+    help="Colours; print is grey, with hatches. Default: light; for html, as the reader's system.",
 )
 @click.option(
     "--format",
     "image",
-    type=click.Choice(["svg", "png", "pdf"]),
-    help="Of the picture. Default: as --output ends, else svg.",
+    type=click.Choice(["svg", "png", "pdf", "html"]),
+    help="Of the chart; html is a page with zoom, hover texts and legend toggles. Default: as "
+    "--output ends, else svg.",
 )
 @output_option(
     metavar="PATH",
@@ -103,7 +102,7 @@ def command(
     by: str | None,
     where: str,
     title: str | None,
-    theme: str,
+    theme: str | None,
     image: str | None,
     output: str | None,
     numbers: str | None,
@@ -128,8 +127,12 @@ def command(
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
     options = Options(tracked_rounds(dataset), parse_size(size), amount, currency)
     picture = Picture(
-        columns_of(by), title, theme, image or "", output or "", numbers or "", options
+        columns_of(by), title, theme or "", image or "", output or "", numbers or "", options
     )
     folder = Path() if output else report_folder(dataset)
-    for name in kinds_of(kind, frames, picture=picture):
+    kinds = kinds_of(kind, frames, picture=picture)
+    if picture.format_at(picture.output) == "html":
+        picture.write_page(kinds, frames, folder=folder)
+        return
+    for name in kinds:
         picture.write(name, frames, folder=folder)

@@ -39,12 +39,7 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import deadline_s, expected_s
-from volbench.store.archive import (
-    attempts_before,
-    forget_attempt,
-    fresh_run_folder,
-    write_atomic,
-)
+from volbench.store.archive import attempts_before, forget_attempt, fresh_run_folder
 from volbench.store.layout import Layout, RunFolder
 from volbench.units import format_duration
 
@@ -288,7 +283,7 @@ class Worker:
             check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
         self._flush(run)
         facts = probe_volume(executor, run.volume)
-        write_atomic(folder.facts, facts.model_dump_json(indent=1) + "\n")
+        directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
         if writes_buffered(run) or (may_leave_dirt(run) and self._misses_files(run)):
             self._dirty.writes += 1
         self._scratch.expect(planned_files(run))

@@ -7,9 +7,10 @@ start, and fetched after the process has ended.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from volbench.execute.protocol import Executor, Process
-from volbench.store.archive import write_atomic
+from volbench.store.archive import sync_files, write_atomic
 from volbench.store.layout import RunFolder
 
 
@@ -26,15 +27,26 @@ class RunDirectory:
         self.executor = executor
         self.folder = folder
         self.path = executor.make_work_folder(str(folder.path), name=name)
+        self._unsynced: list[Path] = []
 
     @property
     def is_here(self) -> bool:
         """Whether the process works in the campaign's own folder."""
         return self.path == str(self.folder.path)
 
+    def keep(self, path: Path, text: str) -> None:
+        """Write a file of the campaign; `sync` makes it durable."""
+        write_atomic(path, text, durable=False)
+        self._unsynced.append(path)
+
+    def sync(self) -> None:
+        """Make what was written durable: between two runs there is no time for it."""
+        sync_files(self._unsynced)
+        self._unsynced.clear()
+
     def put(self, name: str, text: str) -> None:
         """Write a file that the process needs, and keep it in the campaign."""
-        write_atomic(self.folder.path / name, text)
+        self.keep(self.folder.path / name, text)
         if not self.is_here:
             self.executor.write_text(self.path_of(name), text)
 

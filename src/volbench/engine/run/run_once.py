@@ -146,6 +146,7 @@ class _Execution:
         )
         try:
             attempt.on_start(process, sampler)
+            attempt.directory.sync()
         except BaseException:
             if not process.handle:
                 end_process(process, attempt.stop)

@@ -87,7 +87,7 @@ class ShellExecutor(ShellFiles):
         return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
 
     def needs_sudo(self, argv: Sequence[str]) -> bool:
-        """Tell whether a program is fio, a tool for devices, or has an argument below ``/dev``."""
+        """Return whether a program is fio, a device tool, or has an argument below ``/dev``."""
         is_tool = posixpath.basename(argv[0]) in _DEVICE_TOOLS
         return bool(self._sudo) and (
             is_tool or any(argument.startswith("/dev/") for argument in argv[1:])
@@ -123,7 +123,7 @@ class ShellExecutor(ShellFiles):
         return str(path.with_name(f".{path.stem}"))
 
     def was_started(self, handle: str) -> bool:
-        """Tell whether the program of a control folder was ever started."""
+        """Return whether the program of a control folder was ever started."""
         return self.stat(f"{handle}/start") is not None
 
     def close(self) -> None:

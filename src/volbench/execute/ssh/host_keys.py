@@ -74,7 +74,7 @@ class KnownHosts:
         ]
 
     def _is_known(self, hop: Hop, *, kind: str, blob: bytes) -> bool:
-        """Tell whether a key is on record; raise when a different one is."""
+        """Return whether a key is on record; raise when a different one is."""
         found = self._on_record(hop)
         for key in found:
             if key.marker == REVOKED and key.blob == blob:

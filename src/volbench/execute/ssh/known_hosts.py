@@ -76,7 +76,7 @@ def fingerprint(blob: bytes) -> str:
 
 
 def _matches(patterns: str, name: str) -> bool:
-    """Tell whether patterns match a name: one of them does, and none with a ``!``."""
+    """Return whether patterns match a name: one of them does, and none with a ``!``."""
     if patterns.startswith("|"):
         return _hashed(patterns, name)
     matches = False

@@ -1,4 +1,4 @@
-"""Short names of columns: what people type enters, the column's name leaves."""
+"""Short names of columns, and the columns that they stand for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def meaning_of(name: str, known: Collection[str]) -> str:
     """Return which of the known names is meant: itself, a label of hosts, or an alias; else ""."""
     wanted = name.strip()
     candidates = (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, ""))
-    return next((one for one in candidates if one in known), "")
+    return next((each for each in candidates if each in known), "")
 
 
 def find_column(name: str, columns: Collection[str]) -> str:
@@ -48,7 +48,7 @@ def find_column(name: str, columns: Collection[str]) -> str:
     if meant := meaning_of(name, columns):
         return meant
     wanted = name.strip()
-    known = [one.removeprefix(LABEL_PREFIX) for one in columns]
+    known = [column.removeprefix(LABEL_PREFIX) for column in columns]
     known += [alias for alias, column in ALIASES.items() if column in columns]
     near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
     raise InputError(

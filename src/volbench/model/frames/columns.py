@@ -1,7 +1,7 @@
 """The contract with analysts: every column of every frame, with type, unit and meaning.
 
 The reference page docs/reference/frames.md is written from these tables and a test holds the two
-together. NaN (or a missing value) always means "not told", never zero.
+together. NaN (or a missing value) always means "unknown", never zero.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign, Run
 
 DAMAGED = "damaged"
-"""Status of a Run that finished and whose result can no longer be read."""
+"""Status of a run that finished and whose result can no longer be read."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ PERCENTILES: dict[str, float] = {
 
 IDENTITY: tuple[Column, ...] = (
     _text("campaign", "Name of the campaign."),
-    _text("run", "Id of the Run, also the name of its folder."),
+    _text("run", "Id of the run, also the name of its folder."),
     _text("host", "Host it ran on; `local` is the controller itself."),
     _text("profile", "Name of the profile."),
     _text("job", "Name of the job in the profile."),
     _text("group", "Name of fio's job section; equal to `job` for single-section jobs."),
     _text("role", "Role of the volume, such as `data`."),
-    _text("volume", "Target of the volume: device, file, directory or NBD uri."),
+    _text("volume", "Target of the volume: device, file, directory or NBD URI."),
     _whole("repeat", "", "Repeat, counted from 1."),
     _text("phase", "`precondition`, `warmup` or `measured`."),
 )
@@ -128,10 +128,10 @@ SUMMARY: tuple[Column, ...] = (
     _whole("rwmixread", "%", "Share of reads asked for in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
     _whole("block_bytes", "bytes", "Block size of this direction; missing when it varies."),
-    _whole("iodepth", "", "I/Os kept in flight, as asked for, by each clone."),
-    _whole("numjobs", "", "Clones of the section."),
+    _whole("iodepth", "", "I/Os kept in flight, as asked for, by each job."),
+    _whole("numjobs", "", "Jobs in parallel (`numjobs`)."),
     _text("ioengine", "I/O engine of fio."),
-    _whole("size_bytes", "bytes", "Size asked for, per clone; missing for a whole device."),
+    _whole("size_bytes", "bytes", "Size asked for, per job; missing for a whole device."),
     _whole("volume_bytes", "bytes", "Capacity of the volume; missing unless it is a device."),
     _real("runtime_s", "s", "Runtime of this direction, as fio measured it."),
     _whole("io_bytes", "bytes", "Bytes transferred."),
@@ -142,15 +142,15 @@ SUMMARY: tuple[Column, ...] = (
     _real("iops_stddev", "1/s", "Standard deviation over fio's windows."),
     _real("bw_bytes_per_s", "bytes/s", "io_bytes / runtime_s."),
     *_latency_columns(),
-    _real("cpu_usr", "%", "CPU time in user space, per clone."),
-    _real("cpu_sys", "%", "CPU time in the kernel, per clone."),
+    _real("cpu_usr", "%", "CPU time in user space, per job."),
+    _real("cpu_sys", "%", "CPU time in the kernel, per job."),
     _whole("error", "", "errno of the first error; 0 for none."),
     _text(
         "status",
-        "State of the Run: `finished`, `failed` or `interrupted`; `damaged` when it finished, and"
+        "State of the run: `finished`, `failed` or `interrupted`; `damaged` when it finished, and"
         " its result can no longer be read.",
     ),
-    _text("damage", "Files of the Run that can't be read, and why; missing for none."),
+    _text("damage", "Files of the run that can't be read, and why; missing for none."),
     _text("started_utc", "When the process was started, ISO 8601 with Z."),
     _text("fio_version", "Version of the tool, such as `fio-3.33`."),
     _real("limit_iops", "1/s", "Declared limit of the volume."),
@@ -163,7 +163,7 @@ SUMMARY: tuple[Column, ...] = (
     _real(
         "start_late_s",
         "s",
-        "How much later than at its own instant it started; missing where a Run started alone.",
+        "How much later than at its own instant it started; missing where a run started alone.",
     ),
     _real("clock_offset_s", "s", "What its host's clock was ahead of the controller's."),
     _real("clock_bound_s", "s", "How far that may be wrong."),
@@ -183,7 +183,7 @@ def label_column(name: str) -> Column:
 SERIES: tuple[Column, ...] = (
     *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
-    _real("t_s", "s", "End of the interval, since the Run's I/O began."),
+    _real("t_s", "s", "End of the interval, since the run's I/O began."),
     _text(
         "utc",
         "The same instant by the controller's clock, ISO 8601 with Z; missing when fio told no"
@@ -217,14 +217,14 @@ HISTOGRAM: tuple[Column, ...] = (
     _real("bin_s", "s", "Midpoint of fio's bin."),
     _real("bin_low_s", "s", "Lower edge, inclusive."),
     _real("bin_high_s", "s", "Upper edge, exclusive."),
-    _whole("count", "", "I/Os in the bin; bins of clones are added."),
+    _whole("count", "", "I/Os in the bin; bins of `numjobs` are added."),
 )
 
 DEVICE: tuple[Column, ...] = (
     *IDENTITY,
     _text("device", "Kernel name of the block device, such as `sdb`; missing without one (nbd)."),
     _text("level", "`volume`, or `backing` for the disk under a partition, loop, dm or md."),
-    _real("t_s", "s", "End of the interval, since the Run's I/O began; may be below 0."),
+    _real("t_s", "s", "End of the interval, since the run's I/O began; may be below 0."),
     _text("utc", "The same instant by the controller's clock, ISO 8601 with Z."),
     _real("interval_s", "s", "Length of the interval, as the host's clock measured it."),
     Column("after_fio", "bool", "", "Whether fio had ended: the write-back tail."),
@@ -279,9 +279,9 @@ FINDINGS: tuple[Column, ...] = (
     *IDENTITY,
     _text("rule", "Id of the rule, such as `cold-blocks`."),
     _text("severity", "`note`, `warning` or `invalid`."),
-    _text("direction", "`read`, `write` or `trim`; missing when it is about the whole Run."),
-    _real("from_s", "s", "Start of the time it is about; missing for the whole Run."),
-    _real("to_s", "s", "End of the time it is about; missing for the whole Run."),
+    _text("direction", "`read`, `write` or `trim`; missing when it is about the whole run."),
+    _real("from_s", "s", "Start of the time it is about; missing for the whole run."),
+    _real("to_s", "s", "End of the time it is about; missing for the whole run."),
     _text("message", "What was seen, one sentence with its numbers."),
     _text("evidence", "The numbers as JSON: name to value, units in the names."),
     _text("why", "Why it matters."),
@@ -290,7 +290,7 @@ FINDINGS: tuple[Column, ...] = (
 
 AGGREGATE: tuple[Column, ...] = (
     _text("campaign", "Name of the campaign."),
-    _text("profile", "Profile that the Runs come from."),
+    _text("profile", "Profile that the runs come from."),
     _text("job", "Job of the profile."),
     _text("group", "Section of the job file."),
     _whole("step", "", "Place in the plan of every client, from 1."),
@@ -305,7 +305,7 @@ AGGREGATE: tuple[Column, ...] = (
     _real(
         "bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN when they never ran at one time."
     ),
-    _real("lat_mean_s", "s", "Mean total latency of all their I/Os, over the whole Runs."),
+    _real("lat_mean_s", "s", "Mean total latency of all their I/Os, over the whole runs."),
     _real("lat_p50_s", "s", "Median, from the clients' bins added up; to fio's resolution."),
     _real("lat_p99_s", "s", "99th percentile, the same way."),
     _real("lat_p999_s", "s", "99.9th percentile, the same way."),
@@ -315,11 +315,11 @@ AGGREGATE: tuple[Column, ...] = (
 LATENCY_MAP: tuple[Column, ...] = (
     *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
-    _real("from_s", "s", "Start of the stretch of time, since the Run's I/O began."),
+    _real("from_s", "s", "Start of the stretch of time, since the run's I/O began."),
     _real("t_s", "s", "Its end."),
     _real("bin_low_s", "s", "Least latency, inclusive."),
     _real("bin_high_s", "s", "Greatest latency, exclusive: eight of fio's bins are one."),
-    _whole("count", "", "I/Os that ended in the stretch, clones added."),
+    _whole("count", "", "I/Os that ended in the stretch, `numjobs` added."),
 )
 """Latencies over time, from logs of single I/Os and of histograms; empty where there are none."""
 
@@ -343,7 +343,7 @@ DERIVED = ("verdicts", "findings", "aggregate")
 
 
 def described(name: str, *, frame_name: str = "") -> Column:
-    """Return the description of a column, also of a label; a bare one for what nobody knows.
+    """Return the description of a column, also of a label; a bare one for an unknown name.
 
     Args:
         name: of the column.

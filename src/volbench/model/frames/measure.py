@@ -1,4 +1,4 @@
-"""Numbers that are compared: what people type enters, the column and which way is better leave."""
+"""Metrics that are compared, and which direction of change is better."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LATENCIES = ("lat_", "clat_", "slat_")
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a Run.
+    """One number of a run.
 
     Attributes:
         name: as the user typed it.
@@ -50,7 +50,7 @@ def find_measure(name: str, columns: Collection[str]) -> Measure:
         columns: the columns there are.
 
     Raises:
-        InputError: there is no such column, or nobody knows which way is better.
+        InputError: there is no such column, or is unknown which way is better.
     """
     column = find_column(name, columns)
     if column in _MORE_IS_BETTER:

@@ -1,6 +1,6 @@
-"""What matters when Runs are compared: a registry of facts, each with its unit and its weight.
+"""What matters when runs are compared: a registry of facts, each with its unit and its weight.
 
-Pooling Runs that differ in something that matters makes a number of nothing; comparing them answers
+Pooling runs that differ in something that matters makes a number of nothing; comparing them answers
 another question than the one that was asked. Facts come from the plan (options of fio), from the
 summary, and from what was known of the host and the volume.
 """
@@ -38,14 +38,14 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that Runs may differ in.
+    """One thing that runs may differ in.
 
     Attributes:
         name: as users name it, and the name of its column.
         dtype: ``string``, ``int`` or ``bool``, as in the contract of columns.
         unit: such as ``bytes``; empty for text and flags.
         source: where it is told.
-        within: what a difference among Runs means that would be pooled.
+        within: what a difference among runs means that would be pooled.
         between: what a difference means between two sides of a comparison.
         meaning: one sentence.
     """
@@ -84,7 +84,7 @@ _FACTS = (
         unit="bytes",
     ),
     _fact("clients", "int", Source.PLAN, Weight.REFUSE, "Clients that ran at one time."),
-    _fact("until", "string", Source.PLAN, Weight.REFUSE, "When the Run was to end by itself."),
+    _fact("until", "string", Source.PLAN, Weight.REFUSE, "When the run was to end by itself."),
     _fact("kernel", "string", Source.HOST, Weight.REFUSE, "Release of the kernel."),
     _fact("cpu_model", "string", Source.HOST, Weight.REFUSE, "CPU, as the kernel names it."),
     _fact("cpus", "int", Source.HOST, Weight.TELL, "CPUs online."),
@@ -164,7 +164,7 @@ def option_value(name: str, text: str | None) -> str:
 
 
 def option_matters(name: str) -> bool:
-    """Tell whether an option of fio is a fact of its own: it is no column and changes the I/O."""
+    """Return whether an option of fio is a fact of its own: it is no column and changes the I/O."""
     return (
         name not in _AS_COLUMNS
         and name not in _HARMLESS

@@ -1,4 +1,4 @@
-"""A doubt about a Run's numbers, with its evidence: Finding, Severity."""
+"""A doubt about a run's numbers, with its evidence: finding, Severity."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How much a Finding weighs.
+    """How much a finding weighs.
 
     A note is context that a reader should know. A warning puts the number in doubt. What is
     invalid does not measure what it claims to.
@@ -21,19 +21,19 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A doubt about a Run.
+    """A doubt about a run.
 
     Attributes:
         rule: id of the rule, such as ``cold-blocks``.
         severity: note, warning or invalid.
-        run: id of the Run.
+        run: id of the run.
         message: what was seen, one sentence with its numbers.
         why: why it matters, one or two sentences.
         advice: what to do next.
         evidence: name with its unit to number or text, such as ``{"ratio": 12.3}``.
-        direction: ``read``, ``write`` or ``trim``; None for the whole Run.
-        from_s: start of the time it is about; None for the whole Run.
-        to_s: end of the time it is about; None for the whole Run.
+        direction: ``read``, ``write`` or ``trim``; None for the whole run.
+        from_s: start of the time it is about; None for the whole run.
+        to_s: end of the time it is about; None for the whole run.
     """
 
     rule: str

@@ -42,7 +42,7 @@ class VolumeFacts(Frozen):
         role: its name in the profile.
         target: as planned.
         kind: device, file, directory or nbd.
-        path: target with every symlink resolved; the uri of an nbd volume.
+        path: target with every symlink resolved; the URI of an nbd volume.
         device: kernel name of the block device, such as ``sdb``; empty for tmpfs, NFS or nbd.
         major: device number.
         minor: device number.

@@ -78,7 +78,7 @@ class DirectionResult:
 
 @dataclass(frozen=True)
 class JobResult:
-    """One entry of fio's ``jobs``: a clone, or a group under group_reporting; or one dd.
+    """One entry of fio's ``jobs``: one of `numjobs`, or a group under group_reporting; or one dd.
 
     Attributes:
         name: fio's jobname.
@@ -143,7 +143,7 @@ class RunOutput:
         jobs: in fio's order; what did nothing is listed with no directions.
         global_options: fio's merged ``global options``.
         client_options: host and port of a client to its global options; empty without clients.
-        disputed: global options that clients differ in, so that nobody knows whose they are.
+        disputed: global options that clients differ in, so that it is unknown whose they are.
         disk_util: empty where fio matched no device.
         diagnostics: text that stood around the JSON, such as notes and errors.
         documents: how many JSON documents were found; the last one is the result.
@@ -166,7 +166,7 @@ class RunOutput:
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """One interval of a Run's logs, all clones of a section together.
+    """One interval of a run's logs, all jobs of a section together.
 
     Attributes:
         t_s: end of the interval, since I/O began.

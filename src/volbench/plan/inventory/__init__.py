@@ -1,4 +1,4 @@
-"""Lists of hosts: a file of any known kind in, an Inventory out, narrowed by ``--limit``."""
+"""Inventories: lists of hosts of any known kind, narrowed by ``--limit``."""
 
 from __future__ import annotations
 

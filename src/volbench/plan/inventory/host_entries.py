@@ -1,30 +1,27 @@
-"""A draft in, a Host out; what can't be is noted with its place."""
+"""Definition of a host of an inventory, and of volbench's own inventory file.
+
+Loading, the JSON Schema and the known keys follow from these models. A host is validated after the
+defaults were merged into it, so that every value is still reported at the place it comes from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Annotated, Any
 
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host
+from volbench.model.document.document_model import Document, document_schema
+from volbench.model.document.field_types import Boolean, Filled, Integer, Nullable, Text
+from volbench.model.document.located_errors import fault_error, input_fault, validate
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.profile_model import Limits
-from volbench.plan.inventory import checks
-from volbench.plan.inventory.draft import Draft, HostReader
+from volbench.plan.inventory import host_values
+from volbench.plan.inventory.host_drafts import Draft, HostReader
+from volbench.plan.profile.declared_limits import limits_schema
 from volbench.plan.profile.volume_type_limits import read_role_limits
-
-HOST_KEYS = (
-    "address",
-    "port",
-    "user",
-    "key",
-    "jump",
-    "sudo",
-    "volumes",
-    "labels",
-    "limits",
-    "allow_destroy",
-    "workdir",
-)
-"""What can be said of a host, in the order of the documentation."""
 
 MERGED = ("volumes", "labels")
 """Keys of which a host's own entries join the inherited ones; it replaces all others whole."""
@@ -32,41 +29,181 @@ MERGED = ("volumes", "labels")
 _OF_CONNECTIONS = ("port", "user", "key", "jump")
 
 
+def _checked(check: Callable[[str], object]) -> AfterValidator:
+    """Return a validator that replaces a text by what a function makes of it."""
+
+    def replaced(text: str) -> Any:  # noqa: ANN401 - whatever the function returns
+        try:
+            return check(text)
+        except InputError as error:
+            raise fault_error(input_fault(error)) from error
+
+    return AfterValidator(replaced)
+
+
+def _one_or_more(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _hops(value: object) -> object:
+    """Return the hops of a text with commas; ``none`` says that there are none."""
+    if not isinstance(value, str):
+        return value
+    return [] if value.lower() in {"", "none"} else [part.strip() for part in value.split(",")]
+
+
+def _pattern(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+Name = Annotated[str, _pattern(r"^[A-Za-z0-9_][A-Za-z0-9._,\[\]-]*$")]
+GroupName = Annotated[str, _pattern(r"^(?!all$)[A-Za-z0-9_][A-Za-z0-9._-]*$")]
+Role = Annotated[Text, _checked(host_values.role), _pattern("^(?!global)[A-Za-z0-9_-]{1,100}$")]
+LabelName = Annotated[
+    Text, _checked(host_values.label_name), _pattern("^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
+]
+Label = Annotated[
+    Filled,
+    _checked(host_values.label),
+    WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
+]
+Target = Annotated[
+    Filled,
+    _checked(host_values.target),
+    WithJsonSchema({"type": ["string", "null"], "pattern": r"^(/|nbds?(\+unix)?://)"}),
+]
+Disk = Annotated[
+    Filled, _checked(host_values.leave), _pattern(r"^(serial:.*\S.*|/dev/disk/by-id/[^/]+)$")
+]
+Hop = Annotated[Filled, _checked(host_values.plain_hop)]
+_TEXT_OR_LIST: dict[str, Any] = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+}
+_ROLE_LIMITS: dict[str, Any] = {
+    "anyOf": [limits_schema(), {"type": "object", "additionalProperties": limits_schema()}]
+}
+
+
+class HostDefaults(Document):
+    """What holds for every host that does not say otherwise; null takes a value away."""
+
+    port: Nullable[Annotated[Integer, Field(ge=1, le=65535)]] = Field(
+        default=None, description="Of sshd."
+    )
+    user: Nullable[Annotated[Filled, _checked(host_values.user)]] = Field(
+        default=None, description="Login name."
+    )
+    key: Nullable[Annotated[Filled, _checked(host_values.key)]] = Field(
+        default=None, description="File of a private key."
+    )
+    jump: Annotated[
+        tuple[Hop, ...] | None, BeforeValidator(_hops), WithJsonSchema(_TEXT_OR_LIST)
+    ] = Field(default=None, description="Hosts to go through, first hop first.")
+    sudo: Boolean = Field(default=False, description="Start fio by sudo -n.")
+    volumes: dict[Role, Target] = Field(
+        default_factory=dict, description="Role to device, file, directory or NBD URI."
+    )
+    labels: dict[LabelName, Label] = Field(
+        default_factory=dict, description="What tells hosts apart in tables and charts."
+    )
+    limits: Annotated[dict[str, Limits], WithJsonSchema(_ROLE_LIMITS)] = Field(
+        default_factory=dict, description="What the provider promises, for all roles or by role."
+    )
+    allow_destroy: Annotated[
+        tuple[Disk, ...],
+        BeforeValidator(_one_or_more, json_schema_input_type=Disk | tuple[Disk, ...]),
+    ] = Field(default=(), description="Devices that may be overwritten.")
+    workdir: Annotated[Filled, _checked(host_values.workdir), _pattern("^/")] = Field(
+        default="", description="Folder on the host for the files of a run while it goes on."
+    )
+
+
+class HostEntry(HostDefaults):
+    """A host; null takes a default away."""
+
+    address: Annotated[Filled, _checked(host_values.address)] = Field(
+        default="", description="Name or IP address; local for this machine."
+    )
+
+
+class InventoryFile(Document):
+    """An inventory in volbench's own YAML."""
+
+    defaults: HostDefaults = Field(
+        default=HostDefaults(), description="What holds for every host that does not say otherwise."
+    )
+    hosts: (
+        Annotated[list[Name], Field(min_length=1)]
+        | Annotated[dict[Name, HostEntry | None], Field(min_length=1)]
+    ) = Field(description="Names, or name to what is known of a host.")
+    groups: dict[GroupName, Name | list[Name]] = Field(
+        default_factory=dict, description="Name to hosts, ranges and other groups."
+    )
+
+
+HOST_KEYS = ("address", *HostDefaults.model_fields)
+"""Keys of a host, in the order of the documentation."""
+OWN_KEYS = tuple(InventoryFile.model_fields)
+
+
 def read_host(reader: HostReader, draft: Draft) -> Host:
-    """Return a host; its `jump` is still as it was written."""
+    """Return a host, with problems noted."""
     fields = _fields(reader, draft)
-    values = {name: read(reader, fields[name]) for name, read in _READERS.items() if name in fields}
-    for name in MERGED:
-        values[name] = _merged(reader, draft, name)
-    values.setdefault("address", "" if draft.name == LOCAL else draft.name)
-    if draft.name == LOCAL and values["address"]:
+    place = draft.place
+    limits = _limits(reader, fields["limits"]) if "limits" in fields else {}
+    entries = [
+        Entry(name, node.line, node.column, node)
+        for name, node in fields.items()
+        if name != "limits"
+    ]
+    node = Node(place.line, place.column, place.key, entries=tuple(entries))
+    entry = validate(HostEntry, node, reader.problems)
+    if entry is None:  # its problems are noted, and the inventory is of no use
+        return Host(name=draft.name, address=draft.name)
+    written = entry.address if "address" in fields else draft.name
+    address = "" if written == LOCAL else written
+    if draft.name == LOCAL and address:
         reader.complain(
             fields["address"],
             "local is the controller's own machine",
             hint="give a machine with an address another name",
         )
-    if not values["address"]:
+    values = {name: getattr(entry, name) for name in entry.model_fields_set} | {"limits": limits}
+    if not address:
         _check_local(reader, draft)
         values = {name: value for name, value in values.items() if name not in _OF_CONNECTIONS}
-    return Host.model_validate({"name": draft.name, **values})
+    return Host.model_validate(values | {"name": draft.name, "address": address})
 
 
 def _fields(reader: HostReader, draft: Draft) -> dict[str, Node]:
-    """Return what holds for a host; null takes an inherited value away."""
-    found = {name: node for name, node in draft.inherited.items() if name not in MERGED}
+    """Return the values that hold for a host; null takes an inherited one away."""
+    found = dict(draft.inherited)
     for name, node in draft.own.items():
-        if name in MERGED:
-            continue
         if is_null(node):
             if found.pop(name, None) is None:
-                reader.complain(node, f"{name} has no value", hint="write one, or leave it out")
+                reader.complain(node, "has no value", hint="write one, or remove the key")
+        elif name in MERGED and name in found:
+            found[name] = _merged(found[name], node)
         else:
             found[name] = node
     return found
 
 
+def _merged(inherited: Node, own: Node) -> Node:
+    """Return a mapping with the entries of two; null takes an inherited entry away."""
+    if inherited.entries is None or own.entries is None:
+        return own
+    found = {entry.name: entry for entry in inherited.entries}
+    for entry in own.entries:
+        if is_null(entry.value) and entry.name in found:
+            del found[entry.name]
+        else:
+            found[entry.name] = entry
+    return Node(own.line, own.column, own.key, entries=tuple(found.values()))
+
+
 def is_null(node: Node) -> bool:
-    """Tell whether nothing was written."""
+    """Whether a key has no value."""
     return node.is_scalar and node.raw is None
 
 
@@ -75,83 +212,33 @@ def _check_local(reader: HostReader, draft: Draft) -> None:
         if name in draft.own and not is_null(draft.own[name]):
             reader.complain(
                 draft.own[name],
-                f"nobody connects to the controller's own machine, so {name} means nothing",
+                "means nothing for the controller's own machine, to which nothing connects",
                 hint="leave it out",
             )
 
 
-def _merged(reader: HostReader, draft: Draft, what: str) -> dict[str, str]:
-    """Return volumes or labels, a host's own entries over the inherited ones."""
-    check_name, check_value = _ENTRIES[what]
-    found: dict[str, str] = {}
-    for node in (draft.inherited.get(what), draft.own.get(what)):
-        if node is None:
-            continue
-        if is_null(node):
-            if not found:
-                reader.complain(node, f"{what} has no value", hint="write one, or leave it out")
-            found.clear()
-            continue
-        for entry in reader.entries(node, what):
-            name = reader.value(_name_node(entry.name, entry.value), what, check_name, "")
-            if is_null(entry.value) and name not in found:
-                reader.complain(
-                    entry, f"{entry.name} has no value", hint="write one, or leave it out"
-                )
-            elif is_null(entry.value):
-                del found[name]
-            elif name:
-                found[name] = reader.value(entry.value, entry.name, check_value, "")
-    return found
-
-
-def _name_node(name: str, value: Node) -> Node:
-    return Node(value.line, value.column, value.key, raw=name)
-
-
-_ENTRIES: Mapping[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
-    "volumes": (checks.role, checks.target),
-    "labels": (checks.label_name, checks.label),
-}
-
-
-def _address(reader: HostReader, node: Node) -> str:
-    return reader.value(node, "address", checks.address, str(node.raw))
-
-
-def _jump(reader: HostReader, node: Node) -> tuple[str, ...]:
-    """Return the hops; ``none`` and an empty list say that there are none."""
-    if node.items is None:
-        text = reader.given(node, "jump")
-        parts = [] if text.lower() in {"", "none"} else text.split(",")
-        nodes = [Node(node.line, node.column, node.key, raw=part.strip()) for part in parts]
-    else:
-        nodes = list(node.items)
-    hops = (reader.value(one, "jump", checks.hop, None) for one in nodes)
-    return tuple(checks.hop_text(*hop) for hop in hops if hop is not None)
-
-
 def _limits(reader: HostReader, node: Node) -> dict[str, Limits]:
     def check_role(entry: Entry) -> None:
-        reader.value(_name_node(entry.name, entry.value), "limits", checks.role, "")
+        name = Node(entry.value.line, entry.value.column, entry.value.key, raw=entry.name)
+        reader.value(name, "limits", host_values.role, "")
 
     return read_role_limits(reader, node, check_role=check_role)
 
 
-def _allow_destroy(reader: HostReader, node: Node) -> tuple[str, ...]:
-    nodes = (node,) if node.items is None else node.items
-    found = (reader.value(one, "allow_destroy", checks.leave, "") for one in nodes)
-    return tuple(dict.fromkeys(text for text in found if text))
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of an inventory in volbench's own YAML."""
+    schema: dict[str, Any] = _closed(document_schema(InventoryFile))
+    keys = schema["$defs"]["HostEntry"]["properties"]
+    for name, key in keys.items():  # null takes a default away
+        keys[name] = {"anyOf": [key, {"type": "null"}]}
+    return schema
 
 
-_READERS: dict[str, Callable[[HostReader, Node], object]] = {
-    "address": _address,
-    "port": lambda reader, node: reader.value(node, "port", checks.port, None),
-    "user": lambda reader, node: reader.value(node, "user", checks.user, None),
-    "key": lambda reader, node: reader.value(node, "key", checks.key, ""),
-    "jump": _jump,
-    "sudo": lambda reader, node: reader.value(node, "sudo", checks.yes_or_no, False),
-    "limits": _limits,
-    "allow_destroy": _allow_destroy,
-    "workdir": lambda reader, node: reader.value(node, "workdir", checks.workdir, ""),
-}
+def _closed(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
+    """Return a schema in which mappings whose keys have a pattern take no other keys."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    return closed | {"additionalProperties": False} if "patternProperties" in closed else closed

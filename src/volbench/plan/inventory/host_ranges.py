@@ -79,7 +79,7 @@ def _item(item: str, text: str) -> list[str]:
 
 
 def _is_end(text: str) -> bool:
-    """Tell whether a range can begin or end with it: digits, or one letter."""
+    """Whether a range can begin or end with it: digits, or one letter."""
     return (text.isascii() and text.isdecimal()) or (len(text) == 1 and text in ascii_letters)
 
 

@@ -1,4 +1,4 @@
-"""An inventory and what ``--limit`` says in, the hosts that are meant out."""
+"""Selection of hosts by ``--limit``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from volbench.errors import InventoryError
 from volbench.model.campaign.host import Inventory
 from volbench.model.profile.fio_option import nearest
-from volbench.plan.inventory.draft import ALL
+from volbench.plan.inventory.host_drafts import ALL
 from volbench.plan.inventory.host_ranges import expand
 
 
@@ -59,10 +59,10 @@ def _meant(inventory: Inventory, word: str) -> list[str]:
         found = list(expand(word).texts)
     missing = [name for name in found if name not in names]
     if missing or not found:
-        told = f"; there is no {missing[0]}" if len(found) > 1 else ""
+        absent = f"; there is no {missing[0]}" if len(found) > 1 else ""
         raise InventoryError(
-            f"--limit {word!r} means no host{told}",
-            hint="leave it out of the range" if told else _hint(inventory, word),
+            f"--limit {word!r} means no host{absent}",
+            hint="leave it out of the range" if absent else _hint(inventory, word),
             context={"limit": word},
         )
     return found

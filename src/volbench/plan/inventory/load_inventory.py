@@ -12,14 +12,12 @@ from typing import Any
 from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.yaml_nodes import Node, parse_document
-from volbench.plan.inventory.ansible_listing import is_ansible, read_ansible
-from volbench.plan.inventory.draft import HostReader, Sheet
-from volbench.plan.inventory.duplicates import check_doubles
-from volbench.plan.inventory.groups import resolve_groups
-from volbench.plan.inventory.host_entries import read_host
-from volbench.plan.inventory.jump_hosts import resolve_hops
-from volbench.plan.inventory.own import OWN_KEYS, read_own
-from volbench.plan.inventory.sshconfig import Aliases, read_aliases
+from volbench.plan.inventory.ansible.ansible_listing import is_ansible, read_ansible
+from volbench.plan.inventory.host_drafts import HostReader, Sheet
+from volbench.plan.inventory.host_entries import OWN_KEYS, read_host
+from volbench.plan.inventory.host_references import resolve_groups, resolve_hops
+from volbench.plan.inventory.own_yaml import read_own
+from volbench.plan.inventory.same_machine import Aliases, check_duplicates, read_aliases
 from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
 
 _LOG = logging.getLogger(__name__)
@@ -67,7 +65,7 @@ def _assemble(reader: HostReader, sheet: Sheet, aliases: Aliases) -> Inventory:
     """Return the inventory, with problems noted; it is of no use when there are any."""
     hosts = {name: read_host(reader, draft) for name, draft in sheet.drafts.items()}
     hosts = resolve_hops(reader, sheet.drafts, hosts)
-    check_doubles(reader, sheet.drafts, hosts, aliases)
+    check_duplicates(reader, sheet.drafts, hosts, aliases)
     groups = resolve_groups(reader, sheet)
     return Inventory(hosts=tuple(hosts.values()), groups=groups)
 

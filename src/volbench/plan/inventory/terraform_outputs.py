@@ -16,9 +16,9 @@ from jmespath.exceptions import JMESPathError
 
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.fio_option import nearest
-from volbench.plan.inventory.draft import Draft, GroupDraft, HostReader, Sheet, at, node_of
+from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, node_of
 from volbench.plan.inventory.host_entries import HOST_KEYS, read_host
-from volbench.plan.inventory.own import read_defaults
+from volbench.plan.inventory.own_yaml import read_defaults
 
 MAPPING_KEYS = ("defaults", "hosts")
 SOURCE_KEYS = ("from", "group", "name", *HOST_KEYS)
@@ -29,7 +29,7 @@ _FIRST_NAME = re.compile(r'[{\s"]*([\w-]+)')
 
 
 def is_terraform(top: Node) -> bool:
-    """Tell whether a document is made of Terraform's outputs."""
+    """Whether a document is made of Terraform's outputs."""
     outputs = [{part.name for part in entry.value.entries or ()} for entry in top.entries or ()]
     return bool(outputs) and all("value" in keys and keys <= _OUTPUT_KEYS for keys in outputs)
 

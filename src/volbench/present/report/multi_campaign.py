@@ -85,7 +85,7 @@ def _verdict(row: Compared) -> list[Cell]:
     job = ", ".join([row.label, *row.by.values()])
     name = measure_name(row.measure)
     repeats = f"{row.base_group.repeats} and {row.candidate_group.repeats}"
-    mark = "! " if row.doubts else ""
+    mark = "! " if row.warnings else ""
     return [
         Cell(printable(job), value=job),
         Cell(row.direction, value=row.direction),

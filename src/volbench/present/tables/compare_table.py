@@ -43,7 +43,7 @@ def notes(comparison: Comparison) -> list[str]:
     units = {row.contrast.unit for row in tested if row.contrast}
     if "repeats" in units:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
-    if any(row.doubts for row in comparison.rows):
+    if any(row.warnings for row in comparison.rows):
         lines.append("! data-quality warnings on a run; see volbench check.")
     return lines
 
@@ -87,7 +87,7 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
         Column("repeats", _repeats, priority=3, is_right=True),
         Column(
             "verdict",
-            lambda row: row.words + (" !" if row.doubts else ""),
+            lambda row: row.words + (" !" if row.warnings else ""),
             priority=IDENTITY,
             is_folded=True,
         ),

@@ -170,8 +170,8 @@ OFFER_COLUMNS: tuple[Column[Offer], ...] = (
         is_optional=True,
     ),
     Column(
-        "alike",
-        lambda o: ", ".join(o.alike),
+        "indistinct",
+        lambda o: ", ".join(o.indistinct),
         header="not significantly different from",
         priority=3,
         is_folded=True,

@@ -1,4 +1,4 @@
-"""cold-blocks: blocks were touched for the first time while the Run went on."""
+"""cold-blocks: blocks were touched for the first time while the run went on."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from volbench.units import format_count, format_duration, format_latency
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when a probe found the volume cold, or when its rate rose from the start."""
+    """Yield a finding when a probe found the volume cold, or when its rate rose from the start."""
     if view.cold is not None and view.cold.cold and not context.earlier(view).is_prepared:
         yield _probed(view, view.cold)
-    for one in context.explanations(view):
-        if one.cause is not Cause.WARMING:
+    for cause in context.explanations(view):
+        if cause.cause is not Cause.WARMING:
             continue
-        plateau = one.evidence.get("plateau_iops", 0.0)
-        below = f", {percent(1 - one.level / plateau)} below its plateau" if plateau else ""
+        plateau = cause.evidence.get("plateau_iops", 0.0)
+        below = f", {percent(1 - cause.level / plateau)} below its plateau" if plateau else ""
         yield RULE.finding(
             view,
-            f"The rate began at {format_count(one.level)} IOPS{below}, and rose for"
-            f" {format_duration(one.to_s)}.{reasons(one)}",
-            one.evidence,
-            direction=one.direction,
-            window=Window(one.from_s, one.to_s),
+            f"The rate began at {format_count(cause.level)} IOPS{below}, and rose for"
+            f" {format_duration(cause.to_s)}.{reasons(cause)}",
+            cause.evidence,
+            direction=cause.direction,
+            window=Window(cause.from_s, cause.to_s),
         )
 
 

@@ -19,10 +19,12 @@ _REUSES = 16
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each section that wrote data a volume could store for less."""
+    """Yield a finding for each section that wrote data a volume could store for less."""
     del context
     written = {
-        told.section: told["io_bytes"] for told in results_of(view) if told.direction == "write"
+        result.section: result["io_bytes"]
+        for result in results_of(view)
+        if result.direction == "write"
     }
     for workload in view.workloads:
         bytes_ = written.get(workload.section, math.nan)
@@ -34,7 +36,7 @@ def _of_section(view: RunView, workload: WorkloadSpec, written: float) -> Iterat
     source = workload.options.get("if", "/dev/zero")
     evidence: dict[str, float | str] = {"written_bytes": written, "section": workload.section}
     repeats = workload.number("buffer_compress_percentage", default=0)
-    alike = workload.number("dedupe_percentage", default=0)
+    duplicates = workload.number("dedupe_percentage", default=0)
     if workload.tool is Tool.DD:
         if source == "/dev/zero":
             yield RULE.finding(
@@ -54,11 +56,11 @@ def _of_section(view: RunView, workload: WorkloadSpec, written: float) -> Iterat
             evidence,
             direction="write",
         )
-    elif repeats or alike:
+    elif repeats or duplicates:
         yield RULE.finding(
             view,
-            f"The data was asked to be {repeats} % compressible and {alike} % duplicates.",
-            evidence | {"compress_percent": float(repeats), "dedupe_percent": float(alike)},
+            f"The data was asked to be {repeats} % compressible and {duplicates} % duplicates.",
+            evidence | {"compress_percent": float(repeats), "dedupe_percent": float(duplicates)},
             direction="write",
             severity=Severity.NOTE,
         )

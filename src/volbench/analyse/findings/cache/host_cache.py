@@ -30,19 +30,19 @@ _LEFT = 0.5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for rates above what is declared, and for a backing disk that saw little."""
+    """Yield a finding for rates above what is declared, and for a backing disk that saw little."""
     if view.is_buffered:
         return
-    for one in context.explanations(view):
-        if one.cause is Cause.CACHE_FULL:
+    for cause in context.explanations(view):
+        if cause.cause is Cause.CACHE_FULL:
             yield RULE.finding(
                 view,
-                f"It was fast for {format_duration(one.from_s)} and then slow, as a write-back"
-                f" cache is that got full.{reasons(one)}",
-                one.evidence,
-                direction=one.direction,
-                window=Window(one.from_s, one.to_s),
-                severity=None if _fell_far(one) else Severity.NOTE,
+                f"It was fast for {format_duration(cause.from_s)} and then slow, as a write-back"
+                f" cache is that got full.{reasons(cause)}",
+                cause.evidence,
+                direction=cause.direction,
+                window=Window(cause.from_s, cause.to_s),
+                severity=None if _fell_far(cause) else Severity.NOTE,
             )
     limits = view.run.limits
     most_iops = max(limits.iops or 0.0, limits.burst_iops or 0.0)
@@ -55,13 +55,13 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         yield from _backing(view, direction)
 
 
-def _fell_far(one: Explanation) -> bool:
-    """Tell whether less than half was left: smaller falls have other causes as often."""
-    return one.level < _LEFT * one.evidence.get("fast_iops", math.inf)
+def _fell_far(explanation: Explanation) -> bool:
+    """Return whether less than half was left: smaller falls have other causes as often."""
+    return explanation.level < _LEFT * explanation.evidence.get("fast_iops", math.inf)
 
 
 def _above(view: RunView, column: str, most: float) -> Iterator[Finding]:
-    """Yield a Finding when the whole Run, or 5 s of it, was above the declared limit."""
+    """Yield a finding when the whole run, or 5 s of it, was above the declared limit."""
     rate = total(view, column)
     if rate > _OVER * most:
         yield RULE.finding(
@@ -97,17 +97,17 @@ def _backing(view: RunView, direction: str) -> Iterator[Finding]:
     """Yield a note when the backing disk moved less than half of what the volume did."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
     backing, runtime = device_rows(view, level="backing"), runtime_s(view)
-    told = total(view, "io_bytes", direction=direction)
-    if rows.empty or backing.empty or math.isnan(runtime) or not told > 0:
+    moved = total(view, "io_bytes", direction=direction)
+    if rows.empty or backing.empty or math.isnan(runtime) or not moved > 0:
         return
     upper = bytes_until_end(rows, column, runtime=runtime)
     lower = bytes_until_end(backing, column, runtime=runtime)
-    if upper >= _BACKING_SHARE * told and lower < _BACKING_SHARE * upper:
+    if upper >= _BACKING_SHARE * moved and lower < _BACKING_SHARE * upper:
         yield RULE.finding(
             view,
             f"Of what the volume {'wrote' if direction == 'write' else 'read'}, the backing disk"
             f" ({', '.join(sorted({str(name) for name in backing['device']}))}) moved"
-            f" {percent(lower / upper)} while the Run went on.",
+            f" {percent(lower / upper)} while the run went on.",
             {"volume_bytes": upper, "backing_bytes": lower},
             direction=direction,
             severity=Severity.NOTE,

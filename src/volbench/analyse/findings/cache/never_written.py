@@ -20,7 +20,7 @@ _MOSTLY_EMPTY = 0.5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when a Run likely read blocks that were never written."""
+    """Yield a finding when a run likely read blocks that were never written."""
     read = total(view, "io_bytes", direction="read")
     if view.is_buffered or not read > 0:
         return
@@ -51,7 +51,7 @@ def _probed(view: RunView, probe: ColdProbe) -> Finding:
     return RULE.finding(
         view,
         f"Before the campaign {percent(share)} of the sampled blocks held only zeros, and nothing"
-        " in it had written to the volume when this Run read.",
+        " in it had written to the volume when this run read.",
         {"zero_share_percent": 100 * share},
         direction="read",
         severity=Severity.INVALID if share >= _MOSTLY_EMPTY else None,
@@ -59,7 +59,7 @@ def _probed(view: RunView, probe: ColdProbe) -> Finding:
 
 
 def _too_fast(view: RunView) -> Iterator[Finding]:
-    """Yield a Finding when reads of a volume nobody wrote to beat what is declared for it."""
+    """Yield a finding when reads of a volume nobody wrote to beat what is declared for it."""
     limits = view.run.limits
     iops, rate = total(view, "iops"), total(view, "bw_bytes_per_s")
     most_iops = max(limits.iops or math.inf, limits.burst_iops or 0.0)

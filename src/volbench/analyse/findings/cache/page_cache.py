@@ -22,16 +22,16 @@ from volbench.units import format_duration, format_rate
 
 _REACHED = 0.98
 _MOSTLY_MEMORY = 0.5
-_TOLD_BYTES = 1e6
-_TOLD_S = 0.5
+_WORTH_BYTES = 1e6
+_WORTH_S = 0.5
 _VERBS = {"read": "read", "write": "written"}
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each direction of a Run that went through the page cache."""
+    """Yield a finding for each direction of a run that went through the page cache."""
     del context
     rows, runtime = device_rows(view), runtime_s(view)
-    directions = {told.direction for told in results_of(view)} & {"read", "write"}
+    directions = {result.direction for result in results_of(view)} & {"read", "write"}
     if math.isnan(runtime) or not runtime:
         return
     buffered = view.is_buffered
@@ -43,7 +43,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _unwatched(view: RunView, direction: str) -> Finding:
-    """Return what can be said when nobody looked at the device: that nobody knows."""
+    """Return that nothing is known without samples of the device."""
     synced = all(workload.is_synced for workload in view.workloads) and direction == "write"
     end = ", though it waited for the data at the end" if synced else ""
     rate = total(view, "bw_bytes_per_s", direction=direction)
@@ -60,24 +60,24 @@ def _unwatched(view: RunView, direction: str) -> Finding:
 def _compared(
     view: RunView, direction: str, runtime: float, *, buffered: bool
 ) -> Iterator[Finding]:
-    """Yield a Finding from the tool's bytes and the device's bytes of one direction."""
+    """Yield a finding from the tool's bytes and the device's bytes of one direction."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
-    told = total(view, "io_bytes", direction=direction)
+    moved = total(view, "io_bytes", direction=direction)
     # What is flushed before the clock stops, or was never cached, may count in full.
     prompt = not buffered or all(workload.is_synced for workload in view.workloads)
     device = bytes_until_end(rows, column, runtime=math.inf if prompt else runtime)
-    if not told > 0 or (not buffered and device >= _MOSTLY_MEMORY * told):
+    if not moved > 0 or (not buffered and device >= _MOSTLY_MEMORY * moved):
         return
-    share = device / told
+    share = device / moved
     evidence: dict[str, float | str] = {
-        "tool_bytes": told,
+        "tool_bytes": moved,
         "device_bytes": device,
         "share_percent": 100 * share,
         "tool_bw_bytes_per_s": total(view, "bw_bytes_per_s", direction=direction),
         "device_bw_bytes_per_s": device / runtime,
     }
     message = (
-        f"{tool_name(view.run)} says {amount(told)} were {_VERBS[direction]}; the device moved"
+        f"{tool_name(view.run)} says {amount(moved)} were {_VERBS[direction]}; the device moved"
         f" {amount(device)} ({percent(share)}) while it ran, which is"
         f" {format_rate(device / runtime)}."
     )
@@ -111,11 +111,11 @@ def _tail(view: RunView, runtime: float, evidence: dict[str, float | str]) -> st
         "dirty_peak_bytes": peak,
     }
     parts = []
-    if grown >= _TOLD_BYTES:
+    if grown >= _WORTH_BYTES:
         parts.append(f" Dirty pages grew by {amount(grown)}.")
-    elif peak >= _TOLD_BYTES:
+    elif peak >= _WORTH_BYTES:
         parts.append(f" Up to {amount(peak)} were dirty.")
-    if moved >= _TOLD_BYTES and lasted >= _TOLD_S:
+    if moved >= _WORTH_BYTES and lasted >= _WORTH_S:
         parts.append(f" {amount(moved)} followed in the {format_duration(lasted)} after it ended.")
     return "".join(parts)
 
@@ -138,7 +138,7 @@ RULE = Rule(
         " device moved until the tool ended. From 98 % on it is a note, below it a warning (the"
         " counters of a device agree with fio's within 2 % when nothing is cached), and below half"
         " the number is invalid. Growth of dirty pages and the bytes written after the end are"
-        " told with it. With nobody watching the device it is a warning. Also Runs with"
+        " told with it. With nobody watching the device it is a warning. Also runs with"
         " `direct=1` of whose writes less than half reached the device. NBD exports are never"
         " cached by the host."
     ),

@@ -14,7 +14,7 @@ from volbench.units import format_size
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when all that buffered sections touch fits in memory."""
+    """Yield a finding when all that buffered sections touch fits in memory."""
     del context
     memory = view.host.memory_bytes if view.host is not None else None
     buffered = [workload for workload in view.workloads if workload.is_buffered]
@@ -36,7 +36,7 @@ def _volume_bytes(view: RunView) -> float:
 
 
 def _touched_bytes(workload: WorkloadSpec, volume_bytes: float) -> float:
-    """Return the bytes that the clones of a section touch at most; NaN when not told."""
+    """Return the bytes that the jobs of a section touch at most; NaN when unknown."""
     size = workload.options.get("size", "")
     each = volume_bytes
     if size.isdecimal():

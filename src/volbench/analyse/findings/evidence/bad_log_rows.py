@@ -12,7 +12,7 @@ from volbench.model.results.finding import Finding, Severity
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when the series leaves out lines of the logs."""
+    """Yield a finding when the series leaves out lines of the logs."""
     del context
     bad = total(view, "bad_log_rows")
     if bad > 0:
@@ -33,6 +33,6 @@ RULE = Rule(
         "A gap in the log looks like a stall, and verdicts on steadiness rest on the series. Totals"
         " and percentiles come from fio's result and are not concerned."
     ),
-    advice="Look at the logs in the Run's folder; a full disk cuts them. Then measure again.",
+    advice="Look at the logs in the run's folder; a full disk cuts them. Then measure again.",
     check=check,
 )

@@ -1,4 +1,4 @@
-"""clock-jumped: the host's clock was set while the Run went on."""
+"""clock-jumped: the host's clock was set while the run went on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""damaged-files: files of a Run that finished can't be read any more."""
+"""damaged-files: files of a run that finished can't be read any more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volbench.model.results.finding import Finding, Severity
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when reading a Run's files did not go through."""
+    """Yield a finding when reading a run's files did not go through."""
     del context
     words = view.summary["damage"].dropna().drop_duplicates()
     if len(words):
@@ -26,15 +26,15 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 RULE = Rule(
     id="damaged-files",
-    title="files of the Run are damaged",
+    title="files of the run are damaged",
     severity=Severity.WARNING,
     looks_at=(
-        "Whether every file of a finished Run can be read: its result (invalid when not), its logs,"
+        "Whether every file of a finished run can be read: its result (invalid when not), its logs,"
         " the samples of the device."
     ),
     why=(
         "What can't be read is missing from tables and charts, and rules that need it say nothing."
     ),
-    advice="Restore the campaign folder from a copy, or do the Run again.",
+    advice="Restore the campaign folder from a copy, or do the run again.",
     check=check,
 )

@@ -1,4 +1,4 @@
-"""io-errors: requests failed while the Run went on."""
+"""io-errors: requests failed while the run went on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from volbench.model.results.finding import Finding, Severity
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for errors that the tool met, and one for those the device counted."""
+    """Yield a finding for errors that the tool met, and one for those the device counted."""
     del context
-    codes = sorted({told["error"] for told in results_of(view) if told["error"] > 0})
+    codes = sorted({result["error"] for result in results_of(view) if result["error"] > 0})
     if codes:
         yield RULE.finding(
             view, f"The tool met an error (errno {codes[0]:.0f}).", {"errno": codes[0]}
@@ -37,7 +37,7 @@ RULE = Rule(
     id="io-errors",
     title="I/O errors while it ran",
     severity=Severity.INVALID,
-    looks_at="fio's error of a Run that went on regardless, and the device's own error counter.",
+    looks_at="fio's error of a run that went on regardless, and the device's own error counter.",
     why="An I/O that fails is often faster, or far slower, than one that works.",
     advice="Look at the kernel's log (dmesg) and at the health of the device.",
     check=check,

@@ -15,7 +15,7 @@ _LEAST_BYTES_PER_S = 1e6
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when the host swapped while the Run went on."""
+    """Yield a finding when the host swapped while the run went on."""
     del context
     rows = host_rows_in_run(view)
     if rows.empty:
@@ -33,7 +33,7 @@ RULE = Rule(
     id="swapping",
     title="the host was swapping",
     severity=Severity.WARNING,
-    looks_at="Pages swapped in and out: 1 MB/s or more, mean over the Run (volbench's own choice).",
+    looks_at="Pages swapped in and out: 1 MB/s or more, mean over the run (volbench's own choice).",
     why="Swapping costs CPU, blocks the tool, and is I/O itself, perhaps on the same disk.",
     advice="Free memory, or turn swap off for the measurement.",
     check=check,

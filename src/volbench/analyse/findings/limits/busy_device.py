@@ -23,7 +23,7 @@ _MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each device and direction with I/O that is not the tool's."""
+    """Yield a finding for each device and direction with I/O that is not the tool's."""
     more = _MORE.get(view.run.volume.kind)
     if more is None or view.is_buffered or any(a.waits_for_sync for a in view.workloads):
         return
@@ -43,13 +43,13 @@ def _with_others(
     view: RunView, context: Context, rows: pd.DataFrame, own: dict[str, float]
 ) -> dict[str, float]:
     """Return the tool's bytes with those of other clients meanwhile; NaN when one told nothing."""
-    crowd = context.load(view)
-    if crowd is None:
+    load = context.load(view)
+    if load is None:
         return own
     ends_s = seconds(rows["utc"])
     from_s, to_s = float((ends_s - rows["interval_s"]).min()), float(ends_s.max())
     return {
-        way: moved + crowd.others_bytes(view.run.id, way, from_s=from_s, to_s=to_s)
+        way: moved + load.others_bytes(view.run.id, way, from_s=from_s, to_s=to_s)
         for way, moved in own.items()
     }
 
@@ -72,7 +72,7 @@ def _foreign(
     own: dict[str, float],
     more: float,
 ) -> Iterator[Finding]:
-    """Yield a Finding when one direction of a device clearly exceeds the tool's bytes."""
+    """Yield a finding when one direction of a device clearly exceeds the tool's bytes."""
     seconds = float(rows["interval_s"].sum())
     moved = float((rows[f"{direction}_bw_bytes_per_s"] * rows["interval_s"]).sum())
     foreign = (moved - own[direction]) / seconds
@@ -83,7 +83,7 @@ def _foreign(
     yield RULE.finding(
         view,
         f"{device} did {format_rate(moved / seconds)} of {direction}s, at least"
-        f" {format_rate(foreign)} of them ({percent(foreign * seconds / moved)}) for somebody"
+        f" {format_rate(foreign)} of them ({percent(foreign * seconds / moved)}) for another"
         " else.",
         {
             "device": device,
@@ -102,13 +102,13 @@ RULE = Rule(
     looks_at=(
         "Runs with `direct=1` that do not flush: bytes that the device moved, by the kernel's"
         " count, above those of fio, reads and writes apart, for the device and for the disk a"
-        " partition is on. It needs 3 samples, 1 MB/s, and 10 % of the Run's own rate; 25 % for"
+        " partition is on. It needs 3 samples, 1 MB/s, and 10 % of the run's own rate; 25 % for"
         " files, because filesystems write a journal. What other clients of the same step did"
         " meanwhile is no doubt. The thresholds are volbench's own."
     ),
-    why="The Run got only a part of what the device can do.",
+    why="The run got only a part of what the device can do.",
     advice=(
-        "Find the other load (iotop, lsof; the write-back tail of a Run before this one is a"
+        "Find the other load (iotop, lsof; the write-back tail of a run before this one is a"
         " candidate), stop it, and measure again."
     ),
     check=check,

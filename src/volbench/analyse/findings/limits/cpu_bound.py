@@ -1,4 +1,4 @@
-"""cpu-bound: the CPU was the limit, or somebody else had it."""
+"""cpu-bound: the CPU was the limit, or another process had it."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _tool(view: RunView) -> Iterator[Finding]:
-    """Yield a Finding for each section whose clones kept a core busy each."""
+    """Yield a finding for each section whose jobs kept a core busy each."""
     seen: set[str] = set()
-    for told in results_of(view):
-        busy = told["cpu_usr"] + told["cpu_sys"]
-        if math.isnan(busy) or busy < _FULL_PERCENT or told.section in seen:
+    for result in results_of(view):
+        busy = result["cpu_usr"] + result["cpu_sys"]
+        if math.isnan(busy) or busy < _FULL_PERCENT or result.section in seen:
             continue
-        seen.add(told.section)
+        seen.add(result.section)
         yield RULE.finding(
             view,
-            f"fio needed {busy:.3g} % of a core for each clone"
-            f" ({told['cpu_usr']:.3g} % user, {told['cpu_sys']:.3g} % system).",
+            f"fio needed {busy:.3g} % of a core for each job"
+            f" ({result['cpu_usr']:.3g} % user, {result['cpu_sys']:.3g} % system).",
             {
-                "cpu_usr_percent": told["cpu_usr"],
-                "cpu_sys_percent": told["cpu_sys"],
-                "section": told.section,
+                "cpu_usr_percent": result["cpu_usr"],
+                "cpu_sys_percent": result["cpu_sys"],
+                "section": result.section,
             },
         )
 
@@ -65,13 +65,13 @@ RULE = Rule(
     title="the CPU was the limit",
     severity=Severity.WARNING,
     looks_at=(
-        "fio's user and system time for each clone: from 95 % of a core on. Steal of at least 5 %"
-        " of the host's CPU time, mean over the Run. A host whose CPUs are at least 95 % busy is a"
+        "fio's user and system time for each job: from 95 % of a core on. Steal of at least 5 %"
+        " of the host's CPU time, mean over the run. A host whose CPUs are at least 95 % busy is a"
         " note. The thresholds are volbench's own."
     ),
     why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
     advice=(
-        "Use more clones (numjobs), larger blocks, or io_uring. With steal, measure on a machine"
+        "Increase numjobs, larger blocks, or io_uring. With steal, measure on a machine"
         " whose CPUs are its own, or at another time."
     ),
     check=check,

@@ -1,4 +1,4 @@
-"""credits-ran-out: a burst ended while the Run went on."""
+"""credits-ran-out: a burst ended while the run went on."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from volbench.units import format_count, format_duration
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each fall of the rate that burst credits explain."""
-    for one in context.explanations(view):
-        if one.cause is not Cause.CREDITS:
+    """Yield a finding for each fall of the rate that burst credits explain."""
+    for cause in context.explanations(view):
+        if cause.cause is not Cause.CREDITS:
             continue
-        before = one.evidence.get("before_iops")
+        before = cause.evidence.get("before_iops")
         fell = f" from {format_count(before)}" if before is not None else ""
         yield RULE.finding(
             view,
-            f"After {format_duration(one.from_s)} the rate fell{fell} to"
-            f" {format_count(one.level)} IOPS, as it does when burst credits are used up."
-            f"{reasons(one)}",
-            dict(one.evidence) | {"level": one.level},
-            direction=one.direction,
-            window=Window(one.from_s, one.to_s),
+            f"After {format_duration(cause.from_s)} the rate fell{fell} to"
+            f" {format_count(cause.level)} IOPS, as it does when burst credits are used up."
+            f"{reasons(cause)}",
+            dict(cause.evidence) | {"level": cause.level},
+            direction=cause.direction,
+            window=Window(cause.from_s, cause.to_s),
         )
 
 

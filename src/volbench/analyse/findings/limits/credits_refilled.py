@@ -15,7 +15,7 @@ from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_duration, format_rate
 
 _LEAST_BURST = 1.2
-"""A burst is at least this much above the level at which the Run before it ended."""
+"""A burst is at least this much above the level at which the run before it ended."""
 _NEAR = 0.15
 """How far the level after a burst may be from that level, relative."""
 
@@ -26,11 +26,11 @@ class Burst:
 
     Attributes:
         rest_s: how long the volume was left alone.
-        length_s: until the credits were used up again, or to the end of the Run.
+        length_s: until the credits were used up again, or to the end of the run.
         iops: meanwhile.
         level: IOPS without credits.
         io_bytes: mean size of an I/O.
-        has_ended: whether the credits were used up within the Run.
+        has_ended: whether the credits were used up within the run.
     """
 
     rest_s: float
@@ -50,12 +50,12 @@ class Burst:
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding where a Run after a rest began faster than the one before it ended."""
+    """Yield a finding where a run after a rest began faster than the one before it ended."""
     moved = directions(view)
     if not view.run.pause_before_s or len(moved) != 1:
         return
     before = context.earlier(view).previous
-    if before is None or not _is_alike(before, view):
+    if before is None or not _is_same_load(before, view):
         return
     burst = _burst(before, view, moved[0])
     if burst is not None:
@@ -63,17 +63,20 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         yield RULE.finding(view, _words(burst), _evidence(burst), direction=moved[0], window=window)
 
 
-def _is_alike(before: RunView, view: RunView) -> bool:
-    """Tell whether two Runs asked the same of the volume, however long."""
-    shapes = [
-        [(one.pattern, one.block_bytes, one.depth * one.numjobs) for one in each.workloads]
-        for each in (before, view)
+def _is_same_load(before: RunView, view: RunView) -> bool:
+    """Return whether two runs asked the same of the volume, however long."""
+    return _shapes(before) == _shapes(view)
+
+
+def _shapes(view: RunView) -> list[tuple[str, int, int]]:
+    return [
+        (workload.pattern, workload.block_bytes, workload.depth * workload.numjobs)
+        for workload in view.workloads
     ]
-    return shapes[0] == shapes[1]
 
 
 def _burst(before: RunView, view: RunView, direction: str) -> Burst | None:
-    """Return the burst at the begin of a Run; None where there was none."""
+    """Return the burst at the begin of a run; None where there was none."""
     drained, rates = rates_of(before, direction), rates_of(view, direction)
     if drained is None or rates is None:
         return None
@@ -94,10 +97,10 @@ def _burst(before: RunView, view: RunView, direction: str) -> Burst | None:
 
 
 def _between_s(before: RunView, view: RunView) -> float:
-    """Return how long passed from the end of one Run's I/O to the next start; 0 if not known."""
-    told = [one.results[0]["started_utc"] for one in (before, view)]
-    began = [datetime.fromisoformat(utc) for utc in told if isinstance(utc, str)]
-    if len(began) < len(told):
+    """Return how long passed from the end of one run's I/O to the next start; 0 if not known."""
+    starts = [each.results[0]["started_utc"] for each in (before, view)]
+    began = [datetime.fromisoformat(utc) for utc in starts if isinstance(utc, str)]
+    if len(began) < len(starts):
         return 0.0
     return (began[1] - began[0]).total_seconds() - runtime_s(before)
 
@@ -112,7 +115,7 @@ def _words(burst: Burst) -> str:
             f" credits came back at {refill} a second."
         )
     return (
-        f"After {rest} of rest the volume gave {fast} IOPS, not {slow}, to the end of the Run,"
+        f"After {rest} of rest the volume gave {fast} IOPS, not {slow}, to the end of the run,"
         f" {length}: credits came back at {refill} a second or more."
     )
 
@@ -134,7 +137,7 @@ RULE = Rule(
     title="burst credits came back",
     severity=Severity.NOTE,
     looks_at=(
-        "A Run that waited (`pause_before`) and asks the same as the Run before it on the volume:"
+        "A Run that waited (`pause_before`) and asks the same as the run before it on the volume:"
         " it began at least 20 % above the level at which that one ended, and fell back to within"
         " 15 % of it, or stayed above to its end. What was read or written in the burst, over rest"
         " and burst together, is the rate at which credits came back: the bucket was empty before"
@@ -146,8 +149,8 @@ RULE = Rule(
     ),
     advice=(
         "Compare it with the declared baseline, at which most providers refill. Where the burst"
-        " lasted to the end of the Run, or the bucket may have been full again, it is a lower"
-        " bound: make the Run longer or the rest shorter."
+        " lasted to the end of the run, or the bucket may have been full again, it is a lower"
+        " bound: make the run longer or the rest shorter."
     ),
     check=check,
 )

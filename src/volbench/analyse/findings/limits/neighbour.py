@@ -1,4 +1,4 @@
-"""neighbour: somebody else took a part of the volume for a while."""
+"""neighbour: another client used a part of the volume for a while."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from volbench.units import format_count
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each fall of the rate that went away again."""
-    for one in context.explanations(view):
-        if one.cause is Cause.NEIGHBOUR:
+    """Yield a finding for each fall of the rate that went away again."""
+    for cause in context.explanations(view):
+        if cause.cause is Cause.NEIGHBOUR:
             yield RULE.finding(
                 view,
-                f"The rate fell to {format_count(one.level)} IOPS and came back.{reasons(one)}",
-                one.evidence,
-                direction=one.direction,
-                window=Window(one.from_s, one.to_s),
+                f"The rate fell to {format_count(cause.level)} IOPS and came back.{reasons(cause)}",
+                cause.evidence,
+                direction=cause.direction,
+                window=Window(cause.from_s, cause.to_s),
             )
 
 
@@ -33,7 +33,7 @@ RULE = Rule(
         "A fall of the rate of at least 15 % that ends by itself while the job asks for the same,"
         " with the steal of that time."
     ),
-    why="Shared hardware was busy with somebody else: another hour gives another number.",
-    advice="Repeat the Run at other times, and quote the spread of the repeats.",
+    why="Shared hardware was busy with other clients: another hour gives another number.",
+    advice="Repeat the run at other times, and quote the spread of the repeats.",
     check=check,
 )

@@ -19,13 +19,13 @@ _IN_SUBMIT = 0.5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each section with a depth above 1 that can't be or was not kept."""
+    """Yield a finding for each section with a depth above 1 that can't be or was not kept."""
     del context
-    told = list(results_of(view))
+    results = list(results_of(view))
     for workload in view.workloads:
         if workload.tool is Tool.DD or workload.depth < 2:
             continue
-        rows = [row for row in told if row.section == workload.section]
+        rows = [row for row in results if row.section == workload.section]
         if workload.engine in SYNCHRONOUS:
             yield _synchronous(view, workload)
         elif workload.engine == "libaio" and workload.is_buffered:
@@ -62,7 +62,7 @@ def _buffered(view: RunView, workload: WorkloadSpec, rows: list[Result]) -> Find
 
 
 def _must_be_full(workload: WorkloadSpec) -> bool:
-    """Tell whether nothing asks the section to leave its queue half empty."""
+    """Return whether nothing asks the section to leave its queue half empty."""
     return not (
         workload.is_paced
         or workload.waits_for_sync
@@ -72,7 +72,7 @@ def _must_be_full(workload: WorkloadSpec) -> bool:
 
 
 def _not_kept(view: RunView, workload: WorkloadSpec, rows: list[Result]) -> Iterator[Finding]:
-    """Yield a Finding when Little's law gives far fewer I/Os in flight than asked for."""
+    """Yield a finding when Little's law gives far fewer I/Os in flight than asked for."""
     wanted = workload.depth * workload.numjobs
     in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
     if in_flight < _KEPT * wanted:

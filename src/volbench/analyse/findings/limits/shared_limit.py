@@ -12,7 +12,7 @@ from volbench.model.results.finding import Finding, Severity
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when a volume of another role on the same host shares its disk."""
+    """Yield a finding when a volume of another role on the same host shares its disk."""
     on_host = context.disks[view.run.host]
     shared = {
         role: view.disks & disks

@@ -14,7 +14,7 @@ from volbench.units import format_duration, format_latency
 
 _LEAST_S = 1.0
 _EXPECTED_IOS = 10
-_TOLD = 5
+_LONGEST = 5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
         for start, end in quiet_spans(t_s, iops, interval_s=view.run.sample_s)
         if end - start >= least_s - 1e-6
     ]
-    longest = sorted(spans, key=lambda span: span[0] - span[1])[:_TOLD]
+    longest = sorted(spans, key=lambda span: span[0] - span[1])[:_LONGEST]
     for start, end in sorted(longest):
         more = f" It is one of {len(spans)} such times." if len(spans) > 1 else ""
         more += " The job was asked to pause (thinktime or latency_target)." if paused else ""
@@ -47,18 +47,18 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _between_samples(view: RunView, *, least_s: float) -> Iterator[Finding]:
-    """Yield the longest I/O of a Run with one I/O in flight: while it took, nothing completed."""
-    workload = view.workloads
-    if len(workload) > 1 or workload[0].numjobs > 1 or workload[0].depth > 1:
+    """Yield the longest I/O of a run with one I/O in flight: while it took, nothing completed."""
+    if sum(workload.numjobs * workload.depth for workload in view.workloads) > 1:
         return
-    for told in results_of(view):
-        longest = told["lat_max_s"]
+    for result in results_of(view):
+        longest = result["lat_max_s"]
         if not math.isnan(longest) and longest >= least_s:
             yield RULE.finding(
                 view,
-                f"One {told.direction} took {format_latency(longest)} with no other I/O in flight.",
-                {"stall_s": longest, "mean_iops": told["iops"]},
-                direction=told.direction,
+                f"One {result.direction} took {format_latency(longest)} with no other I/O in"
+                " flight.",
+                {"stall_s": longest, "mean_iops": result["iops"]},
+                direction=result.direction,
             )
 
 

@@ -18,21 +18,23 @@ _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a note for each cap that held a Run; a warning when it is below what is declared."""
-    throttled = [one for one in context.explanations(view) if one.cause in _COLUMNS]
+    """Yield a note for each cap that held a run; a warning when it is below what is declared."""
+    throttled = [limit for limit in context.explanations(view) if limit.cause in _COLUMNS]
     if len(directions(view)) > 1:
         yield from _together(view, throttled)
         return
-    for one in throttled:
-        yield _finding(view, one)
+    for limit in throttled:
+        yield _finding(view, limit)
 
 
 def _together(view: RunView, throttled: list[Explanation]) -> Iterator[Finding]:
-    """Yield one Finding for all directions of a Run: providers count them together."""
+    """Yield one finding for all directions of a run: providers count them together."""
     for cause, column in _COLUMNS.items():
         limit = _limits(view, cause)[0]
         reached = limit and abs(total(view, column) / limit - 1) <= _NEAR
-        explained = next((one for one in throttled if one.cause is cause), None)
+        explained = next(
+            (explanation for explanation in throttled if explanation.cause is cause), None
+        )
         if reached and not any(workload.is_paced for workload in view.workloads):
             level = total(view, column)
             yield RULE.finding(
@@ -45,25 +47,25 @@ def _together(view: RunView, throttled: list[Explanation]) -> Iterator[Finding]:
             yield _finding(view, explained)
 
 
-def _finding(view: RunView, one: Explanation) -> Finding:
-    column = _COLUMNS[one.cause]
+def _finding(view: RunView, explanation: Explanation) -> Finding:
+    column = _COLUMNS[explanation.cause]
     mixed = len(directions(view)) > 1
-    level = total(view, column) if mixed else one.level
-    sustained, burst = _limits(view, one.cause)
+    level = total(view, column) if mixed else explanation.level
+    sustained, burst = _limits(view, explanation.cause)
     evidence: dict[str, float | str] = {"level": level, "of": column}
     severity, words = Severity.NOTE, "no limit is declared"
     if sustained:
         evidence["declared"] = sustained
         nearest = min((sustained, burst or sustained), key=lambda limit: abs(level - limit))
-        words = f"{percent(level / nearest)} of the declared {_words(one.cause, nearest)}"
+        words = f"{percent(level / nearest)} of the declared {_words(explanation.cause, nearest)}"
         if level < (1 - _NEAR) * sustained:
             severity, words = Severity.WARNING, f"only {words}"
     return RULE.finding(
         view,
-        f"A cap held it at {_words(one.cause, level)}, {words}.{reasons(one)}",
+        f"A cap held it at {_words(explanation.cause, level)}, {words}.{reasons(explanation)}",
         evidence,
-        direction=None if mixed else one.direction,
-        window=Window(one.from_s, one.to_s),
+        direction=None if mixed else explanation.direction,
+        window=Window(explanation.from_s, explanation.to_s),
         severity=severity,
     )
 
@@ -85,7 +87,7 @@ RULE = Rule(
     title="the volume was throttled at a limit",
     severity=Severity.NOTE,
     looks_at=(
-        "What explains the level at which the Run ended, as the verdicts frame tells it: a cap on"
+        "What explains the level at which the run ended, as the verdicts frame tells it: a cap on"
         " IOPS or on bandwidth, declared or inferred. Below 95 % of the declared limit it is a"
         " warning: you get less than promised, or another limit (that of the machine) binds."
     ),

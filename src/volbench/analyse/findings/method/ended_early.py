@@ -21,11 +21,11 @@ _OTHER_ENDS = ("number_ios", "steadystate", "fill_device", "read_iolog", "verify
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each section that ended before its time or before its bytes."""
+    """Yield a finding for each section that ended before its time or before its bytes."""
     del context
-    told = list(results_of(view))
+    results = list(results_of(view))
     for workload in view.workloads:
-        rows = [row for row in told if row.section == workload.section]
+        rows = [row for row in results if row.section == workload.section]
         if not rows or view.run.until is not None or workload.engine in {"null", "cpuio"}:
             continue
         ran_s = max(row["runtime_s"] for row in rows)
@@ -70,7 +70,7 @@ def _by_size(
 
 
 def _wanted_bytes(view: RunView, workload: WorkloadSpec) -> float:
-    """Return what all clones were to move; NaN where options leave that open."""
+    """Return what all jobs were to move; NaN where options leave that open."""
     if any(workload.is_on(name) for name in _OTHER_ENDS):
         return math.nan
     pin = view.run.volume.pin
@@ -95,7 +95,7 @@ RULE = Rule(
         " a device without a word. A job that was done with its size before a `runtime` without"
         " `time_based` was over is a note. Runs that end when they are steady are left out."
     ),
-    why="A shorter Run is another test: it may have seen only the cache, or a part of the volume.",
+    why="A shorter run is another test: it may have seen only the cache, or a part of the volume.",
     advice=(
         "Add time_based: 1 to run for the whole runtime. Make size fit the volume, or leave it out"
         " to use all of a device."

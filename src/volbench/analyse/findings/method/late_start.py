@@ -15,7 +15,7 @@ LATE_S = 0.5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding when a Run began away from its instant, by more than its clock may be off."""
+    """Yield a finding when a run began away from its instant, by more than its clock may be off."""
     del context
     late = view.summary["start_late_s"].dropna()
     if late.empty:

@@ -13,7 +13,7 @@ _MOST_NAMED = 5
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for the first Run of a step that some clients did not finish."""
+    """Yield a finding for the first run of a step that some clients did not finish."""
     campaign = view.campaign
     step = context.step(view)
     planned = len(step) + campaign.clients_absent
@@ -24,7 +24,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     if not (missing or campaign.absent):
         return
     names = [f"{run.host} client {run.client}" if run.client else run.host for run in missing]
-    names += [one.host for one in campaign.absent]
+    names += [absent.host for absent in campaign.absent]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     did = len(step) - len(missing)
     yield RULE.finding(

@@ -1,4 +1,4 @@
-"""not-steady: one number stands for a Run whose rate moved."""
+"""not-steady: one number stands for a run whose rate moved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOVES = frozenset(
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for each direction that was long enough to be judged and is not steady."""
+    """Yield a finding for each direction that was long enough to be judged and is not steady."""
     if any(workload.pauses for workload in view.workloads):
         return
     for direction in directions(view):
@@ -49,7 +49,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
 
 
 def _at_edges(judged: Steadiness) -> bool:
-    """Tell whether it only stepped while it started or ended, which hardly moves the mean."""
+    """Return whether it only stepped while it started or ended, which hardly moves the mean."""
     edge_s = max(_EDGE_S, _EDGE_SHARE * (judged.to_s - judged.from_s))
     return judged.state is State.STEPPED and all(
         change.t_s <= judged.from_s + edge_s or change.t_s >= judged.to_s - edge_s
@@ -58,7 +58,7 @@ def _at_edges(judged: Steadiness) -> bool:
 
 
 def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Finding]:
-    """Yield a Finding when a job that was to run until it is steady ran out of time."""
+    """Yield a finding when a job that was to run until it is steady ran out of time."""
     allowed_s = max((workload.runtime_s for workload in view.workloads), default=0.0)
     if runtime_s(view) < _AT_DEADLINE * allowed_s:
         return
@@ -103,9 +103,9 @@ def _finding(
 def _explained(view: RunView, direction: str, context: Context) -> str:
     """Return what explains that the rate moved, if anything does."""
     causes = [
-        WORDS[one.cause]
-        for one in context.explanations(view)
-        if one.direction == direction and one.cause in _MOVES
+        WORDS[explanation.cause]
+        for explanation in context.explanations(view)
+        if explanation.direction == direction and explanation.cause in _MOVES
     ]
     return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
 
@@ -143,7 +143,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     looks_at=(
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
-        " no change point, and the upper 95 % bound of the Theil-Sen drift over the Run within"
+        " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
         " 10 % of the median. Runs of less than 20 s are not judged. A series that is only"
         " restless is a note, from 60 s on, and so is one that stepped only within 5 % (at least"
         " 2 s) of its begin or end. Jobs with `thinktime` or `latency_target` are left"

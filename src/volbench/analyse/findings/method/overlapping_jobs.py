@@ -1,4 +1,4 @@
-"""overlapping-jobs: clones or sections work on the same range."""
+"""overlapping-jobs: jobs or sections work on the same range."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ class _Range:
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a Finding for clones, and for pairs of sections, that do the same blocks."""
+    """Yield a finding for parallel jobs, and for pairs of sections, that do the same blocks."""
     del context
     sections = [a for a in view.workloads if a.tool is Tool.FIO and (a.reads or a.writes)]
     for workload in sections:
         if (
             workload.numjobs > 1
             and _shares_files(workload)
-            and _clones_overlap(workload, _size(view))
+            and _jobs_overlap(workload, _size(view))
         ):
-            yield _clones(view, workload)
-    for one, other in combinations(sections, 2):
-        if _in_turn(one, other, sections) or not (one.writes or other.writes):
+            yield _shared_range(view, workload)
+    for first, other in combinations(sections, 2):
+        if _in_turn(first, other, sections) or not (first.writes or other.writes):
             continue
-        if _meet(one, other, _size(view)):
+        if _meet(first, other, _size(view)):
             yield RULE.finding(
                 view,
-                f"Sections {one.section} and {other.section} work on the same blocks at the same"
+                f"Sections {first.section} and {other.section} work on the same blocks at the same"
                 " time, and at least one of them writes.",
-                {"sections": f"{one.section}, {other.section}"},
-                severity=_severity(one, other),
+                {"sections": f"{first.section}, {other.section}"},
+                severity=_severity(first, other),
             )
 
 
-def _in_turn(one: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
-    """Tell whether the later section begins when the earlier one has ended (fio: wait_for)."""
+def _in_turn(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
+    """Return whether the later section begins when the earlier one has ended (fio: wait_for)."""
     by_name = {workload.section: workload for workload in sections}
     seen: set[str] = set()
     before: WorkloadSpec | None = other
     while before is not None and before.section not in seen:
         seen.add(before.section)
         before = by_name.get(before.options.get("wait_for", ""))
-    return one.section in seen
+    return first.section in seen
 
 
-def _clones(view: RunView, workload: WorkloadSpec) -> Finding:
+def _shared_range(view: RunView, workload: WorkloadSpec) -> Finding:
     verb = "write" if workload.writes else "read"
     order = "random blocks of" if workload.is_random else ""
     return RULE.finding(
         view,
-        f"{workload.numjobs} clones {verb} {order} the same range".replace("  ", " ")
+        f"{workload.numjobs} jobs {verb} {order} the same range".replace("  ", " ")
         + (
             "."
             if workload.is_random
@@ -91,7 +91,7 @@ def _size(view: RunView) -> float:
 
 
 def _shares_files(workload: WorkloadSpec) -> bool:
-    """Tell whether clones of a section open the same file; in a directory each has its own."""
+    """Return whether the jobs of a section open the same file; in a directory each has its own."""
     if workload.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
         return "filename" in workload.options
     return True
@@ -104,8 +104,8 @@ def _bytes(text: str, volume_bytes: float) -> float:
     return volume_bytes * float(text[:-1]) / 100 if text.endswith("%") else math.nan
 
 
-def _clones_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
-    """Tell whether each clone begins before the one before it ends (fio: offset_increment)."""
+def _jobs_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
+    """Return whether each job begins before the one before it ends (fio: offset_increment)."""
     step, size = workload.options.get("offset_increment", "0"), workload.options.get("size", "100%")
     if step.endswith("%") and size.endswith("%"):
         return float(step[:-1]) < float(size[:-1])
@@ -114,20 +114,20 @@ def _clones_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
     return _bytes(step, volume_bytes) < _bytes(size, volume_bytes)
 
 
-def _meet(one: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
-    """Tell whether two sections surely open the same file and their ranges meet."""
-    if not (_shares_files(one) and _shares_files(other)):
+def _meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
+    """Return whether two sections surely open the same file and their ranges meet."""
+    if not (_shares_files(first) and _shares_files(other)):
         return False
-    if one.options.get("filename") != other.options.get("filename"):
+    if first.options.get("filename") != other.options.get("filename"):
         return False
-    first, second = _range(one, volume_bytes), _range(other, volume_bytes)
-    if first == second:
+    mine, theirs = _range(first, volume_bytes), _range(other, volume_bytes)
+    if mine == theirs:
         return True
-    return first.start < second.start + second.length and second.start < first.start + first.length
+    return mine.start < theirs.start + theirs.length and theirs.start < mine.start + mine.length
 
 
 def _range(workload: WorkloadSpec, volume_bytes: float) -> _Range:
-    """Return what a section with all its clones covers; shares of an unknown size are of 1."""
+    """Return what a section with all its jobs covers; shares of an unknown size are of 1."""
     unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
     start = _bytes(workload.options.get("offset", "0"), unit)
     length = _bytes(workload.options.get("size", "100%"), unit)
@@ -149,7 +149,7 @@ RULE = Rule(
         " to be filled is filled once while the time of several passes is paid."
     ),
     advice=(
-        "Give each clone its own part: size: 25% and offset_increment: 25% for four clones, or"
+        "Give each job its own part: size: 25% and offset_increment: 25% for numjobs: 4, or"
         " leave out filename in a directory, so that each has its own file."
     ),
     check=check,

@@ -17,34 +17,36 @@ from volbench.model.results.finding import Finding, Severity
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield one Finding for a profile's rounds, at the last Run of what is tracked."""
+    """Yield one finding for a profile's rounds, at the last run of what is tracked."""
     rounds = view.campaign.rounds.get(view.run.profile)
     if rounds is None:
         return
     tracked = context.tracked.get(view.run.profile)
     if not tracked or tracked[-1].run.id != view.run.id:
         return
-    summary = pd.concat([one.summary for one in tracked], ignore_index=True)
+    summary = pd.concat([tracked_view.summary for tracked_view in tracked], ignore_index=True)
     found = determination(summary, rounds, profile=view.run.profile)
     if not found.is_steady:
         yield _finding(view, found)
 
 
 def _finding(view: RunView, found: Determination) -> Finding:
-    restless = [one for one in found.variables if not one.judged.steady]
+    restless = [variable for variable in found.variables if not variable.judged.steady]
     if found.window is None:
         why = f"it takes {ROUNDS} rounds to tell"
     else:
-        why = f"over the last {ROUNDS} rounds {several([_words(one) for one in restless])}"
+        why = (
+            f"over the last {ROUNDS} rounds {several([_words(variable) for variable in restless])}"
+        )
     return RULE.finding(
         view,
         f"Profile {view.run.profile}: {found.words}: {why}.",
         {
             "rounds": float(found.rounds),
             "most_rounds": float(found.most),
-            "not_steady": ", ".join(one.track.name for one in restless),
-            "range_percent": _most(one.judged.range_ratio for one in restless),
-            "slope_percent": _most(one.judged.slope_ratio for one in restless),
+            "not_steady": ", ".join(variable.track.name for variable in restless),
+            "range_percent": _most(variable.judged.range_ratio for variable in restless),
+            "slope_percent": _most(variable.judged.slope_ratio for variable in restless),
         },
     )
 
@@ -72,7 +74,7 @@ RULE = Rule(
         "The tracking variables of a profile with `rounds`, by the criterion of SNIA's Performance"
         " Test Specification 2.0.2 (2.1.24), as `volbench show --rounds` tells it: over five rounds"
         f" the range is at most {percent(MOST_RANGE)} of the mean, and the fitted line changes by"
-        f" at most {percent(MOST_SLOPE)}. One Finding for a profile, at the last Run of a tracked"
+        f" at most {percent(MOST_SLOPE)}. One finding for a profile, at the last run of a tracked"
         " job, when no five rounds pass for all variables at once: after all planned rounds, and"
         " after fewer when the campaign was stopped."
     ),

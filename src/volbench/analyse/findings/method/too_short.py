@@ -21,7 +21,7 @@ _LEAST_S = 30.0
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield which percentiles are not to be trusted, and a note on a Run of few seconds."""
+    """Yield which percentiles are not to be trusted, and a note on a run of few seconds."""
     del context
     for direction in dict.fromkeys(view.percentiles["direction"]):
         if direction != "sync":
@@ -67,11 +67,11 @@ RULE = Rule(
     looks_at=(
         "I/Os of a direction against 10 / (1 - p) for each percentile p that was reported (1,000"
         " for p99, 100,000 for p99.99), so that ten samples lie beyond it. It is a warning when"
-        " p99 or a lower one lacks them, else a note. A time-based Run of less than 30 s is a"
+        " p99 or a lower one lacks them, else a note. A time-based run of less than 30 s is a"
         " note (volbench's own choice)."
     ),
     why=(
-        "A percentile of a few samples is chance: another Run gives another one. A short Run shows"
+        "A percentile of a few samples is chance: another run gives another one. A short run shows"
         " caches and bursts, not the volume."
     ),
     advice="Make runtime longer, and do not quote the percentiles that are named here.",

@@ -276,7 +276,7 @@ function addTexts(drawing, mark) {
       isBoxed: mark.is_boxed,
     });
     if (mark.has_leader) {
-      const look = { length: Math.hypot(right, up), length_units: "screen", angle: Math.atan2(up, right), line_width: 1 };
+      const look = { length: { value: Math.hypot(right, up), units: "screen" }, angle: Math.atan2(up, right), line_width: 1 };
       addGlyph(drawing, mark, key, "Ray", { columns, rows, look, roles: { line_color: "ink" } });
     }
   }

@@ -1,15 +1,21 @@
-"""volbench's own YAML in, a Sheet out: defaults, hosts with ranges, groups."""
+"""Reader of volbench's own YAML: defaults, hosts with ranges, groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet, at, with_text
-from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
+from volbench.plan.inventory.host_drafts import (
+    ALL,
+    Draft,
+    GroupDraft,
+    HostReader,
+    Sheet,
+    at,
+    with_text,
+)
+from volbench.plan.inventory.host_entries import HOST_KEYS, OWN_KEYS, HostDefaults, is_null
 from volbench.plan.inventory.host_ranges import Expansion
-
-OWN_KEYS = ("defaults", "hosts", "groups")
 
 
 def read_own(reader: HostReader, top: Node) -> Sheet:
@@ -33,7 +39,7 @@ def read_own(reader: HostReader, top: Node) -> Sheet:
 
 def read_defaults(reader: HostReader, node: Node) -> dict[str, Node]:
     """Return what holds for every host that does not say otherwise."""
-    known = tuple(key for key in HOST_KEYS if key != "address")
+    known = tuple(HostDefaults.model_fields)
     return {
         entry.name: entry.value
         for entry in _known(reader, node, known, "defaults")
@@ -60,8 +66,8 @@ def _drafts(reader: HostReader, node: Node, defaults: Mapping[str, Node]) -> Ite
     if node.items is not None:
         for item in node.items:
             name = reader.given(item, "a host")
-            for one in reader.expanded(item, name).texts if name else ():
-                yield Draft(one, item, {}, defaults)
+            for text in reader.expanded(item, name).texts if name else ():
+                yield Draft(text, item, {}, defaults)
         return
     for entry in reader.entries(node, "hosts"):
         yield from _of_entry(reader, entry, defaults)
@@ -75,7 +81,7 @@ def _of_entry(reader: HostReader, entry: Entry, defaults: Mapping[str, Node]) ->
             hint=f"write {{address: {entry.value.raw}}}",
         )
         return
-    own = {one.name: one.value for one in _known(reader, entry.value, HOST_KEYS, "a host")}
+    own = {field.name: field.value for field in _known(reader, entry.value, HOST_KEYS, "a host")}
     names = reader.expanded(at(entry), entry.name)
     places = _addresses(reader, names, own.get("address"))
     for number, name in enumerate(names.texts):

@@ -15,9 +15,9 @@ from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.fio_option import nearest
-from volbench.plan.inventory.checks import hop_text, port, user
-from volbench.plan.inventory.draft import HostReader, with_text
+from volbench.plan.inventory.host_drafts import HostReader, with_text
 from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
+from volbench.plan.inventory.host_values import hop_text, port, user
 
 PREFIX = "volbench_"
 

@@ -11,10 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.plan.inventory.ansible_run import INI, YAML, list_groups, list_inventory
-from volbench.plan.inventory.ansible_variables import fields_of
-from volbench.plan.inventory.draft import ALL, Draft, GroupDraft, HostReader, Sheet, at, node_of
-from volbench.plan.inventory.own import OWN_KEYS
+from volbench.plan.inventory.ansible.ansible_run import INI, YAML, list_groups, list_inventory
+from volbench.plan.inventory.ansible.ansible_variables import fields_of
+from volbench.plan.inventory.host_drafts import (
+    ALL,
+    Draft,
+    GroupDraft,
+    HostReader,
+    Sheet,
+    at,
+    node_of,
+)
+from volbench.plan.inventory.host_entries import OWN_KEYS
 
 _META = "_meta"
 _GROUP_KEYS = {"hosts", "vars", "children"}
@@ -22,7 +30,7 @@ _UNGROUPED = "ungrouped"
 
 
 def is_ansible(top: Node) -> bool:
-    """Tell whether a document is made of Ansible's groups."""
+    """Whether a document is made of Ansible's groups."""
     entries = {entry.name: entry.value for entry in top.entries or ()}
     if _META in entries or ALL in entries:
         return True
@@ -73,7 +81,7 @@ def _is_listing(top: Node) -> bool:
 
 
 def _is_merged(top: Node) -> bool:
-    """Tell whether the variables of groups are merged into those of their hosts."""
+    """Whether the variables of groups are merged into those of their hosts."""
     entries = {entry.name: entry.value for entry in top.entries or ()}
     return _META in entries and not any(
         part.name == "vars" for value in entries.values() for part in value.entries or ()

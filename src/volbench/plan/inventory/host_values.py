@@ -1,4 +1,4 @@
-"""One written value in, a value of a `Host` out: addresses, users, targets, labels, leave."""
+"""Checks of single values of a host: addresses, users, targets, labels, devices."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ _WORKDIR = re.compile(r"(/[A-Za-z0-9._@+-]+)+")
 _HOP = re.compile(
     r"(?:(?P<user>[^@]+)@)?(?P<host>\[[^\]]+\]|[^:\[\]]+|[^\[\]]*:[^\[\]]*:[^\[\]]*)(?::(?P<port>[0-9]+))?"
 )
-_ANSWERS = {
-    **dict.fromkeys(("true", "yes", "on", "1"), True),
-    **dict.fromkeys(("false", "no", "off", "0"), False),
-}
 
 
 def address(text: str) -> str:
@@ -34,7 +30,7 @@ def address(text: str) -> str:
     if ":" in bare or re.fullmatch(r"[0-9.]+", bare):
         return _ip(bare)
     if not _HOST_NAME.fullmatch(bare) or bare != text:
-        raise InputError(f"{text!r} is no name or IP address", hint="write it like 10.0.0.4")
+        raise InputError(f"{text!r} is not a name or IP address", hint="write it like 10.0.0.4")
     return text
 
 
@@ -47,21 +43,21 @@ def _ip(text: str) -> str:
             raise InputError(
                 f"{text!r} names a port too", hint=f"write address: {host} and port: {port}"
             ) from None
-        raise InputError(f"{text!r} is no IP address", hint="write it like 10.0.0.4") from None
+        raise InputError(f"{text!r} is not an IP address", hint="write it like 10.0.0.4") from None
     return text
 
 
 def port(text: str) -> int:
     """Return a TCP port."""
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
-        raise InputError(f"{text!r} is no port", hint="ports go from 1 to 65535; sshd's is 22")
+        raise InputError(f"{text!r} is not a port", hint="ports go from 1 to 65535; sshd's is 22")
     return int(text)
 
 
 def user(text: str) -> str:
     """Return a user's name."""
     if not _USER.fullmatch(text):
-        raise InputError(f"{text!r} is no user's name", hint="write it like root")
+        raise InputError(f"{text!r} is not a user name", hint="write it like root")
     return text
 
 
@@ -79,15 +75,20 @@ def hop(text: str) -> tuple[str | None, str, int | None]:
     """Return user, host and port of one hop such as ``user@host:port``."""
     match = _HOP.fullmatch(text)
     if match is None:
-        raise InputError(f"{text!r} is no hop", hint="write a host's name, or user@host:port")
+        raise InputError(f"{text!r} is not a hop", hint="write a host's name, or user@host:port")
     host = match["host"].strip("[]")
     if not address(host):
-        raise InputError("the controller's own machine is no hop", hint="leave jump out")
+        raise InputError("the controller's own machine is not a hop", hint="leave jump out")
     return (
         None if match["user"] is None else user(match["user"]),
         host,
         None if match["port"] is None else port(match["port"]),
     )
+
+
+def plain_hop(text: str) -> str:
+    """Return a hop as `hop_text` writes it."""
+    return hop_text(*hop(text))
 
 
 def hop_text(user_name: str | None, host: str, port_number: int | None) -> str:
@@ -96,13 +97,6 @@ def hop_text(user_name: str | None, host: str, port_number: int | None) -> str:
     if port_number is None:
         return before + host
     return f"{before}[{host}]:{port_number}" if ":" in host else f"{before}{host}:{port_number}"
-
-
-def yes_or_no(text: str) -> bool:
-    """Return what was answered."""
-    if text.lower() not in _ANSWERS:
-        raise InputError(f"{text!r} is neither yes nor no")
-    return _ANSWERS[text.lower()]
 
 
 def role(text: str) -> str:
@@ -115,12 +109,13 @@ def role(text: str) -> str:
 
 
 def target(text: str) -> str:
-    """Return a device, a file, a directory or an NBD uri."""
+    """Return a device, a file, a directory or an NBD URI."""
     if text.startswith(NBD_SCHEMES):
         return _printable(text)
     if not text.startswith("/"):
         raise InputError(
-            f"{text!r} is no absolute path", hint="write it like /dev/vdb, /data or nbd://host/name"
+            f"{text!r} is not an absolute path",
+            hint="write it like /dev/vdb, /data or nbd://host/name",
         )
     return _printable(text)
 
@@ -146,20 +141,18 @@ def leave(text: str) -> str:
     """Return a device that may be overwritten, by a name that stays with it."""
     if text.startswith("serial:"):
         if not text.removeprefix("serial:").strip():
-            raise InputError(
-                f"{text!r} tells no serial number", hint="lsblk -o NAME,SERIAL shows it"
-            )
+            raise InputError(f"{text!r} has no serial number", hint="lsblk -o NAME,SERIAL shows it")
         return _printable(text)
     name = text.removeprefix(BY_ID)
     if name == text:
         moving = text.startswith("/dev/")
-        reason = "names a disk by its place, and another disk can take that at the next boot"
+        reason = "may name another disk after the next boot"
         raise InputError(
-            f"{text!r} {reason}" if moving else f"{text!r} names no disk for good",
+            f"{text!r} {reason}" if moving else f"{text!r} is not a permanent name of a disk",
             hint=f"write serial:TEXT or {BY_ID}NAME; ls -l {BY_ID} shows them",
         )
     if "/" in name or name in {"", ".", ".."}:
-        raise InputError(f"{text!r} is no name in {BY_ID}", hint=f"ls {BY_ID} shows them")
+        raise InputError(f"{text!r} is not a name in {BY_ID}", hint=f"ls {BY_ID} shows them")
     return _printable(text)
 
 
@@ -175,5 +168,5 @@ def workdir(text: str) -> str:
 
 def _printable(text: str) -> str:
     if not text.isprintable() or text != text.strip():
-        raise InputError("it holds a blank at an end, or a control character")
+        raise InputError("must not begin or end with a blank, or contain control characters")
     return text

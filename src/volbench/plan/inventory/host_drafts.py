@@ -1,4 +1,4 @@
-"""What every kind of inventory is read into before hosts are made of it: drafts with places."""
+"""Drafts of hosts and groups, with their places: what every kind of inventory is read into."""
 
 from __future__ import annotations
 

@@ -1,18 +1,17 @@
-"""OpenSSH's client configuration in, the machine behind an alias out.
-
-Only what tells that two names are one machine is read: HostName and Port (ssh_config(5)). The
-connection itself is made from the whole file, elsewhere.
-"""
+"""Hosts that are one machine: two names for one address, or two aliases of one in ssh_config(5)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from pathlib import Path
 
 from volbench.errors import InventoryError
+from volbench.model.campaign.host import Host, HostKind
+from volbench.plan.inventory.host_drafts import Draft, HostReader
 
 _MOST_DEPTH = 16
 """Of files that include each other (ssh_config(5), OpenSSH 9.2: the same)."""
@@ -43,9 +42,9 @@ class Aliases:
 
 
 def _fits(name: str, patterns: Sequence[str]) -> bool:
-    if any(one.startswith("!") and fnmatchcase(name, one[1:]) for one in patterns):
+    if any(p.startswith("!") and fnmatchcase(name, p[1:]) for p in patterns):
         return False
-    return any(fnmatchcase(name, one) for one in patterns if not one.startswith("!"))
+    return any(fnmatchcase(name, p) for p in patterns if not p.startswith("!"))
 
 
 def read_aliases(path: Path) -> Aliases:
@@ -66,7 +65,7 @@ def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
     except OSError as error:
         raise InventoryError(
             f"{path} can't be read: {error.strerror or error}",
-            hint="it tells what the names of hosts mean; check its permissions",
+            hint="it says which machine an alias means; check its permissions",
             context={"path": str(path)},
         ) from error
     for line in text.splitlines():
@@ -95,3 +94,52 @@ def parse_aliases(text: str) -> Aliases:
         else:
             blocks[-1][1].setdefault(keyword, value)
     return Aliases(tuple(blocks))
+
+
+_SSHD_PORT = 22
+
+Place = tuple[str, int, tuple[str, ...]]
+
+
+def check_duplicates(
+    reader: HostReader,
+    drafts: Mapping[str, Draft],
+    hosts: Mapping[str, Host],
+    aliases: Aliases,
+) -> None:
+    """Note each host that is reached exactly as another one is.
+
+    One address behind two ways may be two machines, and so may two ports of one address; the same
+    address, port and way is one machine, which would be measured against itself.
+    """
+    seen: dict[Place, str] = {}
+    for name, host in hosts.items():
+        first = seen.setdefault(_place(host, aliases), name)
+        if first == name:
+            continue
+        where = f"{host.address} port {host.port or _SSHD_PORT}" if host.address else "this machine"
+        draft = drafts[name]
+        reader.complain(
+            draft.own.get("address") or draft.place,
+            f"{name} and {first} are one machine: both are {where}",
+            hint="keep one of them; a machine can't be measured beside itself",
+        )
+
+
+def _place(host: Host, aliases: Aliases) -> Place:
+    address, port = aliases.reached(host.address)
+    return (
+        _plain(address),
+        host.port or port or _SSHD_PORT,
+        () if host.kind is HostKind.LOCAL else host.jump or (),
+    )
+
+
+def _plain(address: str) -> str:
+    """Return an address as it compares: short, small letters, one name for the loopback."""
+    try:
+        number = ip_address(address)
+    except ValueError:
+        name = address.lower().rstrip(".")
+        return "127.0.0.1" if name == "localhost" else name
+    return "127.0.0.1" if number.is_loopback and number.version == 6 else str(number)

@@ -1,0 +1,1 @@
+"""Ansible inventories, read through ``ansible-inventory --list``."""

@@ -1,0 +1,361 @@
+"""Charts in a real browser: each mark and kind as its description says, letter for letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.watched import Watched
+from tests.present.frames_by_kind import FOR_KIND, ladder, repeats
+from volbench.errors import InputError
+from volbench.present.plots import chart
+from volbench.present.plots.description import (
+    Areas,
+    Axis,
+    Bars,
+    Bars3D,
+    Cells,
+    Lines,
+    Mark,
+    Panel,
+    Plot,
+    Points,
+    ReferenceLine,
+    Series,
+    Span,
+    Table,
+    Texts,
+    Whiskers,
+    data_marks,
+    text_at,
+)
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.kinds import KINDS
+from volbench.present.renderers.colour_themes import THEMES
+from volbench.present.renderers.interactive import chart_page, is_interactive
+
+EVIL = "<img src=x onerror=\"document.title='evil'\"> $$x^2$$"
+DRAWN = (Path(__file__).parent / "drawn.js").read_text(encoding="utf-8")
+Drawn = list[list[dict[str, Any]]]
+
+
+def every_mark() -> Plot:
+    """Return a plot with each mark, scale and option of the description."""
+    rows = pd.DataFrame(
+        {"job": ["a", "b", "c"], "t_s": [1.0, 2.0, 4.0], "iops": [10.0, np.nan, 1000.0]}
+    )
+    rows = rows.assign(low=[5.0, 6.0, 7.0], high=[20.0, 30.0, 2000.0], _text=["x", EVIL, "z"])
+    rows = rows.assign(series=["s1", "s2", "s1"], _end=[2.0, 4.0, 8.0])
+    series = (
+        Series("s1", "first", "read", "circle"),
+        Series("s2", EVIL, "write", "left", "dashed"),
+        Series("s3", "first", "trim", "cross", "dotted"),
+    )
+    time = Axis("Time", "duration", "time", (0.0, 10.0))
+    log = Axis("IOPS", "count", "log")
+    panels = (
+        Panel(
+            time,
+            log,
+            (
+                Span(1.0, 2.0),
+                Areas(data=rows, x="t_s", low="low", high="high", series="s1", step="post"),
+                Lines(data=rows, x="t_s", y="iops", by="series", step="pre", has_dots=True),
+                Lines(data=rows, x="t_s", y="high", series="s3", group="job"),
+                ReferenceLine(500.0, "y", "limit: 500"),
+                ReferenceLine(9e9, "y", "limit: 9G", is_beyond=True),
+                ReferenceLine(3.0, "x", "knee", extent=(10.0, 100.0)),
+                Texts(
+                    data=rows, x="t_s", y="high", text="_text", offset_pt=(9, 9), has_leader=True
+                ),
+            ),
+            heading=EVIL,
+            title="time and log",
+            columns=2,
+        ),
+        Panel(
+            Axis("Jobs", scale="category", categories=("a", EVIL, "c")),
+            Axis("Difference", "latency", "symlog"),
+            (
+                Bars(
+                    data=rows.assign(_at=[0, 1, 2]),
+                    at="_at",
+                    value="iops",
+                    is_horizontal=False,
+                    by="series",
+                ),
+                Whiskers(
+                    data=rows.assign(_at=[0, 1, 2]), at="_at", low="low", high="high", along="y"
+                ),
+                Texts(
+                    data=text_at(0.5, 0.5, "middle"),
+                    x_in="panel",
+                    y_in="panel",
+                    is_boxed=True,
+                    is_bold=True,
+                ),
+            ),
+            row=1,
+        ),
+        Panel(
+            Axis("Depth", "count", "log2", (1.0, 64.0)),
+            Axis("", scale="category", categories=("u", "v"), inverted=True, ticks=(0.0, 1.0)),
+            (
+                Cells(
+                    data=rows.assign(_y=[0, 1, 0], _y_end=[1, 2, 1]),
+                    x="t_s",
+                    x_end="_end",
+                    y="_y",
+                    y_end="_y_end",
+                    value="iops",
+                    bar="IOPS",
+                    text="_text",
+                ),
+                Points(
+                    data=rows.assign(_y=[0, 1, 0]),
+                    x="t_s",
+                    y="_y",
+                    marker_of="series",
+                    is_hollow=True,
+                ),
+                Areas(
+                    data=rows.assign(_at=[0.0, 0.5, 1.0]),
+                    x="_at",
+                    low="low",
+                    high="high",
+                    is_upright=True,
+                    series="s2",
+                ),
+            ),
+            row=1,
+            column=1,
+            background="hatched",
+        ),
+        Panel(
+            Axis(),
+            Axis(),
+            (Table(("p50", "p99"), (("1 ms", EVIL),), ("row",), ("s1",)),),
+            row=2,
+            columns=2,
+        ),
+    )
+    return Plot(panels, (1.5, 1.2, 0.5), (1.0, 1.0), series=series, name="marks", title=EVIL)
+
+
+def plots_of_kinds() -> dict[str, Plot]:
+    """Return a plot of each kind that a page can draw, of made-up frames."""
+    found = {}
+    for name in KINDS:
+        for given in (FOR_KIND.get(name), ladder, repeats):
+            try:
+                plot = chart.build_plot(name, given()) if given else None
+            except InputError:
+                continue
+            if plot and is_interactive(plot):
+                found[name] = plot
+                break
+    return found
+
+
+@pytest.fixture(scope="module", name="plots")
+def _plots() -> Mapping[str, Plot]:
+    return {"marks": every_mark(), **plots_of_kinds()}
+
+
+@pytest.fixture(scope="module", name="page")
+def _page(tmp_path_factory: pytest.TempPathFactory, plots: Mapping[str, Plot]) -> Path:
+    path = tmp_path_factory.mktemp("charts") / "charts.html"
+    path.write_text(chart_page(list(plots.values()), title="Every kind"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module", name="watched")
+def _watched(browser: Browser, page: Path) -> Iterator[Watched]:
+    """Return the page of all kinds; what it may not do fails the last test of the module."""
+    watched = Watched(browser, page)
+    yield watched
+    watched.close()
+    assert watched.faults == []
+
+
+@pytest.fixture(scope="module", name="drawn")
+def _drawn(watched: Watched) -> Drawn:
+    found: Drawn = watched.page.evaluate(DRAWN)
+    return found
+
+
+def test_most_kinds_are_drawn(plots: Mapping[str, Plot]) -> None:
+    """The made-up frames have something for every kind."""
+    assert {"iops", "latency", "heatmap", "series"} <= set(plots)
+    missing = set(KINDS) - set(plots)
+    assert missing <= {"device", "storm", "warmup", "towers", "bars3d"}
+
+
+def test_numbers_are_written_as_elsewhere(watched: Watched) -> None:
+    """Each format gives the same text in the page as in Python, halves and extremes included."""
+    chance = np.random.default_rng(7)
+    values = [0.0, 1.0, 0.5, 2.5, 12.25, 1.125, 59.5, 3599.5, 9.95, 999.5, 0.0009995, 1e-9, 86399.6]
+    values += [float(value) for value in 10 ** chance.uniform(-9, 14, 800)]
+    values += [float(round(value, 3)) for value in chance.uniform(0, 2000, 400)]
+    found = watched.page.evaluate(
+        "values => Object.fromEntries(Object.entries(FORMATS).map(([name, write]) =>"
+        " [name, values.map(write)]))",
+        values,
+    )
+    assert set(found) == set(FORMATS)
+    for name, own in FORMATS.items():
+        pairs = [pair for pair in zip(values, found[name], strict=True) if any(pair[:1])]
+        assert [(v, text) for v, text in pairs if text != own.write(v)] == [], name
+
+
+def expected(mark: Mark) -> list[tuple[set[str], set[str], pd.Series]]:
+    """Return types of glyphs, their columns and the values that they must hold."""
+    data, found = mark.data, []
+    match mark:
+        case Lines():
+            found = [({"Line", "Step"}, {way}, data[getattr(mark, way)]) for way in "xy"]
+        case Points():
+            found = [({"Scatter"}, {way}, data[getattr(mark, way)]) for way in "xy"]
+        case Bars():
+            ends = data[mark.value] + (data[mark.base] if mark.base else 0)
+            found = [({"Quad"}, {"right" if mark.is_horizontal else "top"}, ends)]
+        case Whiskers():
+            rows = data[data[mark.high] > data[mark.low]]
+            ends = {f"{mark.along}0": rows[mark.low], f"{mark.along}1": rows[mark.high]}
+            found = [({"Segment"}, {name}, values) for name, values in ends.items()]
+        case Areas():
+            known = data.dropna(subset=[mark.x, mark.low, mark.high])
+            types = {f"{way}Area{step}" for way in "VH" for step in ("", "Step")}
+            found = [(types, {"x2", "y2"}, known[mark.high])]
+        case Cells():
+            found = [({"Quad"}, {"value"}, data[mark.value].dropna())]
+    return found
+
+
+def test_the_page_draws_the_numbers_of_the_description(
+    drawn: Drawn, plots: Mapping[str, Plot]
+) -> None:
+    """Ends of bars, points, lines, ranges and cells have the values of the frames."""
+    compared = 0
+    for plot, panels in zip(plots.values(), drawn, strict=True):
+        for own in panels:
+            panel = plot.panels[own["place"]]
+            for place, mark in enumerate(panel.marks):
+                if not isinstance(mark, Mark):
+                    continue
+                for types, names, values in expected(mark):
+                    found = [
+                        value
+                        for renderer in own["renderers"]
+                        if renderer["mark"] == place and renderer["type"] in types
+                        for name in names
+                        for value in renderer["data"].get(name, [])
+                    ]
+                    wanted = np.sort(values.to_numpy(dtype=float))
+                    assert np.sort(np.array(found, dtype=float)) == pytest.approx(
+                        wanted, rel=1e-5, nan_ok=True
+                    ), (plot.name, place, names)
+                    compared += len(wanted)
+    assert compared > 300
+
+
+def test_axes_have_their_labels_units_and_ends(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
+    """Labels are those of the description, and ticks are written in the format of the axis."""
+    for plot, panels in zip(plots.values(), drawn, strict=True):
+        for own in panels:
+            panel = plot.panels[own["place"]]
+            described = (panel.x, panel.y)
+            for axis, shown, ends in zip(described, own["axes"], own["ends"], strict=True):
+                assert shown["label"] == axis.label
+                if axis.scale not in {"category", "symlog"}:
+                    assert shown["ticks"] == [
+                        FORMATS[axis.format].write(value) for value in (1.0, 2500.0)
+                    ]
+                if axis.limits and axis.scale != "symlog":
+                    assert sorted(ends) == pytest.approx(sorted(axis.limits))
+                assert (ends[0] > ends[1]) == axis.inverted
+
+
+def test_pointing_shows_identity_first(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
+    """Hover texts of results begin with the job or direction, and hold no column of the drawing."""
+    for plot, panels in zip(plots.values(), drawn, strict=True):
+        marks = {id(mark): mark for mark in data_marks(plot)}
+        assert marks
+        for own in panels:
+            for renderer in own["renderers"]:
+                assert not any(name.startswith("_") for name in renderer["hover"])
+    bars = next(
+        own for own in drawn[list(plots).index("iops")][0]["renderers"] if own["type"] == "Quad"
+    )
+    assert bars["hover"][0] == "label"
+    assert {"direction", "iops", "iops_low", "iops_high"} <= set(bars["hover"])
+
+
+def test_legends_toggle_what_has_the_same_label(watched: Watched, drawn: Drawn) -> None:
+    """Two series with one label have one entry; off means off in every panel."""
+    assert drawn
+    first = watched.page.locator(".chart").first
+    buttons = first.locator(".toggles button")
+    assert buttons.count() == 2
+    hidden = (
+        "() => document.querySelector('.chart').chart.drawn.get(0).drawing.renderers"
+        ".filter(own => !own.renderer.visible).map(own => own.key)"
+    )
+    buttons.first.click()
+    assert set(watched.page.evaluate(hidden)) == {"s1", "s3"}
+    buttons.first.click()
+    assert watched.page.evaluate(hidden) == []
+
+
+def test_hostile_names_stay_texts(watched: Watched, drawn: Drawn) -> None:
+    """Markup and mathematics in a name are shown as they are written."""
+    assert drawn
+    assert watched.page.title() == "Every kind"
+    assert watched.page.locator("img[src=x]").count() == 0
+    assert EVIL in watched.page.locator(".panel-heading").first.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessible(browser: Browser, page: Path, scheme: str) -> None:
+    """axe-core finds nothing wrong with a page of charts."""
+    watched = Watched(browser, page, color_scheme=scheme)
+    watched.page.evaluate("async () => { await drawEverything(); }")
+    watched.page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
+    found = watched.page.evaluate("axe.run()")
+    watched.close()
+    assert [f"{own['id']}: {own['nodes'][0]['html']}" for own in found["violations"]] == []
+    assert watched.faults == []
+
+
+def test_a_theme_can_be_fixed(browser: Browser, plots: Mapping[str, Plot], tmp_path: Path) -> None:
+    """A page in print colours has grey bars with hatches, whatever the system wants."""
+    path = tmp_path / "print.html"
+    path.write_text(chart_page([plots["iops"]], title="p", theme="print"), encoding="utf-8")
+    watched = Watched(browser, path, color_scheme="dark")
+    watched.page.evaluate("async () => { await drawEverything(); }")
+    look = watched.page.evaluate(
+        "() => charts[0].drawn.get(0).drawing.renderers.filter(own => own.key === 'write')"
+        ".map(own => own.renderer.glyph).filter(glyph => glyph.type === 'Quad')"
+        ".map(glyph => [glyph.fill_color.value, glyph.hatch_pattern.value])[0]"
+    )
+    watched.close()
+    assert look == [THEMES["print"].colours["write"], "right_diagonal_line"]
+    assert watched.faults == []
+
+
+def test_towers_need_a_picture() -> None:
+    """A chart that the page can't draw is refused with the formats that can."""
+    towers = Bars3D(
+        data=pd.DataFrame({"x": [0], "y": [0], "v": [1.0]}), x="x", y="y", value="v", z=Axis()
+    )
+    plot = Plot((Panel(Axis(), Axis(), (towers,)),), (2.0,), name="towers")
+    with pytest.raises(InputError) as refused:
+        chart_page([plot], title="t")
+    assert "svg" in refused.value.hint
