@@ -19,7 +19,7 @@ from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.lab.server import serve
 from volbench.lab.truth import Direction, Truth, truth
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 
 SAMPLE_S = 0.5
 

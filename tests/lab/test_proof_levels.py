@@ -13,7 +13,7 @@ import pytest
 
 from tests.lab.proof import Proof, Workload, made, measure
 from tests.lab.virtual import measure_virtually
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 
 DECLARED = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
 

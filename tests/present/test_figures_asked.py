@@ -16,7 +16,7 @@ from tests.present.frames_for_figures import frames, result
 from tests.present.test_figures import texts_outside
 from volbench.analyse.time.round_convergence import determine
 from volbench.errors import InputError
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.figures import (
     DEFAULT_CHARTS,
     KINDS,

@@ -22,7 +22,7 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.terminal.live_display import LiveProgress, PlainProgress, listener_for
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")

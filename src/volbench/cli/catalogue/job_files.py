@@ -1,4 +1,4 @@
-"""A profile's job files without running anything."""
+"""Job files of a profile, without running it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from volbench.plan.expansion.expand import Terms, expand
 def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
     """Return the runs of one repeat of a profile; without any target, in this folder.
 
-    Targets are not touched, and need not exist: a path under ``/dev`` is a device, a file that is
-    here is one, and anything else is a directory.
+    Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
+    file is one, and anything else is a directory.
 
     Raises:
         InputError: a role has no target.

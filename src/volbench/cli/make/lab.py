@@ -81,7 +81,7 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
 def schema() -> None:
     """Print the JSON Schema of scenarios, for editors."""
     from volbench.lab.scenario import Scenario
-    from volbench.model.document.document_model import document_schema
+    from volbench.model.document.document_schema import document_schema
 
     click.echo(json.dumps(document_schema(Scenario), indent=2, ensure_ascii=False))
 

@@ -12,7 +12,7 @@ import pandas as pd
 from volbench.cli.outputs import binary_output
 from volbench.dataset import Dataset
 from volbench.errors import InputError
-from volbench.model.profile.profile_model import Rounds
+from volbench.model.profile.profile_settings import Rounds
 from volbench.present.export.frame_export import export_frame
 from volbench.present.figures import KINDS, applicable, chart_numbers, draw_chart
 from volbench.present.plots.description import numbers

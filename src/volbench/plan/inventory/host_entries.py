@@ -13,15 +13,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host
-from volbench.model.document.document_model import Document, document_schema
+from volbench.model.document.document_model import Document
+from volbench.model.document.document_schema import document_schema
 from volbench.model.document.field_types import Boolean, Filled, Integer, Nullable, Text
 from volbench.model.document.located_errors import fault_error, input_fault, validate
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import host_values
 from volbench.plan.inventory.host_drafts import Draft, HostReader
-from volbench.plan.profile.declared_limits import limits_schema
-from volbench.plan.profile.volume_type_limits import read_role_limits
+from volbench.plan.profile.limits_document import limits_schema, read_role_limits
 
 MERGED = ("volumes", "labels")
 """Keys of which a host's own entries join the inherited ones; it replaces all others whole."""
@@ -222,7 +222,7 @@ def _limits(reader: HostReader, node: Node) -> dict[str, Limits]:
         name = Node(entry.value.line, entry.value.column, entry.value.key, raw=entry.name)
         reader.value(name, "limits", host_values.role, "")
 
-    return read_role_limits(reader, node, check_role=check_role)
+    return read_role_limits(reader.problems, node, check_role=check_role)
 
 
 def json_schema() -> dict[str, Any]:

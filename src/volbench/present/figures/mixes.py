@@ -13,7 +13,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from volbench.model.profile.profile_model import Rounds
+from volbench.model.profile.profile_settings import Rounds
 from volbench.present.figures.chart import Chart, Frames, caption, new_figure
 from volbench.present.figures.rounds import Told, describe, read_rounds
 from volbench.present.figures.rounds import lack as lack_of_rounds

@@ -27,7 +27,7 @@ from volbench.analyse.time.round_convergence import (
     window_matrix,
 )
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.figures.chart import Chart, Frames, caption, lack_of_runs, new_figure
 from volbench.present.figures.colours import line_legend
 from volbench.present.figures.series import LATENCY
@@ -72,7 +72,9 @@ def read_rounds(frames: Frames, tracked: Mapping[str, Rounds]) -> Told:
     profile = str(rows["profile"].iloc[0])
     jobs = [str(job) for job in rows["job"].unique()]
     count = int(rows["repeat"].max())
-    every = Rounds(most=count, track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs))
+    every = Rounds(
+        max_rounds=count, track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs)
+    )
     cells = determination(rows, every, profile=profile)
     found = determination(rows, tracked.get(profile, every), profile=profile)
     whole = found if found.window else replace(found, window=(1, count))

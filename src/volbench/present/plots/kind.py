@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import left_out, measured
-from volbench.model.profile.profile_model import Rounds
+from volbench.model.profile.profile_settings import Rounds
 from volbench.present.plots.description import Plot
 
 Frames = Mapping[str, pd.DataFrame]

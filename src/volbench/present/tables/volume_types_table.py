@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from volbench.model.catalogue.volume_type import Provision, Rule, Rules, VolumeType
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_capacity, format_count, format_duration, format_rate

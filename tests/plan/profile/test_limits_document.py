@@ -11,12 +11,12 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Profile
+from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
 from volbench.plan.inventory.load_inventory import load_inventory
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
 from volbench.plan.volume_types import limits_of
 
@@ -88,7 +88,7 @@ def test_reads_and_writes_get_their_own_limits() -> None:
 def test_a_directory_tells_no_size() -> None:
     """Nothing is guessed: the user is told how to write it; an example plan goes on."""
     wanted = profile("aws/gp2")
-    with pytest.raises(InputError, match="is no device that would tell it") as caught:
+    with pytest.raises(InputError, match="not a device that reports its size") as caught:
         planned(wanted, size_bytes=None)
     assert 'limits.data="aws/gp2 size=100g"' in caught.value.hint
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=".")
@@ -136,7 +136,7 @@ def test_set_changes_what_is_bought() -> None:
     """A number set beside a type that waits for its size is what is bought of it."""
     found = planned(changed("aws/gp3", "limits.iops=9000"), size_bytes=100 * GIB).runs[0].limits
     assert (found.iops, found.name) == (9000, "aws/gp3")
-    with pytest.raises(InputError, match="burst_iops follows from the type aws/gp2"):
+    with pytest.raises(InputError, match="burst_iops: follows from the type aws/gp2"):
         changed("aws/gp2", "limits.burst_iops=9000")
 
 
@@ -148,13 +148,13 @@ def test_set_changes_what_is_bought() -> None:
         ("{type: azure/P15, iops: 5}", "p.yaml:2:9: limits", "has no provisioned IOPS"),
         ("{type: aws/gp2, burst_iops: 5}", "p.yaml:2:25: limits.burst_iops", "follows from"),
         ("{type: aws/gp2, sise: 5g}", "p.yaml:2:25: limits.sise", "did you mean `size`"),
-        ("{type: aws/gp2, size: 0}", "p.yaml:2:31: limits.size", "not above 0"),
-        ("aws/gp2 100g", "p.yaml:2:9: limits", "'100g' says nothing of a volume"),
-        ("fast", "p.yaml:2:9: limits", "is no volume type"),
+        ("{type: aws/gp2, size: 0}", "p.yaml:2:31: limits.size", "above 0"),
+        ("aws/gp2 100g", "p.yaml:2:9: limits", "'100g' is not a property of a volume"),
+        ("fast", "p.yaml:2:9: limits", "is not a volume type"),
         ("{iosp: 5}", "p.yaml:2:10: limits.iosp", "did you mean `iops`"),
-        ("{dta: azure/P15}", "p.yaml:2:10: limits.dta", "no job works on the role"),
+        ("{dta: azure/P15}", "p.yaml:2:10: limits.dta", "no job uses the role"),
         ("{data: azure/P16}", "p.yaml:2:16: limits.data", "no volume type"),
-        ("{iops: 5, burst_iops: 3}", "p.yaml:2:9: limits.burst_iops", "must be above iops"),
+        ("{iops: 5, burst_iops: 3}", "p.yaml:2:31: limits.burst_iops", "must be above iops"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(limits: str, place: str, message: str) -> None:
