@@ -186,7 +186,7 @@ def _write_cells(axes: Axes, mark: Cells, values: np.ndarray, norm: Normalize) -
     for x, y, text, value in places:
         if not np.isnan(value):
             is_dark = (value > 0 or mark.scale == "linear") and float(norm(value)) > _DARK
-            colour = "#ffffff" if is_dark else "#222222"
+            colour = "#ffffff" if is_dark else "#111111"
             axes.text(x, y, text, ha="center", va="center", fontsize=8, color=colour)
 
 
