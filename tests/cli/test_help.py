@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from volbench.cli.main import VERBS, cli
 from volbench.model.campaign.planned_run import OnError
-from volbench.model.profile.profile_model import Warming
-from volbench.plan.expansion.extents import LADDER, MOST_EXTENTS
-from volbench.plan.profile.load_profile import MOST_REPEATS, MOST_SEED
+from volbench.model.profile.profile_model import MOST_REPEATS, MOST_SEED
+from volbench.model.profile.profile_settings import MOST_EXTENTS, WarmingMode
+from volbench.plan.expansion.extents import LADDER
 
 
 def paths(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
@@ -79,7 +79,7 @@ def option(verb: str, name: str) -> click.ParamType[Any]:
 
 @pytest.mark.parametrize(
     ("verb", "name", "choices"),
-    [("run", "on_error", OnError), ("warmup", "mode", Warming)],
+    [("run", "on_error", OnError), ("warmup", "mode", WarmingMode)],
 )
 def test_choices_are_those_of_the_model(verb: str, name: str, choices: type[StrEnum]) -> None:
     """Help spells choices out, because the model is slow to import; they are the same."""

@@ -18,7 +18,7 @@ BUFFERED = ("ioengine=psync", "direct=0", "iodepth=1", "sample=0", "device_sampl
 
 SMALL_IOPS = (
     "runtime=100ms",
-    "rounds.most=5",
+    "rounds.max=5",
     "r95-*=",
     "r5-*=",
     "r35-*=",
@@ -38,8 +38,8 @@ SMALL_IOPS = (
 @pytest.mark.parametrize(
     ("name", "more", "jobs"),
     [
-        ("snia-throughput", ("runtime=100ms", "rounds.most=5"), 2),
-        ("snia-latency", ("runtime=100ms", "rounds.most=5", "r[16]*="), 3),
+        ("snia-throughput", ("runtime=100ms", "rounds.max=5"), 2),
+        ("snia-latency", ("runtime=100ms", "rounds.max=5", "r[16]*="), 3),
         ("snia-iops", SMALL_IOPS, 6),
         ("snia-latency-histogram", ("runtime=2s", "sample=1s"), 1),
         ("snia-write-saturation", (), 1),
@@ -85,7 +85,7 @@ def test_small_blocks_on_a_device_that_has_none_are_told(
     assert "direct I/O of 512 bytes" in refused.stderr
     assert "'*-512='" in refused.stderr
     assert not (tmp_path / "out").exists()
-    small = settings("runtime=100ms", "rounds.most=5", "sample=0", "device_sample=0", "*-512=")
+    small = settings("runtime=100ms", "rounds.max=5", "sample=0", "device_sample=0", "*-512=")
     done = volbench(*arguments, *small, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "2.0 times the capacity" in done.stderr

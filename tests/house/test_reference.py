@@ -25,7 +25,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
             yield from commands(below, f"{path} {name}")
 
 
-@pytest.mark.parametrize("page", ["frames", "cli", "findings", "volume-types"])
+@pytest.mark.parametrize("page", ["frames", "cli", "findings", "volume-types", "profile"])
 def test_page_is_current(root: Path, page: str) -> None:
     """The page in the repository equals what its script prints now."""
     script = root / "scripts" / f"make-{page}-page"

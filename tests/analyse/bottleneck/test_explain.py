@@ -166,7 +166,7 @@ def test_latency_that_scatters_a_little_is_no_cap() -> None:
     view = ran(level(2000), {"iodepth": "8"}, lat_s=(0.004, 0.00317, 0.0026))
     (first, *_) = explain(view, "write")
     assert first.cause is Cause.LATENCY
-    assert "a cap can't be ruled out without a second depth" in first.speaks_against
+    assert "a limit cannot be ruled out without a second queue depth" in first.speaks_against
 
 
 def test_a_second_depth_shows_a_cap() -> None:

@@ -13,7 +13,8 @@ from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Phase, Tool, Until
+from volbench.model.profile.profile_model import Phase, Tool
+from volbench.model.profile.profile_settings import Limits, Until
 from volbench.model.results.finding import Finding
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.parquet_tables import frame_of, table_of

@@ -12,7 +12,7 @@ from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.model.results.finding import Finding, Severity
 
 STILL = (1000.0, 1010, 990, 1000, 1000)

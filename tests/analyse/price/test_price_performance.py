@@ -13,7 +13,7 @@ from volbench.analyse.price.price_performance import Market, market, priced_runs
 from volbench.analyse.price.steady_performance import performance
 from volbench.errors import InputError
 from volbench.model.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 
 GIB = 1 << 30
 PRICES = Prices(

@@ -15,7 +15,7 @@ from volbench.analyse.time.round_convergence import (
     determine,
     window_matrix,
 )
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.store.parquet_tables import frame_of, table_of
 
 WRITES = Track(job="r0-4k", metric=Metric.IOPS)

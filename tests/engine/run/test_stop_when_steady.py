@@ -8,7 +8,7 @@ import pytest
 
 from volbench.engine.run.stop_when_steady import SteadyWatch
 from volbench.model.campaign.event import Progress
-from volbench.model.profile.profile_model import Until
+from volbench.model.profile.profile_settings import Until
 
 
 def glances(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Iterator[Progress]:

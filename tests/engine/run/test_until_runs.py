@@ -22,7 +22,7 @@ from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, RunProgress
 from volbench.model.campaign.planned_run import Run, RunState, Section
-from volbench.model.profile.profile_model import Until
+from volbench.model.profile.profile_settings import Until
 from volbench.model.results.result import Direction
 from volbench.store.layout import RunFolder
 

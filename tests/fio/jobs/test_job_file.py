@@ -17,8 +17,7 @@ from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 JOB_FILES = sorted((Path(__file__).parent / "jobfiles").glob("*.fio"))
 TABLE = shipped_table()

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, Field, model_validator
 from ruamel.yaml import YAML
 
 from volbench.errors import InputError, Problem, Problems
-from volbench.model.document.document_model import Document, document_schema
+from volbench.model.document.document_model import Document
+from volbench.model.document.document_schema import document_schema
 from volbench.model.document.field_types import (
     Boolean,
     Duration,

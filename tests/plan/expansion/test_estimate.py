@@ -104,14 +104,14 @@ def test_a_campaign_is_the_sum_of_its_runs() -> None:
 def test_endless_campaigns_are_refused() -> None:
     """The product of repeats and jobs is told before memory runs out."""
     assert estimate(planned("rw: read", repeat=2000)).runs == 2000
-    with pytest.raises(InputError, match="200000 Runs") as caught:
+    with pytest.raises(InputError, match="200000 runs") as caught:
         planned(*["rw: read"] * 20, repeat=10_000)
     assert "repeat" in caught.value.hint
 
 
 ROUNDS = """
 name: x
-rounds: {most: 20, track: [w.iops]}
+rounds: {max: 20, track: [w.iops]}
 cold_probe: true
 limits: {bandwidth: 1MB/s, burst_bandwidth: 4MB/s, burst_bytes: 1g}
 defaults: {size: 100m, runtime: 60s, time_based: 1}

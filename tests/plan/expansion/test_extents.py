@@ -7,10 +7,10 @@ import pytest
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import Job, Phase, Warming
-from volbench.plan.expansion.extents import LADDER, auto_clones, cut, touches, with_clones
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.model.profile.profile_model import Job, Phase
+from volbench.model.profile.profile_settings import Warming, WarmingMode
+from volbench.plan.expansion.extents import LADDER, auto_numjobs, cut, touches, with_numjobs
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 MIB = 1 << 20
 DEVICE = VolumeKind.DEVICE
@@ -22,11 +22,11 @@ DEVICE = VolumeKind.DEVICE
 def test_pieces_cover_the_volume_once(size: int, clones: int, count: int) -> None:
     """Each piece begins where the last one ended, and every clone does whole blocks."""
     at = 0
-    for piece in cut(size, block_bytes=MIB, clones=clones, count=count):
+    for piece in cut(size, block_bytes=MIB, numjobs=clones, count=count):
         assert piece.offset_bytes == at
         assert piece.size_bytes > 0
-        assert piece.size_bytes % (piece.block_bytes * piece.clones) == 0
-        assert piece.clones <= clones
+        assert piece.size_bytes % (piece.block_bytes * piece.numjobs) == 0
+        assert piece.numjobs <= clones
         at += piece.size_bytes
     assert at == size
 
@@ -34,32 +34,32 @@ def test_pieces_cover_the_volume_once(size: int, clones: int, count: int) -> Non
 @pytest.mark.parametrize("size", [MIB, 100 * MIB, 10**9 + 7])
 def test_every_rung_divides_extents_whose_clones_are_found(size: int) -> None:
     """With any number of clones an extent is still done as a whole, in whole blocks."""
-    job = Job(name="f", phase=Phase.WARMUP, warming=Warming.READ, auto_jobs=True)
+    job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
     found = [t for t in touches(job, {}, size_bytes=size, kind=VolumeKind.NBD) if t.extent.auto]
-    most = auto_clones(size, block_bytes=MIB)
+    most = auto_numjobs(size, block_bytes=MIB)
     for touch in found:
         for clones in (rung for rung in LADDER if rung <= most):
-            options = with_clones(touch.section, touch.extent, clones).options
+            options = with_numjobs(touch.section, touch.extent, clones).options
             assert int(options["size"]) * clones == touch.extent.size_bytes
             assert int(options["size"]) % MIB == 0
 
 
 def test_finding_the_clones_of_a_large_volume_costs_little() -> None:
     """Extents stay as small as without it: one job over a large part would take hours."""
-    job = Job(name="f", phase=Phase.WARMUP, warming=Warming.READ, auto_jobs=True)
+    job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
     sizes = [touch.extent.size_bytes for touch in touches(job, {}, size_bytes=1 << 40, kind=DEVICE)]
     assert sum(sizes) == 1 << 40
     assert max(sizes) <= 17 << 30
 
 
-@pytest.mark.parametrize("mode", list(Warming))
-def test_only_the_modes_that_write_write(mode: Warming) -> None:
+@pytest.mark.parametrize("mode", list(WarmingMode))
+def test_only_the_modes_that_write_write(mode: WarmingMode) -> None:
     """Reading never plans a write, and never a check of what nobody wrote."""
-    job = Job(name="f", phase=Phase.WARMUP, warming=mode)
+    job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=mode))
     planned = list(touches(job, {}, size_bytes=5 * MIB, kind=VolumeKind.DEVICE))
     patterns = {touch.section.options["rw"] for touch in planned}
-    assert ("write" in patterns) == (mode is not Warming.READ)
-    assert ("randread" in patterns) == (mode is not Warming.READ)
+    assert ("write" in patterns) == (mode is not WarmingMode.READ)
+    assert ("randread" in patterns) == (mode is not WarmingMode.READ)
 
 
 TEXT = """name: p
@@ -76,7 +76,7 @@ def test_a_profile_with_warming_reads_back() -> None:
     table = shipped_table()
     profile = load_profile(TEXT, path="p.yaml", table=table)
     job = profile.jobs[0]
-    assert (job.warming, job.extents, job.auto_jobs) == (Warming.WRITE, 5, True)
+    assert job.warming == Warming(mode=WarmingMode.WRITE, extents=5, auto_jobs=True)
     assert load_profile(dump_profile(profile), path="p.yaml", table=table) == profile
 
 
@@ -84,8 +84,8 @@ def test_a_profile_with_warming_reads_back() -> None:
     ("old", "new", "words"),
     [
         ("mode: write,", "mode: wipe,", "wipe"),
-        ("mode: write, ", "", "needs its mode"),
-        ("extents: 5", "extents: -1", "extents goes from 0"),
+        ("mode: write, ", "", "mode: is missing"),
+        ("extents: 5", "extents: -1", "at least 0"),
         ("bs: 64k", "rw: read", "sets rw itself"),
         ("bs: 64k", "bs: 1000", "multiple of 512"),
         ("bs: 64k", "tool: dd", "only an fio job"),

@@ -14,7 +14,8 @@ from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Phase, Profile, Start
+from volbench.model.profile.profile_model import Phase, Profile, Start
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.estimate import deadline_s, estimate
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, client_numbers, clients_of, expand_clients
@@ -230,10 +231,10 @@ def test_size_holds_within_the_slice(size: str, expected: int) -> None:
     [
         ("offset: 4k", "sets offset"),
         ("offset: 10%", "sets offset"),
-        ("offset_increment: 1m, numjobs: 2", "clones of a client would leave"),
+        ("offset_increment: 1m, numjobs: 2", "jobs in parallel would leave"),
         ("fill_device: 1, rw: write", "behind the slice"),
         ("size: 101m", "does not fit a slice of 104857600 bytes"),
-        ("tool: dd, size: 1m", "dd can't keep to a part"),
+        ("tool: dd, size: 1m", "dd cannot be limited to a part"),
     ],
 )
 def test_jobs_that_would_leave_their_slice_are_refused(options: str, words: str) -> None:
@@ -249,7 +250,7 @@ def test_jobs_that_would_leave_their_slice_are_refused(options: str, words: str)
 def test_a_file_and_an_export_are_not_shared_out(kind: VolumeKind, target: str) -> None:
     """The hint says what can be; one client alone may have them."""
     volumes = {"data": Volume(role="data", kind=kind, target=target)}
-    with pytest.raises(InputError, match="can't share") as caught:
+    with pytest.raises(InputError, match="cannot share") as caught:
         planned(job("size: 1m"), *clients_of([Client(LOCAL, 0, volumes)], 2))
     assert "directory" in caught.value.hint
     assert (
@@ -335,5 +336,5 @@ def test_clients_that_make_no_plan_are_refused(clients: list[Client], words: str
 
 def test_more_runs_than_make_sense_are_refused() -> None:
     """Clients count."""
-    with pytest.raises(InputError, match="200000 Runs"):
+    with pytest.raises(InputError, match="200000 runs"):
         planned(job("size: 1m"), *clients_of([Client(VM1, 0, folder())], 1000), repeat=200)

@@ -10,7 +10,7 @@ from tests.plan.inventory.reading import FILES, by_name, read
 from volbench.errors import InventoryError
 from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.campaign.host import by_name as names_of
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import load_inventory, select
 
 

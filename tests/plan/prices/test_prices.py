@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from volbench.errors import InputError
 from volbench.model.catalogue.price_list import Price, PricesFile
-from volbench.model.document.document_model import document_schema
+from volbench.model.document.document_schema import document_schema
 from volbench.plan.prices import Rented, load_prices, money, parse_prices, price_names
 
 GIB = 1 << 30

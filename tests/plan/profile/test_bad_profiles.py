@@ -22,14 +22,16 @@ def test_there_are_enough() -> None:
     assert len(DEFECTS) > 50
 
 
-_FACTS = re.compile(r"profile\.yaml:(\d+:\d+): (?:([\w./-]+): )?.*?(did you mean `.*`)?\)?")
+_FACTS = re.compile(r"profile\.yaml:(\d+:\d+): (?:([\w./-]+): )?(.*)")
+_VALUES = re.compile(r"'[^']*'|`[^`]*`|\b\d+\b")
 
 
 def facts(problem: str) -> tuple[str, ...]:
-    """Return place, key and suggestion of a problem as it is printed."""
+    """Return place, key, and the values, bounds and suggestions in the text of a problem."""
     match = _FACTS.fullmatch(problem)
     assert match is not None, problem
-    return tuple(part or "" for part in match.groups())
+    place, key, text = match.groups()
+    return place, key or "", *_VALUES.findall(text)
 
 
 @pytest.mark.parametrize("defect", DEFECTS)

@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Job, Limits, Order, Phase, Profile, Source, Tool
+from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
+from volbench.model.profile.profile_settings import Limits, Source
 from volbench.plan.profile.bundled import profile_names, read_profile
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 TEXTS = (
     "plain",

@@ -90,7 +90,7 @@ def test_a_contradiction_is_told_where_it_was_written_last() -> None:
 def test_an_option_under_two_names_is_told() -> None:
     """Nobody can know which of them was meant."""
     found = problems("name: x\njobs:\n  a:\n    bs: 4k\n    blocksize: 8k\n")
-    assert found == [(5, "blocksize is given twice, once under another name")]
+    assert found == [(5, "is given twice, once as an alias")]
 
 
 def test_null_in_a_dd_job_is_told() -> None:

@@ -10,8 +10,7 @@ from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
 
 PLAIN = "name: p\nsample: 500ms\njobs:\n  a: {rw: read, size: 1m}\n"

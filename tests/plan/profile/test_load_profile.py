@@ -6,9 +6,9 @@ import pytest
 
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Limits, Order, Phase, Profile, Tool
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.model.profile.profile_model import Order, Phase, Profile, Tool
+from volbench.model.profile.profile_settings import Limits
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 
 def load(text: str, *, allow_exec: bool = False) -> Profile:

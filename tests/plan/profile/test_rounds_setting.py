@@ -1,4 +1,4 @@
-"""``rounds``, ``pause_before`` and ``outlast``: read, dumped, set, planned, and refused."""
+"""``rounds``, ``pause_before`` and ``burst_runtime``: read, dumped, set, planned, and refused."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import Metric, Outlast, Profile, Rounds, Track
+from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import BurstRuntime, Metric, Rounds, Track
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
 from volbench.plan.profile.profile_schema import json_schema
 
@@ -25,7 +25,7 @@ TABLE = shipped_table()
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/there")
 FULL = """
 name: full
-rounds: {most: 7, until: snia, track: [writes.iops, reads.lat_mean]}
+rounds: {max: 7, until: snia, track: [writes.iops, reads.lat_mean]}
 defaults: {size: 64m, runtime: 10s, time_based: 1}
 limits: {iops: 300, burst_iops: 3000, burst_ios: 5400000}
 phases:
@@ -35,7 +35,7 @@ phases:
     warm: {rw: randwrite}
 jobs:
   writes: {rw: randwrite}
-  reads: {rw: randread, pause_before: 5m, outlast: {margin: 2, most: 1h}}
+  reads: {rw: randread, pause_before: 5m, burst_runtime: {factor: 2, max: 1h}}
   dried: {tool: dd, bs: 1m, size: 4m}
 """
 
@@ -70,10 +70,10 @@ def test_all_of_it_is_read() -> None:
         Track(job="writes", metric=Metric.IOPS),
         Track(job="reads", metric=Metric.LAT_MEAN),
     )
-    assert profile.rounds == Rounds(most=7, track=tracked)
+    assert profile.rounds == Rounds(max_rounds=7, track=tracked)
     reads = next(job for job in profile.jobs if job.name == "reads")
     assert reads.pause_before_s == 300
-    assert reads.outlast == Outlast(margin=2, most_s=3600)
+    assert reads.burst_runtime == BurstRuntime(factor=2, max_s=3600)
 
 
 def test_what_is_dumped_reads_back() -> None:
@@ -102,17 +102,17 @@ def test_rounds_are_planned_up_to_the_most() -> None:
     ("line", "words"),
     [
         ("rounds: {track: [writes.iops]}\nrepeat: 3", "rounds repeat the jobs already"),
-        ("rounds: {track: [write.iops]}", "no measured job is called write"),
-        ("rounds: {track: [warm.iops]}", "no measured job is called warm"),
-        ("rounds: {track: [dried.iops]}", "dd tells its bandwidth only"),
+        ("rounds: {track: [write.iops]}", "no measured job write"),
+        ("rounds: {track: [warm.iops]}", "no measured job warm"),
+        ("rounds: {track: [dried.iops]}", "dd reports its bandwidth only"),
         ("rounds: {track: [writes.iops, writes.iops]}", "tracked twice"),
-        ("rounds: {track: [writes.p99]}", "'writes.p99' can't be tracked"),
-        ("rounds: {track: [writes]}", "'writes' can't be tracked"),
-        ("rounds: {most: 4, track: [writes.iops]}", "'4' is no whole number from 5"),
-        ("rounds: {most: 9}", "rounds need something to track"),
-        ("rounds: {track: [writes.iops], until: steady}", "'steady' is none of snia"),
-        ("rounds: {track: [writes.iops], until_: snia}", "no key 'until_'"),
-        ("rounds: 5", "rounds must be a mapping"),
+        ("rounds: {track: [writes.p99]}", "'writes.p99' is not a tracking"),
+        ("rounds: {track: [writes]}", "'writes' is not a tracking"),
+        ("rounds: {max: 4, track: [writes.iops]}", "rounds.max: must be at least 5"),
+        ("rounds: {max: 9}", "rounds.track: is missing"),
+        ("rounds: {track: [writes.iops], until: steady}", "must be snia"),
+        ("rounds: {track: [writes.iops], until_: snia}", "until_: unknown key"),
+        ("rounds: 5", "rounds: must be a mapping"),
     ],
 )
 def test_rounds_that_can_not_be_are_told(line: str, words: str) -> None:
@@ -125,14 +125,14 @@ def test_rounds_that_can_not_be_are_told(line: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        ("{rw: read, outlast: speed}", "none of credits"),
-        ("{rw: read, outlast: {margin: 0.5}}", "no margin from 1"),
-        ("{rw: read, runtime: null, outlast: credits}", "add runtime"),
-        ("{rw: read, outlast: credits, sections: {a: {}, b: {}}}", "no sections"),
+        ("{rw: read, burst_runtime: speed}", "must be a number"),
+        ("{rw: read, burst_runtime: {factor: 0.5}}", "at least 1"),
+        ("{rw: read, runtime: null, burst_runtime: 1.3}", "add runtime"),
+        ("{rw: read, burst_runtime: 1.3, sections: {a: {}, b: {}}}", "without sections"),
         ("{rw: read, pause_before: long}", "pause_before"),
     ],
 )
-def test_jobs_that_can_not_wait_or_outlast_are_told(job: str, words: str) -> None:
+def test_jobs_that_can_not_pause_or_run_longer_are_told(job: str, words: str) -> None:
     """An unknown word, a margin below 1 and a runtime that is not there."""
     text = f"name: x\ndefaults: {{size: 1m, runtime: 5s, time_based: 1}}\njobs:\n  a: {job}\n"
     with pytest.raises(ProfileError, match=words):
@@ -142,33 +142,33 @@ def test_jobs_that_can_not_wait_or_outlast_are_told(job: str, words: str) -> Non
 def test_overrides_change_rounds_and_waits() -> None:
     """Each key has its setting, and an empty one takes it away."""
     profile = changed(
-        "rounds.most=9",
+        "rounds.max=9",
         "rounds.track=reads.bw",
         "pause_before=2s",
-        "reads.outlast.most=2h",
+        "reads.burst_runtime.max=2h",
         "writes.pause_before=1s",
     )
     jobs = {job.name: job for job in profile.jobs}
-    assert profile.rounds == Rounds(most=9, track=(Track(job="reads", metric=Metric.BW),))
+    assert profile.rounds == Rounds(max_rounds=9, track=(Track(job="reads", metric=Metric.BW),))
     assert (jobs["reads"].pause_before_s, jobs["writes"].pause_before_s) == (2, 1)
-    assert jobs["reads"].outlast == Outlast(margin=2, most_s=7200)
-    plain = changed("rounds=", "repeat=5", "reads.outlast=", "reads.pause_before=")
+    assert jobs["reads"].burst_runtime == BurstRuntime(factor=2, max_s=7200)
+    plain = changed("rounds=", "repeat=5", "reads.burst_runtime=", "reads.pause_before=")
     assert (plain.rounds, plain.repeat) == (None, 5)
-    assert all(job.outlast is None and not job.pause_before_s for job in plain.jobs)
+    assert all(job.burst_runtime is None and not job.pause_before_s for job in plain.jobs)
 
 
 @pytest.mark.parametrize(
     "setting",
     [
-        "rounds.most=4",
+        "rounds.max=4",
         "rounds.track=nobody.iops",
         "rounds.track=reads.p99",
         "rounds=5",
         "rounds.speed=1",
         "repeat=3",
-        "reads.outlast=soon",
-        "reads.outlast.margin=x",
-        "reads.pause_before.least=1s",
+        "reads.burst_runtime=soon",
+        "reads.burst_runtime.factor=x",
+        "reads.pause_before.min=1s",
         "*=",
         "writes=",
     ],
@@ -183,14 +183,16 @@ def test_jobs_are_left_out_by_name() -> None:
     """A pattern leaves out all jobs that it fits; an option's name is never a job's."""
     left = changed("dr*=")
     assert [job.name for job in left.jobs] == ["fill", "warm", "writes", "reads"]
-    assert changed("time_based=", "runtime=", "reads.outlast=").defaults == {"size": "67108864"}
+    assert changed("time_based=", "runtime=", "reads.burst_runtime=").defaults == {
+        "size": "67108864"
+    }
 
 
 def test_a_number_of_repeats_is_refused() -> None:
     """The rounds end when they are steady, and --repeat would say something else."""
     with pytest.raises(InputError, match="rounds") as caught:
         planned(load(), repeat=3)
-    assert "rounds.most=5" in caught.value.hint
+    assert "rounds.max=5" in caught.value.hint
 
 
 def test_several_clients_are_refused() -> None:
@@ -206,9 +208,9 @@ def test_several_clients_are_refused() -> None:
     ("settings", "runtime"),
     [
         ((), "3600s"),
-        (("reads.outlast.most=3h",), "4000s"),
-        (("reads.outlast.most=3h", "reads.outlast.margin=1.3"), "2600s"),
-        (("reads.outlast.most=1s",), "10s"),
+        (("reads.burst_runtime.max=3h",), "4000s"),
+        (("reads.burst_runtime.max=3h", "reads.burst_runtime.factor=1.3"), "2600s"),
+        (("reads.burst_runtime.max=1s",), "10s"),
         (("limits.burst_ios=1000",), "10s"),
         (("limits.burst_iops=", "limits.burst_ios="), "10s"),
         (
@@ -217,7 +219,7 @@ def test_several_clients_are_refused() -> None:
         ),
     ],
 )
-def test_a_runtime_outlasts_the_credits(settings: tuple[str, ...], runtime: str) -> None:
+def test_a_runtime_exceeds_the_credits(settings: tuple[str, ...], runtime: str) -> None:
     """5.4 M credits at 3000 less 300 last 2000 s; runtime is the least, most is the most."""
     runs = {run.job: run for run in planned(changed(*settings)).runs}
     assert runtime_of(runs["reads"]) == runtime

@@ -7,8 +7,7 @@ import pytest
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Profile, Start
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
 from volbench.plan.profile.profile_schema import json_schema
 
@@ -63,15 +62,15 @@ def test_another_start_drops_the_stagger() -> None:
 @pytest.mark.parametrize(
     ("text", "setting", "words"),
     [
-        (PLAIN, "stagger=20s", "no meaning with start: together"),
-        (PLAIN, "start=staggered", "need the time between two"),
-        (STORM, "stagger=", "need the time between two"),
+        (PLAIN, "stagger=20s", "no effect with start: together"),
+        (PLAIN, "start=staggered", "needs the time between two"),
+        (STORM, "stagger=", "needs the time between two"),
         (STORM, "stagger=0", "too short to tell starts apart"),
         (STORM, "stagger=-1s", "negative"),
-        (STORM, "start=later", "no start"),
-        (STORM, "clients=0", "from 1 to 1000"),
-        (STORM, "clients=1001", "from 1 to 1000"),
-        (STORM, "clients=many", "no whole number"),
+        (STORM, "start=later", "must be one of together"),
+        (STORM, "clients=0", "at least 1"),
+        (STORM, "clients=1001", "at most 1000"),
+        (STORM, "clients=many", "an integer"),
     ],
 )
 def test_settings_without_sense_are_refused(text: str, setting: str, words: str) -> None:
@@ -87,14 +86,14 @@ def test_one_section_is_set_by_job_and_section() -> None:
     assert job.sections["boot"] == {"rw": "randread", "runtime": "60s", "bs": "8192"}
     (cut,) = changed(PARTS, "storm.boot.runtime=").jobs
     assert cut.sections["boot"]["runtime"] is None
-    with pytest.raises(InputError, match=r"no job 'storm\.later'"):
+    with pytest.raises(InputError, match=r"no section 'later'"):
         changed(PARTS, "storm.later.runtime=5m")
 
 
 def test_editors_know_the_keys() -> None:
     """The JSON Schema bounds them as the loader does."""
-    properties = json_schema(TABLE)["properties"]
-    assert isinstance(properties, dict)
-    assert properties["start"]["enum"] == ["together", "staggered", "sequential"]
+    schema = json_schema(TABLE)
+    properties = schema["properties"]
+    assert schema["$defs"]["Start"]["enum"] == ["together", "staggered", "sequential"]
     assert (properties["clients"]["minimum"], properties["clients"]["maximum"]) == (1, 1000)
     assert properties["stagger"]["type"] == ["string", "number"]

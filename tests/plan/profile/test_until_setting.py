@@ -12,11 +12,11 @@ from ruamel.yaml import YAML
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import Limits, Profile, Until
+from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import Limits, Until
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.dump_profile import dump_profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
 from volbench.plan.profile.profile_schema import json_schema
 
@@ -121,19 +121,19 @@ def test_settings_reach_every_key() -> None:
     ("settings", "words"),
     [
         ("device_sample=50ms", "at least 100ms"),
-        ("cold_probe=perhaps", "neither true nor false"),
+        ("cold_probe=perhaps", "must be true or false"),
         ("limits.os.burst_iops=9", "needs iops"),
         ("limits.data.burst_iops=50", "above iops"),
         ("limits.data.iops=", "needs iops"),
-        ("limits.data.burst_ios=many", "no number of I/Os"),
-        ("limits.data.burst=5", "no such limit"),
-        ("short.until=warm", "can't be 'warm'"),
-        ("short.until.windows=1m", "there is no until.windows"),
-        ("fixed.until.window=1m", "no until"),
+        ("limits.data.burst_ios=many", "must be a number"),
+        ("limits.data.burst=5", "limits.data.burst: unknown key"),
+        ("short.until=warm", "must be steady, not 'warm'"),
+        ("short.until.windows=1m", "until.windows: unknown key"),
+        ("fixed.until.window=1m", "there is no until"),
         ("short.until.window=20s", "fewer than 8 blocks"),
-        ("short.until.block=10ms", "1 s at least"),
-        ("fixed.until=steady", "within a runtime of 60 s"),
-        ("runtime=10s", "within a runtime of 10 s"),
+        ("short.until.block=10ms", "at least 1 s"),
+        ("fixed.until=steady", "fit a runtime of 60 s"),
+        ("runtime=10s", "fit a runtime of 10 s"),
         ("time_based=0", "needs a runtime"),
         ("short.runtime=", "needs a runtime"),
         ("nobody.until=steady", "no job 'nobody'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench.errors import InputError
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.volume_types import bundled_types, limits_of
 from volbench.units import parse_rate, parse_size
 

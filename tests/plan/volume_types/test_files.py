@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from volbench.errors import InputError
 from volbench.model.catalogue.volume_type import TypesFile
-from volbench.model.document.document_model import document_schema
+from volbench.model.document.document_schema import document_schema
 from volbench.plan.volume_types import (
     also_types,
     catalogue,

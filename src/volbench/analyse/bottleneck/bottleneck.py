@@ -28,7 +28,7 @@ _UNIFORM = 0.7
 _CLOSE = (1.5, 0.9)
 """The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
 _SAME = 0.05
-"""How near two levels must be to be held for one: doubling the depth gains less at a cap."""
+"""How near two levels must be to be held for one: doubling the depth gains less at a limit."""
 _LARGE_BYTES = 64 * 1024
 
 
@@ -187,7 +187,7 @@ def _cpu(case: _Case) -> Explanation | None:
 
 
 def _compared(case: _Case) -> Explanation | None:
-    """Infer a cap from another run: more I/Os in flight, or larger ones, that gained nothing."""
+    """Infer a limit from another run: more I/Os in flight, or larger ones, that gained nothing."""
     if case.rates.depth == 1 and not case.rates.at_device:
         return None
     for other, rates in case.others:
@@ -203,7 +203,7 @@ def _compared(case: _Case) -> Explanation | None:
 
 
 def _queued(case: _Case) -> Explanation | None:
-    """Infer a cap from a single run: a flat rate, and I/Os that all wait alike."""
+    """Infer a limit from a single run: a flat rate, and I/Os that all wait equally long."""
     rates = case.rates
     is_uniform = rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
     waiting = _waiting(case)
@@ -218,7 +218,7 @@ def _queued(case: _Case) -> Explanation | None:
 
 
 def _which(case: _Case) -> tuple[Cause, float]:
-    """Return which of the two caps binds, and its level."""
+    """Return which of the two limits applies, and its level."""
     size = case.bandwidth / case.iops if case.iops else 0.0
     for _, rates in case.others:
         bandwidth = rates.bandwidth_of(rates.last)
@@ -256,5 +256,5 @@ def _latency(case: _Case) -> Explanation | None:
     ]
     against = []
     if rates.depth > 1:
-        against.append("a cap can't be ruled out without a second depth")
+        against.append("a limit cannot be ruled out without a second queue depth")
     return case.explanation(Cause.LATENCY, case.iops, reasons, against)

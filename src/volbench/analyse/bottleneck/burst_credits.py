@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.run_rates import Rates
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.units import format_count, format_duration, format_rate
 
 _NEAR_BASE = 0.05

@@ -67,7 +67,7 @@ class Explanation:
         """The explanation in one line."""
         parts = [f"{self.direction}s: {WORDS[self.cause]}"]
         if self.speaks_for:
-            parts.append("for: " + ", ".join(self.speaks_for))
+            parts.append("evidence: " + ", ".join(self.speaks_for))
         if self.speaks_against:
-            parts.append("against: " + ", ".join(self.speaks_against))
+            parts.append("counter-evidence: " + ", ".join(self.speaks_against))
         return "; ".join(parts)

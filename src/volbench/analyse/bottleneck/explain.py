@@ -21,7 +21,7 @@ _BINDING = frozenset({Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF})
 _BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
 """Levels that such an event explains better."""
 _BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
-"""The same where credits ran out: their baseline is a cap, of I/Os or of bytes."""
+"""The same where credits ran out: their baseline is a limit, of I/Os or of bytes."""
 
 
 def explain(
@@ -33,7 +33,7 @@ def explain(
         view: the run.
         direction: ``read``, ``write`` or ``trim``.
         others: more runs of the campaign; another depth or block size on the same volume shows
-            whether a level is a cap.
+            whether a level is a limit.
 
     Returns:
         At least one explanation, unless the run has no series; its cause is UNKNOWN when nothing

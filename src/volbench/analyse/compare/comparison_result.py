@@ -20,7 +20,7 @@ class Verdict(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     SAME = "same"
-    NOT_SHOWN = "no difference shown"
+    NOT_SHOWN = "no significant difference"
     TOO_FEW = "too few"
 
 

@@ -25,8 +25,8 @@ def reasons(explanation: Explanation) -> str:
     """Return what speaks for and against an explanation, as sentences that follow a message."""
     speaks_for = "; ".join(explanation.speaks_for)
     against = "; ".join(explanation.speaks_against)
-    return (f" For it: {speaks_for}." if speaks_for else "") + (
-        f" Against it: {against}." if against else ""
+    return (f" Evidence: {speaks_for}." if speaks_for else "") + (
+        f" Counter-evidence: {against}." if against else ""
     )
 
 

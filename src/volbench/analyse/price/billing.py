@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.model.campaign.planned_run import Campaign
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"

@@ -115,7 +115,7 @@ def priced_runs(
         summary: for the labels of the hosts.
         billing: run to what it was measured on.
         prices: of flavors and volume types.
-        size_bytes: of volumes whose size nobody told.
+        size_bytes: of volumes whose size unknown.
 
     Returns:
         The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,

@@ -16,7 +16,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.snia import ROUNDS, Snia, judge_snia
-from volbench.model.profile.profile_model import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 
 CRITERION = "according to SNIA PTS 2.0.2's criterion; not a certified run"
 """Stands beside every determination."""
@@ -162,7 +162,7 @@ def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Det
     values = {
         track: _values(rows[rows["job"] == track.job], track.metric) for track in rounds.track
     }
-    return determine(values, most=rounds.most)
+    return determine(values, most=rounds.max_rounds)
 
 
 def window_matrix(

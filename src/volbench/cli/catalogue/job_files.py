@@ -1,4 +1,4 @@
-"""A profile's job files without running anything."""
+"""Job files of a profile, without running it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from volbench.plan.expansion.expand import Terms, expand
 
 
 def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
-    """Return the Runs of one repeat of a profile; without any target, in this folder.
+    """Return the runs of one repeat of a profile; without any target, in this folder.
 
-    Targets are not touched, and need not exist: a path under ``/dev`` is a device, a file that is
-    here is one, and anything else is a directory.
+    Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
+    file is one, and anything else is a directory.
 
     Raises:
         InputError: a role has no target.
@@ -41,7 +41,7 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
 
 
 def plan_anywhere(profile: Profile) -> Campaign:
-    """Return the Runs of a profile as if every role were this folder."""
+    """Return the runs of a profile as if every role were this folder."""
     return plan_profile(profile.model_copy(update={"volumes": {}}))
 
 

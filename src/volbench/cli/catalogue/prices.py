@@ -51,6 +51,6 @@ def check(file: str) -> None:
 def schema() -> None:
     """Print the JSON Schema of files of prices, for editors."""
     from volbench.model.catalogue.price_list import PricesFile
-    from volbench.model.document.document_model import document_schema
+    from volbench.model.document.document_schema import document_schema
 
     click.echo(json.dumps(document_schema(PricesFile), indent=2, ensure_ascii=False))

@@ -120,8 +120,7 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
     from volbench.engine.hosts.installed_fio import options_on
     from volbench.execute.local import LocalExecutor
     from volbench.fio.jobs.job_file import parse_jobfile
-    from volbench.plan.profile.dump_profile import dump_profile
-    from volbench.plan.profile.load_profile import load_profile
+    from volbench.plan.profile.load_profile import dump_profile, load_profile
 
     table = options_on(LocalExecutor())
     try:

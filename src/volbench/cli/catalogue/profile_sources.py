@@ -1,4 +1,4 @@
-"""Profiles by name or path, checked against the fio and the volume types that are here."""
+"""Profiles by name or path, checked against the installed fio and the known volume types."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def load_profiles(
     from volbench.plan.profile.bundled import read_profile
     from volbench.plan.profile.load_profile import load_profile
     from volbench.plan.profile.override import apply_overrides
-    from volbench.plan.profile.profile_overrides import aimed
+    from volbench.plan.profile.profile_overrides import settings_by_profile
 
     table = options_on(executor)
     profiles = []
@@ -54,5 +54,5 @@ def load_profiles(
         profiles.append(profile)
     return tuple(
         apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
-        for profile, meant in zip(profiles, aimed(profiles, settings), strict=True)
+        for profile, meant in zip(profiles, settings_by_profile(profiles, settings), strict=True)
     )

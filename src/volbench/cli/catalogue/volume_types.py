@@ -97,6 +97,6 @@ def check(files: tuple[Path, ...]) -> None:
 def schema() -> None:
     """Print the JSON Schema of files of volume types, for editors."""
     from volbench.model.catalogue.volume_type import TypesFile
-    from volbench.model.document.document_model import document_schema
+    from volbench.model.document.document_schema import document_schema
 
     click.echo(json.dumps(document_schema(TypesFile), indent=2, ensure_ascii=False))

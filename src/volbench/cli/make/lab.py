@@ -81,7 +81,7 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
 def schema() -> None:
     """Print the JSON Schema of scenarios, for editors."""
     from volbench.lab.scenario import Scenario
-    from volbench.model.document.document_model import document_schema
+    from volbench.model.document.document_schema import document_schema
 
     click.echo(json.dumps(document_schema(Scenario), indent=2, ensure_ascii=False))
 
@@ -98,7 +98,7 @@ def schema() -> None:
 def up(scenario: str, output: Path | None, size: str | None, *, device: bool) -> None:
     """Serve SCENARIO until Ctrl-C; its clock and its warmth begin anew.
 
-    The NBD uri is printed on standard output, and the device below it if there is one.
+    The NBD URI is printed on standard output, and the device below it if there is one.
     """
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.lab.scenario import read_scenario

@@ -89,17 +89,16 @@ def command(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it."""
-    from volbench.model.profile.profile_model import Job, Phase, Warming
+    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and prove it."""
+    from volbench.model.profile.profile_model import Job, Phase
+    from volbench.model.profile.profile_settings import Warming, WarmingMode
 
     options = {"bs": str(parse_size(bs)), "iodepth": str(iodepth), "numjobs": str(jobs)}
     job = Job(
         name=_JOB,
         phase=Phase.WARMUP,
         options=options | ({"size": str(parse_size(size))} if size else {}),
-        warming=Warming(mode),
-        extents=extents,
-        auto_jobs=auto,
+        warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
     )
     _run(
         job,
@@ -150,20 +149,19 @@ def _run(
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:
-    """Refuse what is no warm-up, and what volbench would make and then remove."""
+    """Refuse invalid warm-up jobs, and files that volbench would create and then remove."""
     from volbench.engine.hosts.volume_probe import find_volume
     from volbench.model.campaign.target import VolumeKind
-    from volbench.plan.expansion.extents import warming_problem
+    from volbench.plan.profile.job_conflicts import warming_conflict
 
-    if problem := warming_problem(job):
-        message, hint = problem
-        raise InputError(message, hint=hint)
+    for conflict in warming_conflict(job):
+        raise InputError(conflict.message, hint=conflict.hint)
     volume = find_volume(executor, role=job.role, target=target)
     if volume.kind is VolumeKind.DIRECTORY or (
         volume.kind is VolumeKind.FILE and executor.stat(volume.target) is None
     ):
         raise InputError(
-            f"{target} is no device, file or NBD uri that exists",
+            f"{target} is not an existing device, file or NBD URI",
             hint="name a device, or make the file first with truncate -s 10g",
             context={"path": target},
         )

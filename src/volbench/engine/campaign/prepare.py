@@ -26,7 +26,7 @@ from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.plan.expansion.estimate import Estimate, estimate
 from volbench.plan.expansion.expand import Terms
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
-from volbench.plan.profile.dump_profile import dump_profile
+from volbench.plan.profile.load_profile import dump_profile
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
 

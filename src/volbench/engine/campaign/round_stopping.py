@@ -79,12 +79,12 @@ class RoundJudge:
                 {
                     number: combined(self._measured(run), track.metric)
                     for (job, number), run in tracked.items()
-                    if job == track.job and number <= (last or rounds.most)
+                    if job == track.job and number <= (last or rounds.max_rounds)
                 }
             )
             for track in rounds.track
         }
-        return determine(values, most=rounds.most)
+        return determine(values, most=rounds.max_rounds)
 
     def _measured(self, run: Run) -> tuple[Part, ...]:
         """Return the results of a finished run; each is read once."""

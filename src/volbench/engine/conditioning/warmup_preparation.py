@@ -12,7 +12,7 @@ from volbench.fio.jobs.output_files import planned_files, writes
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
-from volbench.plan.expansion.extents import LADDER, with_clones
+from volbench.plan.expansion.extents import LADDER, with_numjobs
 from volbench.units import format_size
 
 GAIN = 0.1
@@ -112,7 +112,7 @@ def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_don
             rates.append(outcomes.of(other).rate_bytes_per_s)
     section, limit = run.sections[0], int(run.effective(run.sections[0])["numjobs"])
     numjobs = min(choose_numjobs(rates, limit=limit), limit)
-    return run.model_copy(update={"sections": (with_clones(section, run.extent, numjobs),)})
+    return run.model_copy(update={"sections": (with_numjobs(section, run.extent, numjobs),)})
 
 
 def choose_numjobs(rates_bytes_per_s: Sequence[float], *, limit: int) -> int:

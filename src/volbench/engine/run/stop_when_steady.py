@@ -12,7 +12,7 @@ import numpy as np
 
 from volbench.analyse.time.steady_state import State, Steadiness, judge_steady
 from volbench.model.campaign.event import Progress
-from volbench.model.profile.profile_model import Until
+from volbench.model.profile.profile_settings import Until
 
 _PAUSE_S = 1.0
 """Between two judgements."""

@@ -12,9 +12,10 @@ from volbench.fio.jobs.fio_values import read_value
 from volbench.fio.jobs.job_syntax import SectionText, Setting, split_sections
 from volbench.fio.jobs.job_targets import Place, find_place, is_device
 from volbench.model.profile.canonical import check_option, check_text
-from volbench.model.profile.contradictions import contradictions
 from volbench.model.profile.fio_option import OWN, OptionTable
-from volbench.model.profile.profile_model import Job, Options, Profile, Source
+from volbench.model.profile.option_conflicts import fio_conflicts
+from volbench.model.profile.profile_model import Job, Options, Profile
+from volbench.model.profile.profile_settings import Source
 
 _PLACES = frozenset({"filename", "directory", "uri"})
 _KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}
@@ -174,7 +175,7 @@ class _Importer:
         if timed and section.options.get("runtime", "0s") == "0s":
             self._note(section.lines["time_based"], "time_based without runtime does nothing")
             del section.options["time_based"]
-        for name, message, hint in contradictions(section.options):
+        for name, message, hint in fio_conflicts(section.options):
             self.problems.add(message, line=section.lines[name], key=name, hint=hint)
 
     def _rename(self, sections: list[_Section]) -> None:

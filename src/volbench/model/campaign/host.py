@@ -8,14 +8,14 @@ from enum import StrEnum
 from pydantic import Field
 
 from volbench.model.base import Frozen
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 
 LOCAL = "local"
 """Name of the controller's own machine where no inventory names hosts."""
 
 
 class Policy(StrEnum):
-    """How many hosts must do a Run for its totals to count."""
+    """How many hosts must do a run for its totals to count."""
 
     ALL = "all"
     QUORUM = "quorum"
@@ -49,7 +49,7 @@ class Host(Frozen):
         limits: role to declared limits; the key ``*`` holds for every role.
         allow_destroy: devices that may be overwritten: paths under ``/dev/disk/by-id`` or
             ``serial:TEXT``.
-        workdir: folder on the host for what volbench leaves there while a Run goes on; empty for
+        workdir: folder on the host for what volbench leaves there while a run goes on; empty for
             ``.volbench`` in the user's home.
     """
 

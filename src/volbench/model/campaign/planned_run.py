@@ -10,7 +10,8 @@ from pydantic import Field
 from volbench.model.base import Frozen
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.target import Volume
-from volbench.model.profile.profile_model import Limits, Order, Phase, Rounds, Start, Tool, Until
+from volbench.model.profile.profile_model import Order, Phase, Start, Tool
+from volbench.model.profile.profile_settings import Limits, Rounds, Until
 
 
 class Section(Frozen):

@@ -1,4 +1,4 @@
-"""Where a Run works: Volume and the identity that pins a block device."""
+"""Target of a run: the volume, and the identity that pins a block device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from volbench.model.base import Frozen
 
 
 class VolumeKind(StrEnum):
-    """What the target of a volume is; nobody told of some that were imported."""
+    """Kind of target of a volume; unknown for some imported results."""
 
     DEVICE = "device"
     FILE = "file"
@@ -18,15 +18,15 @@ class VolumeKind(StrEnum):
 
 
 class DevicePin(Frozen):
-    """What a block device was when the campaign was planned; it must still be that before each Run.
+    """Identity of a block device when the campaign was planned; verified before each run.
 
     Attributes:
         path: resolved, such as ``/dev/sdb``.
         major: device number.
         minor: device number.
         size_bytes: capacity.
-        serial: empty when the device tells none.
-        model: empty when the device tells none.
+        serial: empty when the device reports none.
+        model: empty when the device reports none.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Volume(Frozen):
     Attributes:
         role: such as ``data`` or ``os``.
         kind: device, file, directory or nbd; unknown of some imported results.
-        target: the path or NBD uri as the user gave it, made absolute.
+        target: the path or NBD URI as the user gave it, made absolute.
         pin: identity of a device; None for the other kinds.
     """
 

@@ -1,11 +1,11 @@
-"""Base of all document models: shorthands, dumping, JSON Schema."""
+"""Base of all document models: shorthands, gathered keys, dumping."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -21,19 +21,31 @@ class Document(Frozen):
     Attributes:
         shorthand: key that a single value in place of the mapping stands for: with ``mode``,
             ``warmup: read`` means ``warmup: {mode: read}``. Empty for none.
+        gathered: field that takes all keys that are not fields, such as the options of a job; they
+            are validated by that field's type. Empty to refuse them.
         always_dumped: fields that are written even when they have their default value.
     """
 
     model_config = ConfigDict(populate_by_name=True)
 
     shorthand: ClassVar[str] = ""
+    gathered: ClassVar[str] = ""
     always_dumped: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _written_out(cls, value: object) -> object:
         is_single = not isinstance(value, Mapping | list | BaseModel) and value is not NULL
-        return {cls.shorthand: value} if cls.shorthand and is_single else value
+        if cls.shorthand and is_single:
+            return {cls.shorthand: value}
+        return cls._gathered(value) if cls.gathered and isinstance(value, Mapping) else value
+
+    @classmethod
+    def _gathered(cls, value: Mapping[str, object]) -> dict[str, object]:
+        fields = cls.model_fields.items()
+        known = {field.alias or name for name, field in fields if name != cls.gathered}
+        others = {key: item for key, item in value.items() if key not in known}
+        return {**{key: item for key, item in value.items() if key in known}, cls.gathered: others}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -66,30 +78,11 @@ def _written(value: object) -> object:
         return {str(key): _written(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [_written(item) for item in value]
+    if isinstance(value, BaseModel):
+        return str(value)
     return shortest(value) if isinstance(value, float) else value
 
 
 def shortest(number: float) -> int | str:
     """Return a number whole where it is, and never with an exponent, which takes no unit."""
     return int(number) if number == int(number) else f"{Decimal(repr(number)):f}"
-
-
-def document_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a document, for editors and reference pages."""
-    schema: dict[str, Any] = _without_titles(model.model_json_schema(by_alias=True))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
-
-
-def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
-    """Return a schema without the titles that pydantic derives from the names of classes."""
-    if isinstance(schema, list):
-        return [_without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: _without_titles(part) for name, part in value.items()}
-        if key in {"properties", "$defs"}
-        else _without_titles(value)
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str))
-    }

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from volbench.errors import InputError
+from volbench.model.document.document_schema import MAY_BE_NULL
 from volbench.model.document.located_errors import NULL, Fault, fault_error, input_fault
 from volbench.units import parse_duration, parse_rate, parse_size
 
@@ -94,5 +95,9 @@ def null_is_none(value: object) -> Any:  # noqa: ANN401 - whatever a field holds
     return None if value is NULL else value
 
 
-Nullable = Annotated[_T | None, BeforeValidator(null_is_none)]
+Nullable = Annotated[
+    _T | None,
+    BeforeValidator(null_is_none),
+    Field(json_schema_extra={"$comment": MAY_BE_NULL}),
+]
 """A value that may be null in a file."""

@@ -144,7 +144,7 @@ def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int,
     missing = ""
     for part in location:
         child = _child(node, part)
-        missing = "" if child else str(part)
+        missing = "" if child or not str(part).isidentifier() else str(part)
         if child is not None:
             node = child.value if isinstance(child, Entry) else child
             at = child if on_key else node
@@ -186,7 +186,9 @@ def _fault(details: ErrorDetails, model: type[BaseModel], location: Location) ->
         return Fault(context["message"], context["hint"], on_key=context["on_key"])
     if kind in {"enum", "literal_error"}:
         choices = re.findall(r"'([^']*)'", str(context["expected"]))
-        return Fault(f"must be {_listed(choices)}, not {value!r}", suggestion(str(value), choices))
+        near = nearest(str(value), choices)
+        hint = f"did you mean `{near}`?" if near else ""
+        return Fault(f"must be {_listed(choices)}, not {value!r}", hint)
     return Fault(_sentence(kind, value, context) or details["msg"])
 
 

@@ -1,7 +1,7 @@
-"""Values as people write them in, values as they stand in a job file out.
+"""Canonical values of fio options: sizes, times and switches as they are written into job files.
 
-fio reads values laxly: ``1.5g`` is 1 byte, ``1min`` a microsecond, ``4KiB`` 4000 bytes (fio 3.33,
-and the same code in 3.42). Here they are read as a person means them, and plain integers leave.
+fio parses values laxly: ``1.5g`` is 1 byte, ``1min`` a microsecond, ``4KiB`` 4000 bytes (fio 3.33,
+and the same code in 3.42). Here they are read as a person means them and become plain integers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
 
 
 def check_text(value: str) -> str:
-    """Return a text unchanged if it means to fio what it says.
+    """Return a text unchanged if fio takes it literally.
 
     Raises:
         InputError: it holds a comment sign, a control character or something fio replaces.
@@ -64,7 +64,7 @@ def check_text(value: str) -> str:
             hint="write the value itself",
         )
     if value != value.strip():
-        raise InputError(f"{value!r} begins or ends with a blank", hint="take the blank away")
+        raise InputError(f"{value!r} begins or ends with a blank", hint="remove it")
     return value
 
 
@@ -77,7 +77,7 @@ def check_option(
         table: the options of the fio that will run it.
         name: as written; may be an alias.
         raw: text, number or boolean.
-        allow_exec: accept options that run programs or leave the Run's folder.
+        allow_exec: accept options that run programs or leave the run's folder.
 
     Raises:
         InputError: unknown, not for profiles, dangerous, or a value that can't be.
@@ -108,19 +108,19 @@ def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec
         for part in value.split(":"):
             if part in {"", ".", "..", "-"} or "/" in part or "\\" in part:
                 raise InputError(
-                    f"filename {value!r} is no plain name inside the volume",
+                    f"filename {value!r} is not a plain file name inside the volume",
                     hint="name the place with --on ROLE=PATH and the file by its name alone",
                 )
     if option.name == "filename_format":
         _check_format(value)
     if option.name == "read_iolog" and not value.startswith("/"):
         raise InputError(
-            f"read_iolog {value!r} would be looked for in the Run's folder",
+            f"read_iolog {value!r} would be looked for in the run's folder",
             hint="write the whole path; it has to be there on every host",
         )
     if option.name == "mem" and "/" in value and not allow_exec:
         raise InputError(
-            f"mem {value!r} is refused: its file lies outside the Run's folder",
+            f"mem {value!r} is refused: its file lies outside the run's folder",
             hint="if you trust this profile, allow it with --allow-exec",
         )
     if option.name in {"bs", "ba"} and "0" in value.split(","):
@@ -135,7 +135,7 @@ def _check_format(value: str) -> None:
         raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
     if "$" in _FORMAT_VARIABLES.sub("", value):
         raise InputError(
-            f"filename_format {value!r} names files that can't be known before the run",
+            f"filename_format {value!r} names files that cannot be known before the run",
             hint="use $jobname, $jobnum and $filenum only",
         )
 
@@ -166,7 +166,7 @@ def canonical(option: Option, raw: object) -> str:
         raise InputError(f"{option.name} takes one value", hint="write a number or a text")
     text = ("1" if raw else "0") if isinstance(raw, bool) else str(raw).strip()
     if not text:
-        raise InputError(f"{option.name} has no value", hint="write one, or null to take it away")
+        raise InputError(f"{option.name} has no value", hint="write one, or null to remove it")
     check_text(text)
     if option.kind is not OptionKind.TEXT and not text.isascii():
         raise InputError(
@@ -189,9 +189,9 @@ def _sizes(option: Option, text: str) -> str:
 
 def _size(option: Option, text: str) -> str:
     if text.endswith(("%", "z")) and option.name not in _SHARES:
-        raise InputError(f"{text!r} is no size", hint="write it like 4k or 4096")
+        raise InputError(f"{text!r} is not a size", hint="write it like 4k or 4096")
     if text.endswith("%") and not _PERCENT.fullmatch(text):
-        raise InputError(f"{text!r} is no whole percentage", hint="fio would drop the fraction")
+        raise InputError(f"{text!r} is not a whole percentage", hint="fio would drop the fraction")
     if _PERCENT.fullmatch(text):
         return _share(option, text)
     return text if _ZONES.fullmatch(text) else str(parse_size(text))
@@ -221,7 +221,7 @@ def _size_ranges(option: Option, text: str) -> str:
     for part in _up_to_three(option, text):
         low, dash, high = part.partition("-")
         if not dash:
-            raise InputError(f"{part!r} is no range", hint="write it like 4k-64k")
+            raise InputError(f"{part!r} is not a range", hint="write it like 4k-64k")
         ranges.append(f"{parse_size(low)}-{parse_size(high)}")
     return ",".join(ranges)
 
@@ -235,7 +235,7 @@ def _one_split(text: str) -> str:
     for entry in text.split(":"):
         size, slash, share = entry.partition("/")
         if share and not share.isdecimal():
-            raise InputError(f"{entry!r} has no whole percentage", hint="write it like 4k/60")
+            raise InputError(f"{entry!r} needs a whole percentage", hint="write it like 4k/60")
         entries.append(f"{parse_size(size)}{slash}{share}")
         total += int(share or 0)
         open_shares += not share
@@ -268,10 +268,12 @@ def _microseconds(_option: Option, text: str) -> str:
     if text.isdecimal():
         return text
     if text[-1].isdecimal():
-        raise InputError(f"{text!r} is no whole number of microseconds", hint="write it like 100us")
+        raise InputError(
+            f"{text!r} is not an integer number of microseconds", hint="write it like 100us"
+        )
     value = parse_duration(text) * 1_000_000
     if abs(value - round(value)) > 1e-3:
-        raise InputError(f"{text!r} is not a whole number of microseconds", hint="round it")
+        raise InputError(f"{text!r} is not an integer number of microseconds", hint="round it")
     return str(round(value))
 
 
@@ -283,15 +285,15 @@ def _integers(option: Option, text: str) -> str:
 
 def _integer(option: Option, text: str) -> str:
     if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
-        raise InputError(f"{text!r} is no whole number", hint="write digits only, such as 16")
+        raise InputError(f"must be an integer, not {text!r}", hint="write digits only, such as 16")
     high = _MOST_WIDE if option.name in _WIDE else _MOST_INT
     high = high if option.maximum is None else option.maximum
     low = -high - 1 if option.minimum is None else option.minimum
     # Python itself refuses to read thousands of digits.
     number = high + 1 if len(text) > _MOST_DIGITS else int(text, 16 if "x" in text else 10)
     if not low <= number <= high:
-        told = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."
-        raise InputError(f"{told} is out of range", hint=f"it goes from {low} to {high}")
+        shown = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."
+        raise InputError(f"{shown} is out of range", hint=f"it goes from {low} to {high}")
     return str(number)
 
 
@@ -300,14 +302,14 @@ def _boolean(_option: Option, text: str) -> str:
         return "1"
     if text.lower() in _FALSE:
         return "0"
-    raise InputError(f"{text!r} is neither true nor false", hint="write 1 or 0")
+    raise InputError(f"{text!r} is not true or false", hint="write 1 or 0")
 
 
 def _floats(option: Option, text: str) -> str:
     parts = text.split(":")
     for part in parts:
         if not re.fullmatch(r"\d+(\.\d+)?", part):
-            raise InputError(f"{part!r} is no number", hint="write numbers like 50:99:99.9")
+            raise InputError(f"{part!r} is not a number", hint="write numbers like 50:99:99.9")
     if option.name == "percentile_list":
         if len(parts) > 20:
             raise InputError(f"{len(parts)} percentiles; fio keeps 20", hint="leave some out")
@@ -321,7 +323,7 @@ def _choice(option: Option, text: str) -> str:
         return text
     near = nearest(text.partition(":")[0], list(option.choices))
     raise InputError(
-        f"{text!r} is none of {', '.join(option.choices)}",
+        f"must be one of {', '.join(option.choices)}, not {text!r}",
         hint=f"did you mean `{near}`?" if near else "choose one of them",
     )
 

@@ -1,4 +1,4 @@
-"""The options of a dd job: few, checked, and never a path."""
+"""Options of a dd job; none of them is a path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_dd_option(name: str, raw: object) -> tuple[str, str]:
     """Return name and canonical value of an option of a dd job.
 
     Raises:
-        InputError: unknown, or a value that dd or volbench can't use.
+        InputError: unknown, or a value that dd or volbench cannot use.
     """
     if name not in NAMES:
         near = nearest(name, list(NAMES))
@@ -38,7 +38,7 @@ def check_dd_option(name: str, raw: object) -> tuple[str, str]:
         if part not in choices:
             near = nearest(part, list(choices))
             raise InputError(
-                f"{name} {part!r} is none of {', '.join(choices)}",
+                f"must be one of {', '.join(choices)}, not {part!r}",
                 hint=f"did you mean `{near}`?" if near else "choose one of them",
             )
     return name, text

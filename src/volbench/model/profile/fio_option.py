@@ -1,4 +1,4 @@
-"""fio's options as data: names, kinds, choices, and which of them a profile may not use.
+"""Table of fio's options: names, kinds, choices, and which of them a profile may not use.
 
 A canonical value is what is written behind ``option=`` in a job file: plain byte integers, whole
 seconds (or milliseconds), ``0`` and ``1``. fio's own reading of suffixes is never relied on.
@@ -89,7 +89,7 @@ def nearest(name: str, names: list[str]) -> str | None:
 
 
 _RUNS = "it runs a program"
-_WRITES = "it writes or reads files outside the Run's folder"
+_WRITES = "it writes or reads files outside the run's folder"
 
 RISKY: Mapping[str, str] = {
     "exec_prerun": _RUNS,
@@ -112,7 +112,7 @@ RISKY: Mapping[str, str] = {
     "donorname": _WRITES,
     "include": "it reads another job file",
 }
-"""Options that run a program or leave the Run's folder, with the reason; need ``--allow-exec``."""
+"""Options that run a program or leave the run's folder, with the reason; need ``--allow-exec``."""
 
 _LAYOUT = "volbench reads its logs in one layout"
 
@@ -152,13 +152,13 @@ OWN: Mapping[str, str] = {
     "log_entries": "set `sample`",
     "log_hist_coarseness": "set `sample`",
     "log_alternate_epoch_clock_id": "set `sample`",
-    "log_compression_cpus": "logs are compressed when the Run ends",
+    "log_compression_cpus": "logs are compressed when the run ends",
     "bwavgtime": "set `sample`; the windows of the logs follow it",
     "iopsavgtime": "set `sample`; the windows of the logs follow it",
     "stats": "a job that must not count can be a phase",
     "profile": "write the jobs themselves",
-    "log_compression": "logs are compressed when the Run ends",
-    "log_store_compressed": "logs are compressed when the Run ends",
+    "log_compression": "logs are compressed when the run ends",
+    "log_store_compressed": "logs are compressed when the run ends",
     "allow_file_create": "volbench sets it from the kind of the volume",
     "uri": "name the export as the volume: --on ROLE=nbd://...",
 }

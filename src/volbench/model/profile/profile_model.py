@@ -1,23 +1,44 @@
-"""What is wanted: Profile, Job, Phase, Limits, Volume.
+"""Profile and Job, with the definition of every key that a profile file may have.
 
-Options are kept canonical (see `volbench.model.profile.fio_option`): names as fio spells them,
-values as they are written into a job file. None stands for "take this inherited option away".
+A field is one key of the file: its alias is the key, its description the help text of the JSON
+Schema and of docs/reference/profile.md, its type how a value is read and what is refused. Options
+are kept canonical (see `volbench.model.profile.fio_option`): names as fio spells them, values as
+they are written into a job file. None removes an inherited option.
 """
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from volbench.model.base import Frozen
-from volbench.model.catalogue.volume_type import Wanted
+from volbench.model.document.document_model import Document
+from volbench.model.document.field_types import Boolean, Duration, Filled, Integer, Nullable, Text
+from volbench.model.profile.profile_settings import (
+    BurstRuntime,
+    Interval,
+    Limits,
+    Name,
+    Rounds,
+    Source,
+    Until,
+    Warming,
+)
 
 Options = dict[str, str | None]
 
+MOST_REPEATS = 10_000
+MOST_SEED = 2**31 - 1
+MOST_CLIENTS = 1000
+"""Processes side by side; more on one host would measure its memory."""
+LEAST_STAGGER_S = 0.1
+"""fio itself starts within some 50 ms of the time it is given (measured with 3.33)."""
+
 
 class Phase(StrEnum):
-    """When a Run happens: before anything, before each repeat, or as what is measured."""
+    """When a run happens: before everything, before each repeat, or as what is measured."""
 
     PRECONDITION = "precondition"
     WARMUP = "warmup"
@@ -25,14 +46,14 @@ class Phase(StrEnum):
 
 
 class Order(StrEnum):
-    """The order of the measured Runs within one repeat."""
+    """Order of the measured runs within one repeat."""
 
     LISTED = "listed"
     SHUFFLED = "shuffled"
 
 
 class Start(StrEnum):
-    """When the clients of a campaign start a Run: at one instant, i x stagger later, or in turn."""
+    """When the clients of a campaign start a run: together, i x stagger later, or in turn."""
 
     TOGETHER = "together"
     STAGGERED = "staggered"
@@ -46,191 +67,170 @@ class Tool(StrEnum):
     DD = "dd"
 
 
-class Limits(Frozen):
-    """What the provider promises for a volume; None when nothing is declared.
+class JobSettings(Document):
+    """The keys of a job that are not options of fio or dd."""
 
-    Attributes:
-        iops: I/O operations a second, sustained.
-        bandwidth_bytes_per_s: bytes a second, sustained.
-        burst_iops: I/O operations a second while credits last.
-        burst_ios: credits of a full bucket, in I/Os; they refill at `iops`.
-        burst_bandwidth_bytes_per_s: bytes a second while credits last.
-        burst_bytes: credits of a full bucket, in bytes; they refill at the sustained bandwidth.
-        name: of the volume type they are from, such as ``aws/gp2``; empty when nobody told it.
-        wanted: the type, while the size of the volume is still to be found out.
-    """
-
-    iops: float | None = None
-    bandwidth_bytes_per_s: float | None = None
-    burst_iops: float | None = None
-    burst_ios: float | None = None
-    burst_bandwidth_bytes_per_s: float | None = None
-    burst_bytes: float | None = None
-    name: str = ""
-    wanted: Wanted | None = None
-
-
-class Until(Frozen):
-    """End a job when its IOPS are steady; its runtime is the deadline.
-
-    Attributes:
-        window_s: length of the window that must be steady.
-        block_s: length of the blocks whose medians are judged.
-    """
-
-    window_s: float = 300.0
-    block_s: float = 10.0
+    role: Name = Field(default="data", description="Role of the volume the job works on.")
+    note: Text = Field(default="", description="Remark for the report and the job file.")
+    tool: Tool = Field(default=Tool.FIO, description="Program that does the I/O.")
+    until: Until | None = Field(
+        default=None,
+        description="End the job when its [IOPS are steady](#until-steady); `runtime` is the "
+        "deadline.",
+    )
+    pause_before_s: Duration = Field(
+        default=0.0,
+        alias="pause_before",
+        description="[Idle time](#pauses) of the volume before the job, such as 5m.",
+    )
+    burst_runtime: BurstRuntime | None = Field(
+        default=None,
+        description="[Run longer than declared burst credits last](#pauses); `runtime` is the "
+        "minimum.",
+    )
+    warming: Warming | None = Field(
+        default=None,
+        description="[Touch every block once](../how-to/warm-up-a-volume.md); in the phases "
+        "`precondition` and `warmup` only.",
+    )
 
 
-class Metric(StrEnum):
-    """What of a job is tracked over rounds; of all directions and sections together."""
-
-    IOPS = "iops"
-    BW = "bw"
-    LAT_MEAN = "lat_mean"
-
-
-class Track(Frozen):
-    """A tracking variable.
-
-    Attributes:
-        job: name of a measured job.
-        metric: of it.
-    """
-
-    job: str
-    metric: Metric
-
-    @property
-    def name(self) -> str:
-        """As in a profile, such as ``r0-4k.iops``."""
-        return f"{self.job}.{self.metric.value}"
-
-
-class Rounds(Frozen):
-    """Repeat the measured jobs until all tracking variables are steady, as SNIA's PTS says.
-
-    Attributes:
-        most: rounds after which it ends in any case.
-        track: the tracking variables, one at least.
-    """
-
-    most: int = 25
-    track: tuple[Track, ...]
-
-
-class Outlast(Frozen):
-    """Run longer than the declared burst credits of a volume last; runtime is the least.
-
-    Attributes:
-        margin: how many times as long as they are predicted to last.
-        most_s: and no longer than this.
-    """
-
-    margin: float = 1.3
-    most_s: float = 10800.0
-
-
-class Warming(StrEnum):
-    """How a warm-up job touches every block of its volume, each once."""
-
-    WRITE = "write"
-    READ = "read"
-    WRITE_READ = "write-read"
-
-
-class Source(Frozen):
-    """Where a profile comes from.
-
-    Attributes:
-        title: the article, paper or specification.
-        author: who wrote it; may be empty.
-        year: None when unknown.
-        url: may be empty.
-    """
-
-    title: str
-    author: str = ""
-    year: int | None = None
-    url: str = ""
-
-
-class Job(Frozen):
+class Job(JobSettings):
     """One benchmark job: one fio process, usually with one section.
 
     Attributes:
-        name: letters, digits, ``_`` and ``-``; unique in its profile.
-        role: the volume it works on, such as ``data``.
-        tool: fio, or dd.
+        name: unique in its profile.
         phase: precondition, warmup or measured.
-        note: a remark for the report.
         options: its own options, over the profile's defaults.
         sections: several fio sections that run together; empty for the usual single one.
         limits: its own limits; None to take the profile's.
-        until: end it when it is steady; None to run its full length.
-        pause_before_s: the volume is left alone so long before it starts.
-        outlast: run longer than burst credits last; None to take the runtime as it is.
-        warming: touch every block of the volume in extents, a Run each; None for usual jobs.
-        extents: how many, about; 0 to let volbench choose.
-        auto_jobs: find out how many clones a warm-up needs, extent by extent.
     """
 
     name: str
-    role: str = "data"
-    tool: Tool = Tool.FIO
     phase: Phase = Phase.MEASURED
-    note: str = ""
     options: Options = Field(default_factory=dict)
     sections: dict[str, Options] = Field(default_factory=dict)
     limits: Limits | None = None
-    until: Until | None = None
-    pause_before_s: float = 0.0
-    outlast: Outlast | None = None
-    warming: Warming | None = None
-    extents: int = 0
-    auto_jobs: bool = False
+
+    always_dumped: ClassVar[tuple[str, ...]] = ("role",)
+
+    def document(self) -> dict[str, object]:
+        """Return the job as it is written below its name."""
+        content = super().document()
+        for key in ("name", "phase", "options", "sections"):
+            content.pop(key, None)
+        content |= written_options(self.options)
+        if self.sections:
+            content["sections"] = {
+                name: written_options(options) for name, options in self.sections.items()
+            }
+        return content
 
 
-class Profile(Frozen):
-    """A benchmark as its author wrote it, with values made canonical.
+class ProfileSettings(Document):
+    """The keys of a profile beside its jobs, their options and their limits."""
+
+    name: Name = Field(description="Name of the profile.", examples=["my-profile"])
+    description: Text = Field(default="", description="One paragraph.")
+    source: Source | None = Field(default=None, description="Where the profile comes from.")
+    volumes: dict[Name, Filled] = Field(
+        default_factory=dict,
+        description="Role to device, file, directory or NBD URI; `--on` takes precedence.",
+    )
+    repeat: Integer = Field(
+        default=1,
+        ge=1,
+        le=MOST_REPEATS,
+        description="Number of times the warm-up and measured jobs run.",
+    )
+    rounds: Rounds | None = Field(
+        default=None,
+        description="[Repeat until steady](#rounds) instead of `repeat`.",
+    )
+    order: Order = Field(
+        default=Order.LISTED, description="Order of the measured jobs within each repeat."
+    )
+    seed: Nullable[Annotated[Integer, Field(ge=0, le=MOST_SEED)]] = Field(
+        default=None,
+        description="Seed of the order and of random offsets; drawn and recorded by default.",
+    )
+    sample_s: Interval = Field(
+        default=1.0,
+        alias="sample",
+        description="Interval of the time series, at least 100ms; 0 for none.",
+    )
+    device_sample_s: Interval = Field(
+        default=1.0,
+        alias="device_sample",
+        description="Interval of the [device counters](../how-to/see-the-device.md), at least "
+        "100ms; 0 for none.",
+    )
+    latency_log: Boolean = Field(
+        default=False,
+        description="Log a [latency histogram](#latencies-over-time) at every sample.",
+    )
+    cold_probe: Boolean = Field(
+        default=False,
+        description="[Check whether volumes are cold](../how-to/is-my-volume-cold.md) before the "
+        "first run.",
+    )
+    start: Start = Field(
+        default=Start.TOGETHER,
+        description="When the [clients](#clients) start each measured job.",
+    )
+    stagger_s: Duration = Field(
+        default=0.0,
+        alias="stagger",
+        description="Time between the starts of two clients, at least 100ms; only with "
+        "`start: staggered`.",
+    )
+    clients: Integer = Field(
+        default=1,
+        ge=1,
+        le=MOST_CLIENTS,
+        description="Processes that run the jobs in parallel, [spread over the hosts](#clients).",
+    )
+
+
+class Profile(ProfileSettings):
+    """A benchmark as its author wrote it, with canonical values and its matrix expanded.
 
     Attributes:
-        name: letters, digits, ``_`` and ``-``.
-        description: one paragraph.
-        source: where it comes from.
         defaults: options of every fio job.
-        jobs: all jobs of all phases, in file order; a matrix is already expanded.
-        volumes: role to target, for roles the command line does not name.
-        repeat: how often the measured jobs run.
-        rounds: repeat them until they are steady instead; None for `repeat`.
-        order: listed, or shuffled within each repeat.
-        seed: of the shuffle and of fio's offsets; None to draw one and record it.
+        jobs: all jobs of all phases, in file order.
         limits: role to declared limits; the key ``*`` holds for every role.
-        sample_s: seconds between points of a series; 0 for none.
-        device_sample_s: seconds between looks at the device's own counters; 0 for none.
-        latency_log: log how many I/Os took how long, at every point of a series.
-        cold_probe: read a sample of blocks twice before anything is measured.
-        start: when the clients start each measured job.
-        stagger_s: seconds between their starts when they are staggered.
-        clients: processes that run the jobs side by side, each on its own part; they are spread
-            evenly over the hosts, one on each at least.
     """
 
-    name: str
-    description: str = ""
-    source: Source | None = None
     defaults: Options = Field(default_factory=dict)
-    jobs: tuple[Job, ...]
-    volumes: dict[str, str] = Field(default_factory=dict)
-    repeat: int = 1
-    rounds: Rounds | None = None
-    order: Order = Order.LISTED
-    seed: int | None = None
     limits: dict[str, Limits] = Field(default_factory=dict)
-    sample_s: float = 1.0
-    device_sample_s: float = 1.0
-    latency_log: bool = False
-    cold_probe: bool = False
-    start: Start = Start.TOGETHER
-    stagger_s: float = 0.0
-    clients: int = 1
+    jobs: tuple[Job, ...]
+
+    always_dumped: ClassVar[tuple[str, ...]] = ("repeat", "order", "sample_s", "device_sample_s")
+
+    def document(self) -> dict[str, object]:
+        """Return the profile as a file holds it; values are canonical."""
+        content = super().document()
+        if self.rounds is not None:
+            del content["repeat"]
+        if self.defaults:
+            content["defaults"] = written_options(self.defaults)
+        phases = {
+            phase: {job.name: job.document() for job in self.jobs if job.phase is phase}
+            for phase in Phase
+        }
+        jobs = phases.pop(Phase.MEASURED)
+        if prepared := {phase.value: found for phase, found in phases.items() if found}:
+            content["phases"] = prepared
+        content["jobs"] = jobs
+        return content
+
+
+def written_options(options: Options) -> dict[str, object]:
+    """Return options with whole numbers as numbers, which reads better and means the same."""
+    return {
+        name: int(value) if value is not None and _WHOLE.fullmatch(value) else value
+        for name, value in options.items()
+    }
+
+
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")

@@ -1,7 +1,7 @@
-"""A Run of one of several clients on a volume in, the same Run on its own part of it out.
+"""Parts of a shared volume: each client of a host works on its own.
 
 In a directory each client has files of its own, whose names begin with it. A device is cut into
-equal slices of whole MiB. Nothing else can be shared out so that clients don't meet.
+equal slices of whole MiB. A file or an export cannot be shared without overlaps.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ ALIGNMENT_BYTES = 1 << 20
 """Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)."""
 
 _USUAL_FORMAT = "$jobname.$jobnum.$filenum"
-"""How fio calls files that nobody named (fio HOWTO, filename_format)."""
+"""How fio names files by default (fio HOWTO, filename_format)."""
 
 _OWN: dict[str, str] = {
     "offset": "volbench sets it",
-    "offset_increment": "clones of a client would leave its slice",
-    "fill_device": "it would go on behind the slice",
-    "read_iolog": "a replay goes where its log says",
+    "offset_increment": "jobs in parallel would leave the slice of their client",
+    "fill_device": "it would continue behind the slice",
+    "read_iolog": "a replay follows its log",
 }
-"""Options that a job can't have on a shared device, with the reason."""
+"""Options that a job cannot have on a shared device, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Share:
 
     @property
     def size_bytes(self) -> int:
-        """Size of a slice of a device; of an example where nobody looked at the device."""
+        """Size of a slice of a device; of an example device in plans that are only shown."""
         whole_bytes = self.volume.pin.size_bytes if self.volume.pin else EXAMPLE_BYTES
         return whole_bytes // self.count // ALIGNMENT_BYTES * ALIGNMENT_BYTES
 
 
 def own_part(run: Run, share: Share) -> Run:
-    """Return a Run that stays within its client's part of the volume.
+    """Return a run that stays within its client's part of the volume.
 
     Raises:
         InputError: the volume, or an option of the job, does not allow it.
@@ -61,20 +61,20 @@ def own_part(run: Run, share: Share) -> Run:
     if share.count == 1:
         return run
     if run.tool is Tool.DD:
-        raise _refusal(run, share, "dd can't keep to a part of it", "write the job for fio")
+        raise _refusal(run, share, "dd cannot be limited to a part of it", "write the job for fio")
     if share.volume.kind is VolumeKind.DIRECTORY:
         return _with_own_files(run, share)
     if share.volume.kind is not VolumeKind.DEVICE:
         what = "a file" if share.volume.kind is VolumeKind.FILE else "an export"
         hint = "name a directory, in which each client makes its own file, or a block device"
-        raise _refusal(run, share, f"{what} is not shared out", hint)
+        raise _refusal(run, share, f"{what} cannot be shared", hint)
     # The only client that warms a device warms all of it.
     return run if run.extent is not None else _with_own_slice(run, share)
 
 
 def _refusal(run: Run, share: Share, reason: str, hint: str) -> InputError:
     return InputError(
-        f"job {run.job}: {share.count} clients on {run.host} can't share {share.volume.target}: "
+        f"job {run.job}: {share.count} clients on {run.host} cannot share {share.volume.target}: "
         f"{reason}",
         hint=hint,
         context={"path": share.volume.target, "job": run.job},
@@ -82,7 +82,7 @@ def _refusal(run: Run, share: Share, reason: str, hint: str) -> InputError:
 
 
 def _with_own_files(run: Run, share: Share) -> Run:
-    """Return a Run whose files in a directory begin with the client's name."""
+    """Return a run whose files in a directory begin with the client's name."""
     sections = [
         section.model_copy(
             update={"options": section.options | _names(run.effective(section), share.label)}
@@ -100,9 +100,9 @@ def _names(options: dict[str, str], label: str) -> dict[str, str]:
 
 
 def _with_own_slice(run: Run, share: Share) -> Run:
-    """Return a Run that works on one slice of a device."""
+    """Return a run that works on one slice of a device."""
     if not share.size_bytes:
-        raise _refusal(run, share, "there is less than 1 MiB for each", "take fewer clients")
+        raise _refusal(run, share, "less than 1 MiB for each", "use fewer clients")
     sections = [_sliced(run, section, share) for section in run.sections]
     return run.model_copy(update={"sections": tuple(sections)})
 
@@ -111,7 +111,7 @@ def _sliced(run: Run, section: Section, share: Share) -> Section:
     options = run.effective(section)
     for name, reason in _OWN.items():
         if options.get(name, "0") not in {"0", "0%"}:
-            hint = f"take {name} away, or give each client a volume of its own"
+            hint = f"remove {name}, or give each client a volume of its own"
             raise _refusal(run, share, f"the job sets {name}, and {reason}", hint)
     own = {
         "offset": str(share.index * share.size_bytes),
@@ -131,6 +131,6 @@ def _size_bytes(run: Run, options: dict[str, str], share: Share) -> int:
             run,
             share,
             f"size {text} does not fit a slice of {share.size_bytes} bytes",
-            "lower size, or take fewer clients",
+            "decrease size, or use fewer clients",
         )
     return int(text)

@@ -1,4 +1,4 @@
-"""Runs in; time, bytes and deadlines out."""
+"""Estimates of time and bytes written, and deadlines of runs."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from dataclasses import dataclass
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Start, Tool
-from volbench.plan.profile.rounds_setting import LEAST_ROUNDS
+from volbench.model.profile.profile_settings import LEAST_ROUNDS
 
 LAYOUT_BYTES_PER_S = 20e6
-"""Bandwidth a file is laid out with at least; a slower volume needs a longer grace."""
+"""Minimum bandwidth of laying out a file; a slower volume needs a longer grace."""
 
 TRANSFER_BYTES_PER_S = 1e6
-"""Bandwidth a Run without runtime has at least, if its own rate or think time does not slow it."""
+"""Minimum bandwidth of a run without runtime, unless its own rate or think time is slower."""
 
 START_S = 0.5
 """Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)."""
 
 PROBE_READ_S = 30.0
-"""Length of one read of a cold probe, at most."""
+"""Maximum length of one read of a cold probe."""
 
 PROBE_READS = 3
-"""Of a cold probe: a sample of blocks twice, and a look for zeros."""
+"""Reads of a cold probe: a sample of blocks twice, and a check for zeros."""
 
 LONG_S = 3600.0
-"""A campaign that may take longer asks whether it was meant."""
+"""A campaign that may take longer asks for confirmation."""
 
 MUCH = 2.0
-"""Times the capacity of a device; a campaign that may write more asks whether it was meant."""
+"""Writes in capacities of the device; a campaign that may write more asks for confirmation."""
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -45,17 +45,17 @@ class Estimate:
 
     Attributes:
         runs: how many.
-        total_s: how long, with the time of Runs that only a size bounds left out; None when
-            nothing bounds any Run.
+        total_s: how long, with the time of runs that only a size bounds left out; None when
+            nothing bounds any run.
         bytes_written: at most as many, by sizes and declared limits; None when unbounded.
-        is_most: whether some Runs may end before, or may turn out not to be needed.
+        is_most: whether some runs may end before, or may turn out not to be needed.
         least_runs: how many there are if all is steady as soon as it can be.
         least_s: how long it takes then; the same as `total_s` when nothing may end before.
         least_bytes: written then, at most.
-        bounded_bytes: written at most by the Runs that a size or a limit bounds.
-        unbounded: Runs that write as much as they can in their time.
-        untimed: Runs whose time is left out of all this.
-        times_capacity: how often the device that is written most is written as a whole, at most;
+        bounded_bytes: written at most by the runs that a size or a limit bounds.
+        unbounded: runs that write as much as they can in their time.
+        untimed: runs whose time is left out of all this.
+        times_capacity: the writes to the device that is written most, in its capacities, at most;
             0 where no device is written, or nobody can tell.
     """
 
@@ -73,12 +73,12 @@ class Estimate:
 
     @property
     def is_long(self) -> bool:
-        """Whether a person should be asked before it begins."""
+        """Whether it should be confirmed before it starts."""
         return (self.total_s or 0.0) > LONG_S or self.times_capacity > MUCH
 
 
 def estimate(campaign: Campaign) -> Estimate:
-    """Return time and bytes of a campaign, as far as the plan tells."""
+    """Return time and bytes of a campaign, as far as the plan determines them."""
     runs = campaign.runs
     needed = [run for run in runs if _is_needed(run, campaign)]
     written = _all_written(runs)
@@ -99,14 +99,14 @@ def estimate(campaign: Campaign) -> Estimate:
 
 
 def _is_needed(run: Run, campaign: Campaign) -> bool:
-    """Tell whether a Run is made even if all is steady as soon as it can be."""
+    """Return whether a run is needed even if all is steady as soon as possible."""
     return run.profile not in campaign.rounds or run.repeat <= LEAST_ROUNDS
 
 
 def _may_end_before(run: Run) -> bool:
-    """Tell whether a Run may end before its runtime: it is steady, or its size is done."""
+    """Return whether a run may end before its runtime: when it is steady, or its size is done."""
     timed = [run.effective(section) for section in run.sections]
-    sized = any("runtime" in one and one.get("time_based", "0") == "0" for one in timed)
+    sized = any("runtime" in own and own.get("time_based", "0") == "0" for own in timed)
     return run.until is not None or sized
 
 
@@ -122,7 +122,7 @@ def _total_bytes(runs: Sequence[Run]) -> int | None:
 
 
 def _times_capacity(runs: Sequence[Run]) -> float:
-    """Return how often the device that is written most is written as a whole."""
+    """Return the writes to the device that is written most, in its capacities."""
     written: dict[tuple[str, str], float] = {}
     for run in runs:
         if run.volume.pin is not None and run.volume.pin.size_bytes:
@@ -133,7 +133,7 @@ def _times_capacity(runs: Sequence[Run]) -> float:
 
 
 def _steps(runs: Sequence[Run]) -> list[list[Run]]:
-    """Return the Runs that belong together, step by step; each is alone where there is no step."""
+    """Return the runs of each step; a run without a step is one of its own."""
     found: dict[int | str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.step or run.id, []).append(run)
@@ -141,7 +141,7 @@ def _steps(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
-    """Return how long a step takes from its first start; None when no Run of it tells."""
+    """Return how long a step takes from its first start; None when that is unknown."""
     known = [(run, time) for run in runs if (time := time_of(run)) is not None]
     if any(run.start is Start.SEQUENTIAL for run in runs):
         return sum(time for _, time in known) if known else None
@@ -149,19 +149,19 @@ def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
 
 
 def _most_s(run: Run) -> float | None:
-    """Return how long a Run takes with its pause; of one that nothing bounds, the pause alone."""
+    """Return the duration of a run with its pause; the pause alone if nothing limits the run."""
     own_s = _own_s(run)
     return (run.pause_before_s or None) if own_s is None else run.pause_before_s + own_s
 
 
 def _own_s(run: Run) -> float | None:
-    """Return how long a Run takes, by declared limits where it has no runtime."""
+    """Return how long a run takes, by declared limits where it has no runtime."""
     own_s = expected_s(run)
     return _by_limits_s(run) if own_s is None else own_s
 
 
 def _least_s(run: Run) -> float | None:
-    """Return how long a Run takes if it is steady in the first window there is."""
+    """Return the duration of a run that is steady in its first window."""
     most_s = _most_s(run)
     if most_s is None or run.until is None:
         return most_s
@@ -169,7 +169,7 @@ def _least_s(run: Run) -> float | None:
 
 
 def _by_limits_s(run: Run) -> float | None:
-    """Return how long the declared limits let a Run take for its size; None when unknown."""
+    """Return how long the declared limits let a run take for its size; None when unknown."""
     moved = [_transfer_bytes(run, section) for section in run.sections]
     if run.extent is not None:
         moved = [run.extent.size_bytes]
@@ -180,12 +180,12 @@ def _by_limits_s(run: Run) -> float | None:
         None if limits.iops is None else limits.iops * min(blocks),
     ]
     known = [rate for rate in rates if rate]
-    told = [size for size in moved if size is not None]
-    return sum(told) / min(known) if known and len(told) == len(moved) else None
+    sizes = [size for size in moved if size is not None]
+    return sum(sizes) / min(known) if known and len(sizes) == len(moved) else None
 
 
 def expected_s(run: Run) -> float | None:
-    """Return how long a Run takes by its own runtime, ramp and delay; None without runtime.
+    """Return how long a run takes by its own runtime, ramp and delay; None without runtime.
 
     Sections run side by side, but for those that wait for another one (fio HOWTO, wait_for).
     """
@@ -200,9 +200,9 @@ def expected_s(run: Run) -> float | None:
 
 
 def deadline_s(run: Run, *, grace_s: float) -> float:
-    """Return the seconds after which a Run is ended, from runtime, layout and grace.
+    """Return the seconds after which a run is ended, from runtime, layout and grace.
 
-    Infinite for a Run that neither a runtime nor a size known beforehand bounds, such as the read
+    Infinite for a run that neither a runtime nor a size known beforehand bounds, such as the read
     of a whole file that is there already.
     """
     sized_s = 0.0
@@ -220,22 +220,22 @@ def deadline_s(run: Run, *, grace_s: float) -> float:
 
 
 def layout_bytes(run: Run) -> int:
-    """Return the bytes of files a Run may have to lay out; 0 for devices and exports."""
+    """Return the bytes of files a run may have to lay out; 0 for devices and exports."""
     return sum(_files(run).values())
 
 
 def _files(run: Run) -> dict[str, int]:
-    """Return the files a Run may have to lay out, with their sizes."""
+    """Return the files a run may have to lay out, with their sizes."""
     if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
         return {}
     named: dict[str, int] = {}
     for section in run.sections:
         options = run.effective(section)
         own_files = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
-        clones = int(options.get("numjobs", "1")) if own_files else 1
+        numjobs = int(options.get("numjobs", "1")) if own_files else 1
         place = section.name if own_files else options.get("filename", "")
         size = _bytes(options.get("size", "0"), whole=None) or 0
-        named[place] = max(named.get(place, 0), size * clones)
+        named[place] = max(named.get(place, 0), size * numjobs)
     return named
 
 
@@ -252,7 +252,7 @@ def _before_s(options: dict[str, str]) -> float:
 def _sized_s(run: Run, section: Section) -> float:
     """Return how long a section without runtime takes at most; infinite when its size is unknown.
 
-    A rate and a think time hold for each clone (fio HOWTO), so that taking them for all together
+    A rate and a think time hold for each of numjobs (fio HOWTO), so that applying them to the sum
     only makes the deadline later.
     """
     options = run.effective(section)
@@ -290,7 +290,7 @@ def _bytes(text: str, *, whole: int | None) -> int | None:
 
 
 def _transfer_bytes(run: Run, section: Section) -> int | None:
-    """Return the bytes a section moves when its size bounds it; None when nobody can know."""
+    """Return the bytes a section moves when its size bounds it; None when that is unknown."""
     options = run.effective(section)
     if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
         return None
@@ -307,7 +307,7 @@ def _lays_out(run: Run) -> bool:
 
 
 def _all_written(runs: Sequence[Run]) -> list[int | None]:
-    """Return what each Run writes; a file that an earlier one laid out is there already."""
+    """Return what each run writes; a file that an earlier one laid out is there already."""
     there: dict[tuple[str, str, str], int] = {}
     found: list[int | None] = []
     for run in runs:
@@ -322,7 +322,7 @@ def _all_written(runs: Sequence[Run]) -> list[int | None]:
 
 
 def _moved_bytes(run: Run) -> int | None:
-    """Return the most bytes a Run writes beside layouts; None when nothing bounds it."""
+    """Return the most bytes a run writes beside layouts; None when nothing bounds it."""
     by_dd = run.tool is Tool.DD
     total = 0
     for section in run.sections:

@@ -1,4 +1,4 @@
-"""Profiles and volumes in, an ordered Campaign out."""
+"""Expansion of profiles into the ordered runs of a campaign."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from dataclasses import dataclass, field, replace
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.profile_model import Job, Limits, Order, Phase, Profile, Tool
+from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.extents import Touch, touches
-from volbench.plan.profile.burst_runtime import outlasting
-from volbench.plan.profile.volume_type_limits import with_known_limits
+from volbench.plan.expansion.known_limits import with_burst_runtime, with_known_limits
 
 _SEED_LIMIT = 2**31
 
 EXAMPLE_BYTES = 1 << 30
-"""Size of a volume to warm in plans that are only checked or shown, where there is no volume."""
+"""Size of a volume to warm in plans that are only checked or shown."""
 
 MOST_RUNS = 100_000
-"""Runs that fit one campaign; more would outlast any volume, and the memory of their plan."""
+"""Maximum number of runs of a campaign: the plan is kept in memory."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a campaign is called and how it goes, besides profiles and volumes.
+    """What defines a campaign besides profiles and volumes.
 
     Attributes:
         name: of the campaign.
         created_utc: ISO 8601.
         seed: None to take the first profile's, or to draw one; recorded either way.
         repeat: None to take each profile's own.
-        on_error: after a failed Run.
+        on_error: after a failed run.
         allow_destroy: what may be overwritten.
         command: the command line, for the record.
-        sizes_bytes: of the volumes that jobs warm, by role, where they can be found out.
+        sizes_bytes: sizes of the volumes that jobs warm, by role, where they are known.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Terms:
 
 @dataclass(frozen=True)
 class Step:
-    """One Run to be, before it has an id and a volume.
+    """A planned run, before it has an id and a volume.
 
     Attributes:
-        place: which of the jobs in order it is, and which Run of a warm-up; both from 0.
+        place: index of the job in the order, and of the run within a warm-up; both from 0.
         profile: it comes from.
         job: that it does.
         repeat: 1-based.
-        touch: the part of a warm-up that it does; None for a usual job.
+        touch: its part of a warm-up; None for a usual job.
     """
 
     place: tuple[int, int]
@@ -70,7 +70,7 @@ class Step:
 
     @property
     def label(self) -> str:
-        """How it is called in ids, such as ``boot`` or ``fill-write-01of16``."""
+        """Name in ids, such as ``boot`` or ``fill-write-01of16``."""
         return self.touch.label if self.touch else self.job.name
 
 
@@ -86,7 +86,7 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
         terms: everything else.
 
     Raises:
-        InputError: a job's role has no volume, or there are more Runs than make sense.
+        InputError: a job's role has no volume, or there are more runs than make sense.
     """
     check_length(profiles, terms, clients=1)
     root = root_seed(profiles, terms)
@@ -122,7 +122,7 @@ def steps_of(
     """Return what one client does, in order.
 
     Raises:
-        InputError: a job's role has no volume, or one can't be warmed as asked.
+        InputError: a job's role has no volume, or a volume cannot be warmed.
     """
     jobs = [
         (profile, job, number)
@@ -139,7 +139,7 @@ def steps_of(
 def campaign_of(
     profiles: Sequence[Profile], runs: tuple[Run, ...], terms: Terms, *, root: int
 ) -> Campaign:
-    """Return the campaign of Runs that are in order already."""
+    """Return the campaign of runs that are in order already."""
     return Campaign(
         name=terms.name,
         created_utc=terms.created_utc,
@@ -152,12 +152,12 @@ def campaign_of(
         cold_probe_roles=tuple(
             dict.fromkeys(job.role for p in profiles if p.cold_probe for job in p.jobs)
         ),
-        rounds={one.name: one.rounds for one in profiles if one.rounds is not None},
+        rounds={profile.name: profile.rounds for profile in profiles if profile.rounds is not None},
     )
 
 
 def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> None:
-    """Refuse plans that would outlast any volume.
+    """Refuse plans with too many runs.
 
     Raises:
         InputError: there are more than `MOST_RUNS`.
@@ -166,26 +166,26 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
     total = clients * each
     if total > MOST_RUNS:
         raise InputError(
-            f"{total} Runs are planned; at most {MOST_RUNS} make sense",
-            hint="lower repeat, or leave out jobs",
+            f"{total} runs are planned; the maximum is {MOST_RUNS}",
+            hint="decrease repeat, or remove jobs",
             context={"runs": total},
         )
 
 
 def repeats_of(profile: Profile, terms: Terms) -> int:
-    """Return how often the measured jobs run, or are to run at most.
+    """Return the number of repeats of the measured jobs, the maximum where rounds decide.
 
     Raises:
-        InputError: a number of repeats is asked for where rounds decide.
+        InputError: repeats are set where rounds decide.
     """
     if profile.rounds is None:
         return terms.repeat or profile.repeat
     if terms.repeat is not None:
         raise InputError(
             f"profile {profile.name} repeats its jobs in rounds until they are steady",
-            hint=f"leave out --repeat, or write --set rounds.most={max(5, terms.repeat)}",
+            hint=f"leave out --repeat, or write --set rounds.max={max(5, terms.repeat)}",
         )
-    return profile.rounds.most
+    return profile.rounds.max_rounds
 
 
 def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
@@ -202,7 +202,7 @@ def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, i
 def _touches(
     profile: Profile, job: Job, volumes: Mapping[str, Volume], terms: Terms
 ) -> Sequence[Touch | None]:
-    """Return the Runs of a warm-up; a usual job is one Run, with none of it."""
+    """Return the runs of a warm-up; a usual job is one run, with none of it."""
     volume = _volume(profile, job, volumes)
     if job.warming is None:
         return (None,)
@@ -240,7 +240,7 @@ def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section,
         inherited = {k: v for k, v in profile.defaults.items() if k not in job.options}
         return _given(inherited), (Section(name=job.name, options=_given(job.options)),)
     shared = _given({**profile.defaults, **job.options})
-    # What one section takes away can't reach the others through [global].
+    # An option that one section removes cannot reach the others through [global].
     gone = {name for own in job.sections.values() for name, value in own.items() if value is None}
     moved: dict[str, str | None] = {name: shared.pop(name) for name in gone & shared.keys()}
     return shared, tuple(
@@ -253,7 +253,7 @@ def _given(options: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | None = None) -> Run:
-    """Return the Run of a step for the only client there is; its host's limits count before all."""
+    """Return the run of a step for a single client; the limits of its host take precedence."""
     profile, job, touch = step.profile, step.job, step.touch
     own = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
     shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
@@ -277,10 +277,10 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         pause_before_s=job.pause_before_s,
         extent=touch.extent if touch else None,
     )
-    return outlasting(with_known_limits(run), job.outlast)
+    return with_burst_runtime(with_known_limits(run), job.burst_runtime)
 
 
 def derive(root: int, *names: str) -> int:
-    """Return a seed that differs from Run to Run and is the same for the same plan."""
+    """Return a seed that differs from run to run and is the same for the same plan."""
     digest = hashlib.sha256("/".join([str(root), *names]).encode()).digest()
     return int.from_bytes(digest[:4], "big") % _SEED_LIMIT

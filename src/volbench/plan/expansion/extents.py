@@ -1,8 +1,8 @@
-"""A volume's size in; extents that cover it exactly once out, and the Runs that touch them.
+"""Extents of a warm-up: they cover a volume exactly once, and each is one run.
 
-fio drops a part of a block at the end of its range, and clones that share a range do all of it
-each. So an extent is cut into whole blocks for each clone, and what is left over becomes extents of
-its own: first the odd blocks, then the rest that is shorter than a block.
+fio drops a partial block at the end of its range, and jobs in parallel that share a range each do
+all of it. So an extent is cut into whole blocks for each of them, and the remainder becomes extents
+of its own: first the odd blocks, then what is shorter than a block.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Extent, Section
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.profile_model import Job, Options, Phase, Tool, Warming
+from volbench.model.profile.profile_model import Job, Options
+from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, WarmingMode
+from volbench.plan.profile.job_conflicts import SECTOR_BYTES
 
 EXTENT_BYTES = 16 << 30
-"""What an interruption may cost at most: an extent is done again from its start."""
+"""Work that an interruption may cost at most: an extent is repeated from its start."""
 LEAST_EXTENT_BYTES = 64 << 20
-MOST_EXTENTS = 1000
 LADDER = (1, 2, 4, 8, 16, 32, 64)
-"""Clones that are tried one after another when volbench finds the parallelism itself."""
+"""Values of numjobs that are tried in turn when volbench chooses it."""
 PAGE_BYTES = 4096
 """Direct I/O to files has to be aligned to a filesystem block, 4 KiB at most (open(2))."""
-SECTOR_BYTES = 512
 SAMPLED_BLOCKS = 64
 
 DEFAULTS = {
@@ -36,24 +36,6 @@ DEFAULTS = {
 }
 """As "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019) warms a disk."""
 
-_OWN: tuple[str, ...] = (
-    "rw",
-    "offset",
-    "offset_increment",
-    "runtime",
-    "time_based",
-    "io_size",
-    "loops",
-    "verify",
-    "number_ios",
-    "fill_device",
-    "nrfiles",
-    "bssplit",
-    "bsrange",
-    "steadystate",
-    "thinktime",
-)
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -61,33 +43,33 @@ class Piece:
 
     Attributes:
         offset_bytes: where it starts.
-        size_bytes: a multiple of block times clones.
+        size_bytes: a multiple of block size times numjobs.
         block_bytes: of its I/O.
-        clones: that share it, each a range of its own.
+        numjobs: jobs in parallel that share it, each with a range of its own.
     """
 
     offset_bytes: int
     size_bytes: int
     block_bytes: int
-    clones: int
+    numjobs: int
 
 
-def cut(size_bytes: int, *, block_bytes: int, clones: int, count: int = 0) -> tuple[Piece, ...]:
+def cut(size_bytes: int, *, block_bytes: int, numjobs: int, count: int = 0) -> tuple[Piece, ...]:
     """Return pieces in order that cover every byte of a volume exactly once.
 
     Args:
         size_bytes: of the volume.
         block_bytes: of usual I/O.
-        clones: at most so many share a piece.
+        numjobs: jobs in parallel that share a piece, at most.
         count: of pieces, odd ends apart; 0 for one in 16 GiB, or in 64 MiB on small volumes.
     """
     blocks = size_bytes // block_bytes
-    rows, odd = divmod(blocks, clones)
+    rows, odd = divmod(blocks, numjobs)
     wanted = max(1, min(count or usual_count(size_bytes), MOST_EXTENTS, rows))
     found, at = [], 0
     for index in range(wanted if rows else 0):
         own_rows = rows // wanted + (index < rows % wanted)
-        found.append(Piece(at, own_rows * clones * block_bytes, block_bytes, clones))
+        found.append(Piece(at, own_rows * numjobs * block_bytes, block_bytes, numjobs))
         at += found[-1].size_bytes
     if odd:
         found.append(Piece(at, odd * block_bytes, block_bytes, odd))
@@ -101,20 +83,20 @@ def cut(size_bytes: int, *, block_bytes: int, clones: int, count: int = 0) -> tu
 
 
 def usual_count(size_bytes: int) -> int:
-    """Return how many extents a volume of a size is done in when nobody says."""
+    """Return the default number of extents of a volume."""
     return max(min(16, size_bytes // LEAST_EXTENT_BYTES), size_bytes // EXTENT_BYTES, 1)
 
 
-def auto_clones(size_bytes: int, *, block_bytes: int) -> int:
-    """Return the most clones that leave extents enough to climb the ladder; a power of two."""
+def auto_numjobs(size_bytes: int, *, block_bytes: int) -> int:
+    """Return the largest numjobs that leaves enough extents to try the ladder."""
     blocks = size_bytes // block_bytes
-    fitting = [clones for clones in LADDER if blocks // clones >= 2 * len(LADDER)]
+    fitting = [numjobs for numjobs in LADDER if blocks // numjobs >= 2 * len(LADDER)]
     return max(fitting, default=1)
 
 
 @dataclass(frozen=True)
 class Touch:
-    """One Run of a warm-up.
+    """One run of a warm-up.
 
     Attributes:
         label: for its id, such as ``write-01of16``.
@@ -130,7 +112,7 @@ class Touch:
 
 
 def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -> Iterator[Touch]:
-    """Yield the Runs of a warm-up: each pass extent after extent, then a sample read back.
+    """Yield the runs of a warm-up: each pass extent after extent, then a sample read back.
 
     Args:
         job: with `warming`.
@@ -142,20 +124,23 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
         InputError: the volume is empty, or the options are not those of a warm-up.
     """
     options = _options(job, defaults)
+    warming = job.warming or Warming(mode=WarmingMode.READ)
     block = int(options["bs"])
     if size_bytes <= 0:
         raise InputError(
-            f"job {job.name}: there is nothing to warm", hint="name its size with size: 10g"
+            f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
-    clones = auto_clones(size_bytes, block_bytes=block) if job.auto_jobs else _clones(options)
-    least = 2 * len(LADDER) if job.auto_jobs else 1
-    count = job.extents or max(least, usual_count(size_bytes))
-    pieces = cut(size_bytes, block_bytes=block, clones=clones, count=count)
+    numjobs = (
+        auto_numjobs(size_bytes, block_bytes=block) if warming.auto_jobs else _numjobs(options)
+    )
+    least = 2 * len(LADDER) if warming.auto_jobs else 1
+    count = warming.extents or max(least, usual_count(size_bytes))
+    pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=count)
     passes = {
-        Warming.WRITE: ("write",),
-        Warming.READ: ("read",),
-        Warming.WRITE_READ: ("write", "read"),
-    }[job.warming or Warming.READ]
+        WarmingMode.WRITE: ("write",),
+        WarmingMode.READ: ("read",),
+        WarmingMode.WRITE_READ: ("write", "read"),
+    }[warming.mode]
     width = len(str(len(pieces)))
     for rw in passes:
         for number, piece in enumerate(pieces, start=1):
@@ -170,7 +155,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
                 size_bytes=piece.size_bytes,
                 volume_bytes=size_bytes,
                 direction=rw,
-                auto=job.auto_jobs and piece.clones == clones and piece.block_bytes == block,
+                auto=warming.auto_jobs and piece.numjobs == numjobs and piece.block_bytes == block,
             )
             yield Touch(label, job.name, extent, Section(name=job.name, options=own))
     if "write" in passes and pieces[0].block_bytes % SECTOR_BYTES == 0:
@@ -185,7 +170,7 @@ def _sample(
     size_bytes: int,
     kind: VolumeKind,
 ) -> Touch:
-    """Return the Run that reads random blocks and checks what the writes put into them."""
+    """Return the run that reads random blocks and checks what the writes put into them."""
     block = pieces[0].block_bytes
     covered = sum(piece.size_bytes for piece in pieces if piece.block_bytes == block)
     read = min(SAMPLED_BLOCKS, covered // block) * block
@@ -209,10 +194,10 @@ def _sample(
 
 
 def _range(piece: Piece) -> dict[str, str]:
-    each = piece.size_bytes // piece.clones
+    each = piece.size_bytes // piece.numjobs
     return {
         "bs": str(piece.block_bytes),
-        "numjobs": str(piece.clones),
+        "numjobs": str(piece.numjobs),
         "size": str(each),
         "offset": str(piece.offset_bytes),
         "offset_increment": str(each),
@@ -227,20 +212,20 @@ def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
     return {"direct": "0"} | ({"end_fsync": "1"} if rw == "write" else {})
 
 
-def with_clones(section: Section, extent: Extent, clones: int) -> Section:
-    """Return a section that does the same extent with another number of clones.
+def with_numjobs(section: Section, extent: Extent, numjobs: int) -> Section:
+    """Return a section that does the same extent with another numjobs.
 
     Args:
         section: as planned.
-        extent: divisible by block times clones.
-        clones: to use.
+        extent: divisible by block size times numjobs.
+        numjobs: to use.
     """
-    each = extent.size_bytes // clones
-    changed = {"numjobs": str(clones), "size": str(each), "offset_increment": str(each)}
+    each = extent.size_bytes // numjobs
+    changed = {"numjobs": str(numjobs), "size": str(each), "offset_increment": str(each)}
     return section.model_copy(update={"options": {**section.options, **changed}})
 
 
-def _clones(options: dict[str, str]) -> int:
+def _numjobs(options: dict[str, str]) -> int:
     return max(1, int(options["numjobs"]))
 
 
@@ -249,31 +234,3 @@ def _options(job: Job, defaults: Options) -> dict[str, str]:
     shared: Options = {name: defaults[name] for name in ("ioengine", "direct") if name in defaults}
     merged: Options = {**DEFAULTS, **shared, **job.options}
     return {name: value for name, value in merged.items() if value is not None}
-
-
-def warming_problem(job: Job) -> tuple[str, str] | None:
-    """Return message and hint when a job can't warm a volume; None when it can."""
-    if job.warming is None:
-        return None
-    if job.tool is not Tool.FIO or job.sections:
-        return "only an fio job without sections can warm a volume", "take warming away"
-    if job.phase is Phase.MEASURED:
-        return (
-            "warming is preparation, not measurement",
-            "move the job to phases: precondition: or warmup:",
-        )
-    for name in _OWN:
-        if job.options.get(name) is not None:
-            return f"a warm-up sets {name} itself", f"take {name} away"
-    return _value_problem(job.options)
-
-
-def _value_problem(options: Options) -> tuple[str, str] | None:
-    for name in ("bs", "numjobs", "size"):
-        value = options.get(name)
-        if value is not None and not value.isdecimal():
-            return f"{name} of a warm-up is one plain number", f"write it like {name}: 1m"
-    block = options.get("bs")
-    if block is not None and (int(block) <= 0 or int(block) % SECTOR_BYTES):
-        return f"bs of a warm-up is a multiple of {SECTOR_BYTES} bytes", "write it like bs: 1m"
-    return None

@@ -1,4 +1,4 @@
-"""Profiles and clients in, one Campaign out in which all of them do every step side by side."""
+"""Campaigns of several clients, which do every step in parallel."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from volbench.plan.expansion.expand import (
     run_of,
     steps_of,
 )
-from volbench.plan.profile.volume_type_limits import check_known_limits
+from volbench.plan.expansion.known_limits import check_known_limits
 
 
 @dataclass(frozen=True)
 class Client:
-    """One of the processes that do the same at a time.
+    """One of the processes that do the same steps in parallel.
 
     Attributes:
         host: it runs on.
@@ -91,12 +91,12 @@ def expand_clients(
         clients: in the order of their starts; one that is alone on this machine gives the plan of
             `expand`.
         terms: everything else.
-        policy: how many hosts must do a Run for its totals to count.
+        policy: how many hosts must do a run for its totals to count.
         quorum: that number when the policy is ``quorum``.
 
     Raises:
         InputError: a job's role has no volume, a volume can't be shared out among the clients of
-            its host, or there are more Runs than make sense.
+            its host, or there are more runs than make sense.
     """
     if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
@@ -115,7 +115,7 @@ def expand_clients(
     ]
     places = sorted({step.place for step, _ in planned})
     index = {place: at for at, place in enumerate(places, start=1)}
-    planned.sort(key=lambda one: (one[0].place, one[1]))
+    planned.sort(key=lambda planned_step: (planned_step[0].place, planned_step[1]))
     runs = tuple(
         fleet.run(step, number, index=index[step.place], count=len(places), root=root)
         for step, number in planned
@@ -132,7 +132,7 @@ def expand_clients(
 
 
 class _Fleet:
-    """The clients side by side: who shares a volume with whom, and what each is called."""
+    """The clients of a campaign: their names, and their shares of volumes."""
 
     def __init__(self, clients: Sequence[Client]) -> None:
         self._clients = clients
@@ -142,7 +142,7 @@ class _Fleet:
         self._shares: dict[str, list[Share]] = {}
 
     def name(self, number: int) -> str:
-        """Return how a client is called: ``vm01``, ``c03`` or ``vm01-c03``."""
+        """Return the name of a client: ``vm01``, ``c03`` or ``vm01-c03``."""
         client = self._clients[number]
         own = f"c{client.number:0{self._width}d}" if client.number else ""
         if own and self._hosts == 1 and client.host.kind is HostKind.LOCAL:
@@ -150,13 +150,13 @@ class _Fleet:
         return f"{client.host.name}-{own}" if own else client.host.name
 
     def takes_part(self, number: int, step: Step) -> bool:
-        """Tell whether a client does a step: a shared device is warmed by the first one alone."""
+        """Return whether a client takes part in a step: its first client warms a shared device."""
         share = self._share(number, step)
         own_files = share.volume.kind is VolumeKind.DIRECTORY
         return step.touch is None or own_files or share.index == 0
 
     def run(self, step: Step, number: int, *, index: int, count: int, root: int) -> Run:
-        """Return the Run of one client in one step."""
+        """Return the run of one client in one step."""
         client, name = self._clients[number], self.name(number)
         width = index_width(count)
         measured = step.job.phase is Phase.MEASURED
@@ -208,7 +208,7 @@ def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> Non
     """Refuse rounds on several clients: they are not steady at the same time.
 
     Raises:
-        InputError: that is so.
+        InputError: they do.
     """
     named = next((profile.name for profile in profiles if profile.rounds), None)
     if named is not None and len(clients) > 1:
@@ -222,13 +222,13 @@ def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> Non
 
 
 def _check(clients: Sequence[Client], roles: set[str]) -> None:
-    """Refuse clients that could not be told apart, or that lack a volume.
+    """Refuse clients that cannot be distinguished, or that lack a volume.
 
     Raises:
-        InputError: that is so.
+        InputError: they do.
     """
     if not clients:
-        raise InputError("there is no client to run anything", hint="name at least one host")
+        raise InputError("there are no clients", hint="name at least one host")
     names = Counter((client.host.name, client.number) for client in clients)
     host, number = max(names, key=lambda name: names[name])
     if names[host, number] > 1:

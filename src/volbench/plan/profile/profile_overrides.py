@@ -1,4 +1,4 @@
-"""Settings for several profiles enter; those that hold for each of them leave."""
+"""Distribution of ``--set`` settings over several profiles."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from volbench.model.profile.profile_model import Profile
 
 
-def aimed(profiles: Sequence[Profile], settings: Sequence[str]) -> list[list[str]]:
-    """Return for each profile the settings that are meant for it.
+def settings_by_profile(profiles: Sequence[Profile], settings: Sequence[str]) -> list[list[str]]:
+    """Return the settings of each profile.
 
-    One that names a job, a pattern of jobs or the number of rounds is meant for the profiles that
-    have them. Where none has, it is left with all of them, to be told as the mistake that it is.
+    One that names a job, a pattern of jobs or the number of rounds holds for the profiles that
+    have them; where none has, it stays with all of them and is refused there.
 
     Args:
         profiles: that are run together.
@@ -29,8 +29,8 @@ def aimed(profiles: Sequence[Profile], settings: Sequence[str]) -> list[list[str
 
 
 def _has(profile: Profile, key: str, value: str) -> bool:
-    """Tell whether a profile has the part of a profile that a key names."""
-    if key == "rounds.most":
+    """Return whether a profile has the part that a key names."""
+    if key == "rounds.max":
         return profile.rounds is not None
     if any(key.startswith(f"{job.name}.") for job in profile.jobs):
         return True

@@ -14,7 +14,7 @@ from volbench.errors import InputError, Problems
 from volbench.model.catalogue.volume_type import TypesFile, VolumeType, Wanted
 from volbench.model.document.located_errors import Model, read_document
 from volbench.model.profile.fio_option import nearest
-from volbench.model.profile.profile_model import Limits
+from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.bundled import bundled_folder
 from volbench.plan.volume_types.evaluate import evaluate
 
@@ -200,6 +200,6 @@ def bundled_types() -> Mapping[str, VolumeType]:
 def _yaml_files(folder: Path) -> Iterator[Path]:
     """Yield the YAML files of a folder by name; none when it is missing."""
     entries: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
-    for entry in sorted(entries, key=lambda one: one.name):
+    for entry in sorted(entries, key=lambda entry: entry.name):
         if entry.name.endswith(_SUFFIXES) and entry.is_file():
             yield entry

@@ -18,7 +18,7 @@ from volbench.analyse.time.round_convergence import (
     window_matrix,
 )
 from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE
-from volbench.model.profile.profile_model import Metric, Rounds
+from volbench.model.profile.profile_settings import Metric, Rounds
 from volbench.present.formatting import MISSING, records
 from volbench.present.tables.table import Table, text_table
 from volbench.units import format_count, format_latency, format_rate, format_size

@@ -42,7 +42,7 @@ RULE = Rule(
     why="The mean of burst and baseline is a speed that the volume never has.",
     advice=(
         "Quote both levels and the time between. Wait until the credits are back before the next"
-        " Run, and declare limits.burst_iops and limits.burst_ios, or limits.burst_bandwidth and"
+        " run, and declare limits.burst_iops and limits.burst_ios, or limits.burst_bandwidth and"
         " limits.burst_bytes, to have it predicted."
     ),
     check=check,

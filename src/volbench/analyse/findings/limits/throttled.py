@@ -18,7 +18,7 @@ _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
 
 
 def check(view: RunView, context: Context) -> Iterator[Finding]:
-    """Yield a note for each cap that held a run; a warning when it is below what is declared."""
+    """Yield a note for each limit that throttled a run; a warning for one below the declared."""
     throttled = [limit for limit in context.explanations(view) if limit.cause in _COLUMNS]
     if len(directions(view)) > 1:
         yield from _together(view, throttled)
@@ -62,7 +62,7 @@ def _finding(view: RunView, explanation: Explanation) -> Finding:
             severity, words = Severity.WARNING, f"only {words}"
     return RULE.finding(
         view,
-        f"A cap held it at {_words(explanation.cause, level)}, {words}.{reasons(explanation)}",
+        f"Throttled at {_words(explanation.cause, level)}, {words}.{reasons(explanation)}",
         evidence,
         direction=None if mixed else explanation.direction,
         window=Window(explanation.from_s, explanation.to_s),
@@ -87,13 +87,13 @@ RULE = Rule(
     title="the volume was throttled at a limit",
     severity=Severity.NOTE,
     looks_at=(
-        "What explains the level at which the run ended, as the verdicts frame tells it: a cap on"
+        "What explains the level at which the run ended, as the verdicts frame tells it: a limit on"
         " IOPS or on bandwidth, declared or inferred. Below 95 % of the declared limit it is a"
-        " warning: you get less than promised, or another limit (that of the machine) binds."
+        " warning: you get less than promised, or another limit (that of the machine) applies."
     ),
-    why="At a cap the number is a price list, not the speed of the hardware; all I/Os wait alike.",
+    why="At a limit the number is a price list, not the speed of the hardware: all I/Os queue.",
     advice=(
-        "Quote it as the cap. If it is below what is declared, look at the limits of the machine"
+        "Quote it as the limit. If it is below the declared one, look at the limits of the machine"
         " type and of other disks on it, and declare the limit that binds."
     ),
     check=check,

@@ -11,7 +11,7 @@ from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import directions, rate_per_s, runtime_s
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.steady_state import State, Steadiness, judge_last
-from volbench.model.profile.profile_model import Until
+from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Finding, Severity
 from volbench.units import format_count, format_duration
 

@@ -85,7 +85,7 @@ RULE = Rule(
     ),
     advice=(
         "Look at the chart of rounds. A curve that still falls needs more preconditioning or more"
-        " rounds (rounds.most); volbench resume goes on where a campaign was stopped. Where values"
+        " rounds (rounds.max); volbench resume goes on where a campaign was stopped. Where values"
         " only jump about, quote their range beside the mean."
     ),
     check=check,

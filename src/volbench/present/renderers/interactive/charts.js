@@ -228,7 +228,7 @@ function addAxes({ plot, isNarrow }, { panel, figure, looks, ends }, size) {
     const letters = Math.max(8, Math.floor(Math.min(NAMES_PX, size.x * 0.4) / LETTER_PX));
     const room = { way, letters, isNamed: way === "x" || isNamed, lengthPx: size.x };
     figure.add_layout(axisModel(axis, ticker, looks, room), way === "x" ? "below" : "left");
-    if (axis.scale === "category") continue;
+    if (axis.scale === "category" || panel.has_grid === false) continue;
     const grid = model("Grid", { dimension: way === "x" ? 0 : 1, ticker, level: "underlay" });
     looks.paint(grid, { grid_line_color: "pale" });
     figure.add_layout(grid);

@@ -15,12 +15,13 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 from volbench.errors import VolbenchError
-from volbench.present.plots import description
-from volbench.present.plots.description import IDENTITY
+from volbench.present.plots.description import IDENTITY, Axis, Panel, Plot, Series
 from volbench.present.plots.formats import COLUMN_FORMATS
 from volbench.present.plots.json_form import Json, plain
+from volbench.present.plots.marks import AnyMark, Mark
 from volbench.present.renderers.colour_themes import RAMPS, THEMES
 
 _SCRIPTS = (
@@ -28,11 +29,12 @@ _SCRIPTS = (
     *("charts.js", "page.js"),
 )
 """In the order in which they use each other."""
-_DEFAULTS_OF = (
-    *("Plot", "Panel", "Axis", "Series"),
-    *("Bars", "Lines", "Areas", "Points", "Whiskers", "Cells", "Texts"),
-    *("ReferenceLine", "Span", "Table"),
+_PARTS = (
+    *(Plot, Panel, Axis, Series),
+    *Mark.__subclasses__(),
+    *(part for part in get_args(AnyMark) if part is not Mark),
 )
+"""Dataclasses whose defaults the JSON form leaves out."""
 
 
 def pack(content: str | bytes) -> str:
@@ -79,7 +81,7 @@ def _settings() -> Json:
     """Return what the scripts share with other renderers, so that it is defined once."""
     return {
         "column_formats": COLUMN_FORMATS,
-        "defaults": {name: _defaults(getattr(description, name)) for name in _DEFAULTS_OF},
+        "defaults": {part.__name__: _defaults(part) for part in _PARTS},
         "identity": IDENTITY,
         "ramps": dict(RAMPS),
         "themes": {

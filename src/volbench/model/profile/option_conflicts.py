@@ -1,0 +1,72 @@
+"""Options of one section that cannot work together; fio finds out only when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+_SECTOR_BYTES = 512
+
+
+class OptionConflict(NamedTuple):
+    """Options that cannot work together.
+
+    Attributes:
+        option: canonical name of the one to change.
+        message: what is wrong.
+        hint: what to do about it.
+    """
+
+    option: str
+    message: str
+    hint: str
+
+
+def fio_conflicts(options: Mapping[str, str]) -> Iterator[OptionConflict]:
+    """Yield what fio fails with when it runs; its ``--parse-only`` accepts all of it (3.33).
+
+    Args:
+        options: canonical.
+    """
+    blocks = [int(part) for part in options.get("bs", "4096").split(",") if part.isdecimal()]
+    size = options.get("size", "")
+    if blocks and size.isdecimal() and 0 < int(size) < max(blocks):
+        name = "bs" if "bs" in options else "size"
+        message = f"bs {max(blocks)} is larger than size {size}"
+        yield OptionConflict(name, message, "increase size")
+    if options.get("direct") == "1" and any(block % _SECTOR_BYTES for block in blocks):
+        message = "direct=1 needs a bs that is a multiple of 512"
+        yield OptionConflict("bs", message, "use 4k, or direct: 0")
+    if "rate" in options and "rate_iops" in options:
+        yield OptionConflict("rate_iops", "rate and rate_iops exclude each other", "keep one")
+    if int(options.get("iodepth_low", "0")) > int(options.get("iodepth", "1")):
+        yield OptionConflict("iodepth_low", "iodepth_low is above iodepth", "decrease it")
+
+
+def unintended(options: Mapping[str, str]) -> Iterator[OptionConflict]:
+    """Yield what fio accepts but hardly anybody means."""
+    if options.get("time_based", "0") == "1" and options.get("runtime", "0s") == "0s":
+        message = "time_based without runtime runs size once"
+        yield OptionConflict("time_based", message, "add runtime: 60s")
+    if options.get("direct") == "1" and options.get("buffered") == "1":
+        yield OptionConflict("buffered", "direct and buffered exclude each other", "keep one")
+    mix = [int(options[name]) for name in ("rwmixread", "rwmixwrite") if name in options]
+    if len(mix) == 2 and sum(mix) != 100:
+        message = f"rwmixread and rwmixwrite add up to {sum(mix)}"
+        yield OptionConflict("rwmixwrite", message, "keep one")
+
+
+def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[OptionConflict]:
+    """Yield what cannot work together in a dd job."""
+    size, block = options.get("size"), options.get("bs") or "512"
+    if size is None:
+        yield OptionConflict("size", "a dd job needs a size", "write it like size: 64m")
+    elif int(size) % int(block):
+        message = f"size {size} is not a multiple of bs {block}"
+        yield OptionConflict("size", message, "use whole blocks")
+    flags = f"{options.get('oflag') or ''},{options.get('iflag') or ''}".split(",")
+    if "direct" in flags and int(block) % _SECTOR_BYTES:
+        message = "direct needs a bs that is a multiple of 512"
+        yield OptionConflict("bs", message, "use 4k, or remove direct")
+    if options.get("rw") == "read" and "if" in options:
+        yield OptionConflict("if", "a reading dd takes the volume as its input", "remove if")

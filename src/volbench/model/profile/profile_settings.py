@@ -1,0 +1,296 @@
+"""Settings within a profile: limits, until, rounds, burst runtime, warming, source.
+
+As in `volbench.model.profile.profile_model`, each field is one key of a profile file.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+
+from volbench.model.base import Frozen
+from volbench.model.catalogue.volume_type import Wanted
+from volbench.model.document.document_model import Document, shortest
+from volbench.model.document.field_types import (
+    Boolean,
+    Duration,
+    Filled,
+    Integer,
+    Number,
+    Rate,
+    Text,
+    parsed,
+    value_schema,
+)
+from volbench.model.document.located_errors import Fault, reject
+from volbench.units import parse_size
+
+NAME_PATTERN = "^(?!global)[A-Za-z0-9_-]{1,100}$"
+LEAST_SAMPLE_S = 0.1
+LEAST_BLOCK_S = 1.0
+"""fio reports its rate twice a second while it runs; a block needs two of these."""
+LEAST_BLOCKS = 8
+LEAST_ROUNDS = 5
+"""SNIA's criterion is about five rounds (PTS 2.0.2, 2.1.24)."""
+MOST_ROUNDS = 1000
+MOST_EXTENTS = 1000
+
+
+def _checked_name(text: str) -> str:
+    if not re.fullmatch(NAME_PATTERN, text):
+        reject(
+            Fault(
+                f"{text!r} is not a valid name",
+                "use letters, digits, - and _, not starting with global",
+            )
+        )
+    return text
+
+
+Name = Annotated[
+    Filled,
+    AfterValidator(_checked_name),
+    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN, "$comment": "name"}),
+]
+"""Name of a profile, job, section or role."""
+
+Bytes = Annotated[float, parsed(parse_size), value_schema("size")]
+
+Year = Annotated[Integer, Field(ge=1000, le=9999)]
+
+
+def _sampled(seconds: float) -> float:
+    if 0 < seconds < LEAST_SAMPLE_S:
+        reject(Fault("must be 0 or at least 100ms", "shorter windows distort the measurement"))
+    return seconds
+
+
+Interval = Annotated[Duration, AfterValidator(_sampled)]
+
+
+class LimitNumbers(Document):
+    """Declared limits of a volume; None where nothing is declared."""
+
+    iops: Number | None = Field(default=None, description="I/O operations per second, sustained.")
+    bandwidth_bytes_per_s: Rate | None = Field(
+        default=None,
+        alias="bandwidth",
+        description="Bytes per second, sustained, such as 125MB/s or 120MiB/s.",
+    )
+    burst_iops: Number | None = Field(
+        default=None,
+        description="I/O operations per second while credits last; must be above `iops`.",
+    )
+    burst_ios: Number | None = Field(
+        default=None,
+        description="I/O credits in a full bucket, such as 5400000; they refill at `iops`.",
+    )
+    burst_bandwidth_bytes_per_s: Rate | None = Field(
+        default=None,
+        alias="burst_bandwidth",
+        description="Bytes per second while credits last; must be above `bandwidth`.",
+    )
+    burst_bytes: Bytes | None = Field(
+        default=None,
+        description="Byte credits in a full bucket, such as 1t; they refill at `bandwidth`.",
+    )
+
+
+class Limits(LimitNumbers):
+    """What the provider promises for a volume.
+
+    Attributes:
+        name: volume type the limits belong to, such as ``aws/gp2``; may be empty.
+        wanted: the type, until the size of the volume is known.
+    """
+
+    name: str = ""
+    wanted: Wanted | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the limits as they are written in a profile."""
+        if self.wanted is None:
+            return super().document()
+        provisioned = provisioned_values(self.wanted)
+        return {"type": self.name, **{key: shortest(value) for key, value in provisioned.items()}}
+
+
+def provisioned_values(wanted: Wanted) -> dict[str, float]:
+    """Return what a profile says of a volume beside its type, by key."""
+    values = {
+        "size": wanted.size_bytes,
+        "iops": wanted.iops,
+        "bandwidth": wanted.bandwidth_bytes_per_s,
+    }
+    return {key: float(value) for key, value in values.items() if value is not None}
+
+
+class Until(Document):
+    """End the job when its IOPS are steady; `runtime` is the deadline."""
+
+    shorthand: ClassVar[str] = "state"
+    always_dumped: ClassVar[tuple[str, ...]] = ("state", "window_s", "block_s")
+
+    state: Literal["steady"] = Field(default="steady", description="The only state there is.")
+    window_s: Duration = Field(
+        default=300.0,
+        alias="window",
+        description="Length of the window that must be steady: at least 8 blocks, at most the "
+        "`runtime`.",
+    )
+    block_s: Duration = Field(
+        default=10.0,
+        alias="block",
+        description="Length of the blocks whose medians are compared; at least 1s.",
+    )
+
+    @model_validator(mode="after")
+    def _can_be_judged(self) -> Self:
+        if self.block_s < LEAST_BLOCK_S:
+            reject(Fault(f"block must be at least {LEAST_BLOCK_S:g} s", "make the blocks longer"))
+        if self.window_s < LEAST_BLOCKS * self.block_s:
+            reject(
+                Fault(
+                    f"a window of {self.window_s:g} s has fewer than {LEAST_BLOCKS} blocks of "
+                    f"{self.block_s:g} s",
+                    "make the window longer, or the blocks shorter",
+                )
+            )
+        return self
+
+
+class Metric(StrEnum):
+    """What is tracked of a job over rounds, over all directions and sections."""
+
+    IOPS = "iops"
+    BW = "bw"
+    LAT_MEAN = "lat_mean"
+
+
+class Track(Frozen):
+    """A tracking variable: a metric of a measured job.
+
+    Attributes:
+        job: name of the job.
+        metric: of that job.
+    """
+
+    job: str
+    metric: Metric
+
+    @property
+    def name(self) -> str:
+        """As in a profile, such as ``r0-4k.iops``."""
+        return f"{self.job}.{self.metric.value}"
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+
+TRACK_HINT = "name a job and a metric of it, such as r0-4k.iops"
+
+
+def _track(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    job, _, metric = value.rpartition(".")
+    if not job or metric not in set(Metric):
+        known = ", ".join(item.value for item in Metric)
+        reject(Fault(f"{value!r} is not a tracking variable", f"{TRACK_HINT}; metrics: {known}"))
+    return {"job": job, "metric": metric}
+
+
+class Rounds(Document):
+    """Repeat the measured jobs until all tracking variables are steady (SNIA PTS 2.0.2)."""
+
+    always_dumped: ClassVar[tuple[str, ...]] = ("max_rounds", "until")
+
+    max_rounds: Integer = Field(
+        default=25,
+        alias="max",
+        ge=LEAST_ROUNDS,
+        le=MOST_ROUNDS,
+        description="Rounds after which it ends in any case.",
+    )
+    until: Literal["snia"] = Field(default="snia", description="Steady-state criterion.")
+    track: tuple[
+        Annotated[
+            Track,
+            BeforeValidator(
+                _track,
+                json_schema_input_type=Annotated[
+                    str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+\.(iops|bw|lat_mean)$")
+                ],
+            ),
+        ],
+        ...,
+    ] = Field(
+        min_length=1,
+        description="Tracking variables `JOB.METRIC`; metrics are `iops`, `bw` and `lat_mean`, "
+        "over all directions of the job.",
+    )
+
+
+class BurstRuntime(Document):
+    """Run longer than declared burst credits last; `runtime` is the minimum."""
+
+    shorthand: ClassVar[str] = "factor"
+    always_dumped: ClassVar[tuple[str, ...]] = ("factor", "max_s")
+
+    factor: Number = Field(
+        default=1.3,
+        ge=1,
+        le=100,
+        description="Runtime as a multiple of the time the declared burst credits last.",
+    )
+    max_s: Duration = Field(default=10800.0, alias="max", description="Maximum runtime.")
+
+
+class WarmingMode(StrEnum):
+    """How a warm-up touches every block of its volume, each once."""
+
+    WRITE = "write"
+    READ = "read"
+    WRITE_READ = "write-read"
+
+
+class Warming(Document):
+    """Touch every block of the volume once, in extents of one run each."""
+
+    shorthand: ClassVar[str] = "mode"
+    always_dumped: ClassVar[tuple[str, ...]] = ("extents", "auto_jobs")
+
+    mode: WarmingMode = Field(description="Write all blocks, read all blocks, or both.")
+    extents: Integer = Field(
+        default=0,
+        ge=0,
+        le=MOST_EXTENTS,
+        description="Approximate number of extents; 0 chooses it by the size of the volume.",
+    )
+    auto_jobs: Boolean = Field(
+        default=False,
+        alias="auto",
+        description="Raise numjobs from extent to extent until throughput stops growing.",
+    )
+
+
+class Source(Document):
+    """Publication that a profile comes from."""
+
+    shorthand: ClassVar[str] = "title"
+
+    title: Text = Field(description="Title of the article, paper or specification.")
+    author: Text = Field(default="", description="Author.")
+    year: Year | None = Field(default=None, description="Year of publication.")
+    url: Text = Field(default="", description="Address.")

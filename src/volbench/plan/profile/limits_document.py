@@ -1,0 +1,188 @@
+"""Declared limits as they are written: one by one, or by the type of the volume.
+
+``azure/P15`` names a type; ``aws/gp3 size=500g iops=6000`` says which volume of it, and so does
+``{type: aws/gp3, size: 500g, iops: 6000}``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, ClassVar, Self
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+
+from volbench.errors import InputError, Problems
+from volbench.model.catalogue.volume_type import Wanted
+from volbench.model.document.document_schema import document_schema
+from volbench.model.document.field_types import Filled, Text, value_schema
+from volbench.model.document.located_errors import (
+    Fault,
+    faults_of,
+    input_fault,
+    note_fault,
+    plain,
+    reject,
+)
+from volbench.model.document.yaml_nodes import Entry, Node
+from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
+from volbench.plan.volume_types import catalogue, evaluate, find_type
+
+TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")
+"""A type with its provider; a rate such as 125MB/s begins with a digit."""
+
+BASES = {
+    "burst_iops": "iops",
+    "burst_ios": "iops",
+    "burst_bandwidth": "bandwidth",
+    "burst_bytes": "bandwidth",
+}
+"""The sustained limit that each burst limit needs; credits refill at its rate."""
+
+_ABOVE_BASE = ("burst_iops", "burst_bandwidth")
+_OF_A_TYPE = ("size", "iops", "bandwidth")
+_HINT = 'write it like "aws/gp3 size=500g iops=6000 bandwidth=250MiB/s"'
+
+
+class LimitsDocument(LimitNumbers):
+    """What the provider promises: numbers, or a volume type such as `azure/P15`."""
+
+    shorthand: ClassVar[str] = "type"
+
+    type: Annotated[Filled, value_schema("volume type")] = Field(
+        default="",
+        description="A [volume type](volume-types.md), such as aws/gp3; the numbers follow from "
+        "it, and `iops` and `bandwidth` are what is provisioned.",
+    )
+    size_bytes: Bytes | None = Field(
+        default=None, alias="size", description="Size of the volume; with a type."
+    )
+    name: Text = Field(
+        default="", description="Name of the volume type that numbers of your own belong to."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _type_with_settings(cls, value: object) -> object:
+        """Read ``aws/gp3 size=500g iops=6000``, alone or as the type."""
+        value = {"type": value} if isinstance(value, str) else value
+        if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
+            return value
+        name, *settings = value["type"].split() or [""]
+        if not TYPE_NAME.fullmatch(name):
+            reject(Fault(f"{value['type']!r} is not a volume type", _HINT, at=("type",)))
+        known = dict(setting.partition("=")[::2] for setting in settings)
+        if unknown := [key for key in known if key not in _OF_A_TYPE or not known[key]]:
+            reject(Fault(f"{unknown[0]!r} is not a property of a volume", _HINT, at=("type",)))
+        return {**value, **known, "type": name}
+
+    @model_validator(mode="after")
+    def _can_be(self) -> Self:
+        content = self.model_dump(by_alias=True, exclude={"type", "name"}, exclude_none=True)
+        if wrong := [key for key, value in content.items() if value <= 0]:
+            reject(*(Fault(f"must be above 0, not {content[key]:g}", at=(key,)) for key in wrong))
+        if self.type:
+            self._check_type()
+        elif self.size_bytes is not None:
+            reject(Fault("needs a type", "add type: aws/gp3", at=("size",), on_key=True))
+        else:
+            self._check_bursts()
+        return self
+
+    def _check_type(self) -> None:
+        derived = [key for key in (*BASES, "name") if key in self.document()]
+        if derived:
+            faults = (
+                Fault(f"follows from the type {self.type}", "remove one of them", (key,), True)
+                for key in derived
+            )
+            reject(*faults)
+        try:
+            self.limits()
+        except InputError as error:
+            is_alone = set(self.document()) == {"type"}
+            reject(input_fault(error, at=("type",) if is_alone else ()))
+
+    def _check_bursts(self) -> None:
+        """Refuse a burst without its base, or not above it."""
+        content = self.model_dump(by_alias=True, exclude_none=True)
+        for key, base in BASES.items():
+            if key in content and base not in content:
+                message = f"needs {base}: credits refill at the sustained rate"
+                reject(Fault(message, "set both, the sustained limit first", at=(key,)))
+            if key in _ABOVE_BASE and key in content and content[key] <= content[base]:
+                reject(Fault(f"must be above {base}", at=(key,)))
+
+    def limits(self) -> Limits:
+        """Return the limits; those that depend on the volume itself wait for its size.
+
+        Raises:
+            InputError: there is no such type, or no such volume of it.
+        """
+        if not self.type:
+            return Limits.model_validate(self.model_dump(exclude={"type", "size_bytes"}))
+        kind = find_type(self.type, catalogue())
+        wanted = Wanted(
+            type=kind,
+            size_bytes=None if self.size_bytes is None else int(self.size_bytes),
+            iops=self.iops,
+            bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
+        )
+        if not kind.needs_size or wanted.size_bytes is not None:
+            limits = evaluate(wanted)
+            if kind.is_one_for_all:
+                return limits
+        return Limits(name=kind.name, wanted=wanted)
+
+
+def is_type(value: object) -> bool:
+    """Return whether a value begins with the name of a volume type."""
+    return isinstance(value, str) and TYPE_NAME.match(value) is not None
+
+
+def _by_role(value: object) -> object:
+    """Return limits by role; ``*`` stands for all roles where none is named."""
+    names_roles = isinstance(value, Mapping) and any(
+        isinstance(item, Mapping) or (key not in {"type", "name"} and is_type(item))
+        for key, item in value.items()
+    )
+    return value if names_roles or not isinstance(value, Mapping | str) else {"*": value}
+
+
+RoleLimits = Annotated[
+    dict[Text, LimitsDocument],
+    BeforeValidator(_by_role, json_schema_input_type=LimitsDocument | dict[str, LimitsDocument]),
+]
+"""Limits of all roles, or by role."""
+
+
+def read_role_limits(
+    problems: Problems, node: Node, *, check_role: Callable[[Entry], object] | None = None
+) -> dict[str, Limits]:
+    """Return limits by role; ``*`` stands for all roles where none is named.
+
+    Args:
+        problems: collects what is wrong.
+        node: the value of ``limits``.
+        check_role: is called with the entry of each role that is named, except ``*``.
+    """
+    if check_role is not None and _by_role(plain(node)) == plain(node):
+        for entry in node.entries or ():
+            if entry.name != "*":
+                check_role(entry)
+    try:
+        found = _ROLE_LIMITS.validate_python(plain(node), by_alias=True, by_name=False)
+    except ValidationError as error:
+        for fault in faults_of(error, LimitsDocument):
+            note_fault(problems, node, fault)
+        return {}
+    return {role: limits.limits() for role, limits in found.items()}
+
+
+def limits_schema() -> dict[str, object]:
+    """Return the JSON Schema of the limits of one role: a volume type, or a mapping."""
+    schema = document_schema(LimitsDocument)
+    return {key: value for key, value in schema.items() if key != "$schema"}
+
+
+_ROLE_LIMITS: TypeAdapter[dict[str, LimitsDocument]] = TypeAdapter(RoleLimits)

@@ -1,0 +1,176 @@
+"""fio and dd options of a profile: as written, and as they go into a job file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+
+from volbench.errors import InputError
+from volbench.model.document.located_errors import NULL, Fault, fault_error, input_fault, reject
+from volbench.model.profile.canonical import check_option
+from volbench.model.profile.dd_option import check_dd_option
+from volbench.model.profile.fio_option import OptionTable
+from volbench.model.profile.profile_model import Options, Tool
+
+
+@dataclass
+class OptionReader:
+    """Reader of option values for one fio; the validation context of a profile.
+
+    Attributes:
+        table: fio's options.
+        allow_exec: accept options that run programs or leave the run's folder.
+    """
+
+    table: OptionTable
+    allow_exec: bool = False
+    _known: dict[tuple[str, object, Tool], tuple[str, str | None]] = field(default_factory=dict)
+
+    def read(self, name: str, value: object, tool: Tool = Tool.FIO) -> tuple[str, str | None]:
+        """Return canonical name and value of an option; None for null, which removes it.
+
+        Raises:
+            InputError: it is unknown or refused, or cannot have this value.
+        """
+        if isinstance(value, Mapping | list):
+            kind = "a mapping" if isinstance(value, Mapping) else "a list"
+            raise InputError(f"must be a single value, not {kind}", hint="write one value")
+        key = (name, str(value) if value is not NULL else NULL, tool)
+        if key not in self._known:
+            self._known[key] = self._read(name, value, tool)
+        return self._known[key]
+
+    def _read(self, name: str, value: object, tool: Tool) -> tuple[str, str | None]:
+        is_null = value is NULL or value is None
+        if tool is Tool.DD:
+            return check_dd_option(name, None if is_null else value)
+        if not is_null:
+            return check_option(self.table, name, value, allow_exec=self.allow_exec)
+        option = self.table.find(name)
+        if option is None:
+            check_option(self.table, name, "1")
+            raise InputError(f"fio has no option {name!r}", hint="see `fio --cmdhelp=all`")
+        return option.name, None
+
+    def canonical_name(self, name: str) -> str:
+        """Return fio's own name of an option that may be an alias."""
+        option = self.table.find(name)
+        return option.name if option else name
+
+
+@dataclass(frozen=True)
+class WrittenOption:
+    """An option of a profile.
+
+    Attributes:
+        key: as it is spelled in the file.
+        label: its value as it is written, for names of jobs.
+        value: canonical; None to remove an inherited option.
+    """
+
+    key: str
+    label: str
+    value: str | None
+
+
+def reader_of(info: ValidationInfo) -> OptionReader:
+    """Return the reader that a profile is validated with."""
+    if not isinstance(info.context, OptionReader):
+        raise TypeError("a profile is validated with an OptionReader as its context")
+    return info.context
+
+
+def label_of(value: object) -> str:
+    """Return a value as it goes into the name of a job."""
+    if value is NULL or value is None or value == "":
+        return "none"
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOption]:
+    reader, tool = reader_of(info), info.data.get("tool", Tool.FIO)
+    if value is NULL:
+        raise fault_error(Fault("has no value"))
+    if not isinstance(value, Mapping):
+        kind = "a list" if isinstance(value, list) else "a single value"
+        reject(Fault(f"must be a mapping, not {kind}"))
+    found: dict[str, WrittenOption] = {}
+    faults = []
+    for key, raw in value.items():
+        try:
+            name, canonical = reader.read(key, raw, tool)
+        except InputError as error:
+            is_container = isinstance(raw, Mapping | list)
+            faults.append(input_fault(error, at=(key,), on_key=not is_container))
+            continue
+        if name in found:
+            faults.append(Fault("is given twice, once as an alias", "keep one", (key,), True))
+        found[name] = WrittenOption(key, label_of(raw), canonical)
+    if faults:
+        reject(*faults)
+    return found
+
+
+WrittenOptions = Annotated[
+    dict[str, WrittenOption], PlainValidator(_read_options), WithJsonSchema({"type": "object"})
+]
+"""Options by canonical name; validated with an `OptionReader` as the context."""
+
+
+def may_be_empty(value: object) -> object:
+    """Return an empty mapping for a key without a value; for jobs and sections."""
+    return {} if value is NULL or value is None else value
+
+
+def canonical_options(options: Mapping[str, WrittenOption]) -> Options:
+    """Return canonical names and values."""
+    return {name: option.value for name, option in options.items()}
+
+
+Axes = dict[str, tuple[WrittenOption, ...]]
+
+
+def _read_axes(value: Mapping[str, object], info: ValidationInfo) -> Axes:
+    reader = reader_of(info)
+    found: Axes = {}
+    faults: list[Fault] = []
+    for key, items in value.items():
+        name = reader.canonical_name(key)
+        if name in found:
+            faults.append(Fault("is given twice, once as an alias", "keep one", (key,), True))
+        elif not isinstance(items, list):
+            faults.append(Fault("must be a list of values", f"write {key}: [...]", (key,)))
+        elif not items:
+            faults.append(Fault("has no values", "name at least one", (key,), True))
+        else:
+            faults += _read_axis(reader, key, items, found)
+    if faults:
+        reject(*faults)
+    return found
+
+
+def _read_axis(reader: OptionReader, key: str, items: list[object], found: Axes) -> Iterator[Fault]:
+    values: dict[str | None, WrittenOption] = {}
+    for index, item in enumerate(items):
+        try:
+            name, canonical = reader.read(key, item)
+        except InputError as error:
+            yield input_fault(error, at=(key, index))
+            continue
+        if canonical is None:
+            yield Fault("has no value", "write one, or remove it", (key, index))
+        elif canonical in values:
+            first = values[canonical].label
+            yield Fault(
+                f"{label_of(item)} is the same as {first}", "keep one of them", (key, index)
+            )
+        else:
+            values[canonical] = WrittenOption(key, label_of(item), canonical)
+            found[name] = tuple(values.values())
+
+
+WrittenAxes = Annotated[Axes, PlainValidator(_read_axes), WithJsonSchema({"type": "object"})]
+"""Lists of values by canonical option; validated with an `OptionReader` as the context."""
