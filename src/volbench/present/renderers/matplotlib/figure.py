@@ -12,9 +12,9 @@ from volbench.present.formatting import printable
 from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.marks import ReferenceLine
 from volbench.present.renderers.colour_themes import theme_of
+from volbench.present.renderers.matplotlib.draw_marks import draw_mark
 from volbench.present.renderers.matplotlib.legends import legend_inside
 from volbench.present.renderers.matplotlib.look import Looks, looks_of, styled
-from volbench.present.renderers.matplotlib.marks import draw_mark
 from volbench.present.renderers.matplotlib.placement import place
 from volbench.present.renderers.matplotlib.scales import set_scales
 
