@@ -18,8 +18,9 @@ from volbench.analyse.bottleneck import run_verdicts
 from volbench.errors import ArchiveError
 from volbench.ingest import campaign_tables
 from volbench.model.frames.columns import DERIVED
-from volbench.store import parquet_tables, stored_tables
+from volbench.store import stored_tables
 from volbench.store.layout import Layout
+from volbench.store.parquet_tables import write_table
 
 
 @pytest.fixture(name="layout")
@@ -138,7 +139,7 @@ def test_refused_write_gives_the_rows_all_the_same(
     """A full disk or a read-only folder costs time on each call, not the answer."""
     expected = volbench.open_campaign(layout.root)
     with monkeypatch.context() as patched:
-        patched.setattr(parquet_tables.pq, "write_table", _refuse)
+        patched.setattr("pyarrow.parquet.write_table", _refuse)
         opened = volbench.open_campaign(layout.root)
         answer = opened.rows("findings")
         assert opened.rows("findings") == answer
@@ -150,7 +151,7 @@ def test_refused_write_gives_the_rows_all_the_same(
 
 def test_read_only_folder_is_not_touched(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the folder is not writable, no write is tried (root ignores modes: simulated)."""
-    monkeypatch.setattr(stored_tables.os, "access", lambda *_: False)
+    monkeypatch.setattr("os.access", lambda *_: False)
     assert rows(layout)
     assert not layout.tables.exists()
 
@@ -161,13 +162,13 @@ def test_interrupted_write_is_not_taken_for_complete(
 ) -> None:
     """A stamp is written last: when any table fails, none of its kind counts as stored."""
     rows(layout, "summary")
-    write, written = stored_tables.write_table, []
+    written: list[Path] = []
 
     def write_some(path: Path, table: pa.Table) -> None:
         if len(written) == failing:
             raise ArchiveError("no space", hint="")
         written.append(path)
-        write(path, table)
+        write_table(path, table)
 
     with monkeypatch.context() as patched:
         patched.setattr(stored_tables, "write_table", write_some)
