@@ -1,6 +1,6 @@
 """Many campaigns as one dataset: how long opening them and asking them takes, beside plain pandas.
 
-Made-up campaigns (their Runs and tables; no raw files) with 600 seconds of series a Run.
+Made-up campaigns (their runs and tables; no raw files) with 600 seconds of series a run.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--campaigns", type=int, default=100)
     parser.add_argument("--runs", type=int, default=10, help="of each campaign")
-    parser.add_argument("--samples", type=int, default=600, help="of each Run")
+    parser.add_argument("--samples", type=int, default=600, help="of each run")
     parser.add_argument("--rounds", type=int, default=3)
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Measure what the sampler beside a Run costs it: fio's I/Os with and without, in ABBA order.
+"""Measure what the sampler beside a run costs it: fio's I/Os with and without, in ABBA order.
 
 fio reads and writes 4 KiB blocks of a file in memory as fast as one core can: the hardest case, as
 there is no device to wait for. The sampler looks 50 times a second instead of once, so that its

@@ -20,7 +20,7 @@ CASES = Path(__file__).parent / "cases"
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    """Return a campaign of two Runs, the first of them finished."""
+    """Return a campaign of two runs, the first of them finished."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     section = Section(name="mix", options={"rw": "randrw"})
     runs = tuple(
@@ -43,7 +43,7 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def finish(layout: Layout, run_id: str) -> None:
-    """Put what a real fio left into a Run's folder and note it as finished."""
+    """Put what a real fio left into a run's folder and note it as finished."""
     folder = layout.run(run_id)
     folder.path.mkdir()
     folder.fio_output.write_bytes((CASES / "fio-3.33/randrw-jsonplus/stdout").read_bytes())

@@ -22,7 +22,7 @@ def _results(tmp_path: Path) -> Path:
 
 
 def test_rows_of_all_campaigns(results: Path) -> None:
-    """Folders tell equal names apart, and ids of Runs stay unique."""
+    """Folders tell equal names apart, and ids of runs stay unique."""
     dataset = volbench.open_campaigns(results)
     assert list(dataset.names) == ["c", "first"]
     summary = dataset.summary()

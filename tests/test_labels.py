@@ -32,7 +32,7 @@ LABELS = ["label_provider", "label_volume_type", "label_zone"]
 
 
 def make(root: Path, hosts: tuple[Host, ...], *, finished: bool = True) -> Layout:
-    """Return a campaign with a Run on each host, two clients on the first."""
+    """Return a campaign with a run on each host, two clients on the first."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     places = [(hosts[0].name, 1), (hosts[0].name, 2), *((host.name, 0) for host in hosts[1:])]
     runs = tuple(
@@ -97,14 +97,14 @@ def test_labels_survive_the_kept_tables(layout: Layout) -> None:
 
 
 def test_a_campaign_without_results_has_its_label_columns(tmp_path: Path) -> None:
-    """A program can rely on the columns before the first Run has ended."""
+    """A program can rely on the columns before the first run has ended."""
     frame = volbench.open_campaign(make(tmp_path, HOSTS, finished=False).root).summary()
     assert list(frame.columns)[-3:] == LABELS
     assert frame.empty
 
 
 def test_other_frames_have_no_labels(layout: Layout) -> None:
-    """They are joined to the summary by their Run."""
+    """They are joined to the summary by their run."""
     frame = volbench.open_campaign(layout.root).percentiles()
     assert len(frame) > 0
     assert not [name for name in frame.columns if name.startswith("label_")]
@@ -123,7 +123,7 @@ def test_show_has_a_column_for_labels_that_differ(tmp_path: Path) -> None:
 
 
 def test_show_takes_a_condition(tmp_path: Path) -> None:
-    """Other Runs are neither in the table nor in the list of states."""
+    """Other runs are neither in the table nor in the list of states."""
     folder = make(tmp_path, HOSTS).root
     lines = {}
     for where in ("host==vm1", "host!=vm3"):

@@ -117,7 +117,7 @@ class InventoryError(InputError):
 
 
 class RefusedError(VolbenchError):
-    """The Run would destroy data, or might: nothing was done."""
+    """The run would destroy data, or might: nothing was done."""
 
     exit_code = 3
 
@@ -179,10 +179,10 @@ class ComparisonError(VolbenchError):
 
 
 class CampaignError(VolbenchError):
-    """A campaign ended with Runs that failed or never ran.
+    """A campaign ended with runs that failed or never ran.
 
     Attributes:
-        finished: ids of the Runs that did complete and are kept.
+        finished: ids of the runs that did complete and are kept.
     """
 
     exit_code = 9
@@ -210,7 +210,7 @@ class RegressionError(FindingsError):
 
 
 class StoppedError(VolbenchError):
-    """The user stopped the campaign; finished Runs are kept and the rest can be resumed."""
+    """The user stopped the campaign; finished runs are kept and the rest can be resumed."""
 
     exit_code = 130
 

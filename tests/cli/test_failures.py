@@ -154,7 +154,7 @@ def test_dry_run_touches_nothing(tmp_path: Path, scratch: Path, volbench: Volben
     out = tmp_path / "out"
     done = volbench("run", "quick", "--on", scratch, "--output", out, "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "8 Runs" in done.stdout
+    assert "8 runs" in done.stdout
     assert not out.exists()
     assert list(scratch.iterdir()) == []
 

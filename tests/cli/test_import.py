@@ -41,7 +41,7 @@ def test_every_reading_verb_works_on_an_import(
     assert shown.returncode == 0, shown.stderr
     assert "azure" in shown.stdout
     assert "vm3" in shown.stdout
-    words = "Somebody else measured this; volbench imported it at 20"
+    words = "Imported results: measured outside volbench, imported at 20"
     assert words in shown.stderr
     for arguments in (
         ("show", "campaign", "--runs"),

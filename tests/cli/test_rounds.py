@@ -77,7 +77,7 @@ def test_a_steady_volume_ends_at_round_five(ended: dict[str, Path]) -> None:
     """The sixth round is not needed, which is neither missing nor a failure."""
     folder = ended["clean"]
     assert states(folder) == [RunState.FINISHED] * 10 + [RunState.NOT_NEEDED] * 2
-    assert "2 Runs are not needed: steady state at round 5" in said(folder)
+    assert "2 runs are not needed: steady state at round 5" in said(folder)
     assert "10 finished, 2 not needed" in said(folder)
     summary = api.open_campaign(folder).summary()
     assert summary["run"].nunique() == 10
@@ -105,7 +105,7 @@ def test_the_reason_stands_beside_each_run(ended: dict[str, Path], volbench: Vol
     by_run = volbench("show", ended["clean"], "--runs")
     assert by_run.stdout.count("steady state at round 5") == 2
     table = volbench("show", ended["clean"])
-    assert "2 Runs were not needed: steady state at round 5" in table.stdout
+    assert "2 runs were not needed: steady state at round 5" in table.stdout
     assert "r6" not in table.stdout
 
 
@@ -142,7 +142,7 @@ def test_a_campaign_without_rounds_says_so(
     volbench("run", profile, "--on", scratch, "--output", tmp_path / "plain", "--set", "sample=0")
     done = volbench("show", tmp_path / "plain", "--rounds")
     assert done.returncode == 2
-    assert "no profile of this campaign goes on in rounds" in done.stderr
+    assert "no profile of this campaign has rounds" in done.stderr
 
 
 def test_a_report_counts_them_apart(ended: dict[str, Path], volbench: Volbench) -> None:

@@ -22,7 +22,7 @@ def run_on(
     options: Options | None = None,
     sample_s: float = 1.0,
 ) -> Run:
-    """Return a Run of sections on a volume; without sections, one called ``j``."""
+    """Return a run of sections on a volume; without sections, one called ``j``."""
     return Run(
         id="001-j-r1",
         profile="p",

@@ -21,13 +21,13 @@ from volbench.model.results.result import Direction, DirectionResult
 def dd_run(
     target: str | Path, kind: VolumeKind = VolumeKind.DIRECTORY, **options: str | int
 ) -> Run:
-    """Return a dd Run of 16 KiB in 4 KiB blocks."""
+    """Return a dd run of 16 KiB in 4 KiB blocks."""
     job = section(**{"bs": 4096, "size": 16384, **options})
     return run_on(target, kind, job).model_copy(update={"tool": Tool.DD})
 
 
 def dd(run: Run, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Start the real dd for a Run, as an executor does."""
+    """Start the real dd for a run, as an executor does."""
     return subprocess.run(
         dd_argv(run),
         cwd=cwd,

@@ -59,7 +59,7 @@ def test_logs_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "in" / "l_bw.2.log").unlink()
     intake, opened = take(tmp_path / "in", into=tmp_path / "c")
     assert {note.path for note in intake.remarks} == {"in/l_bw.1.log", "in/l_bw.3.log"}
-    assert "2 of 3 clones" in intake.remarks[0].message
+    assert "2 of 3 jobs" in intake.remarks[0].message
     assert opened.series()["bw_bytes_per_s"].isna().all()
     assert opened.series()["iops"].notna().all()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.importer.sources import CASES, copy_logs, put, result_of, take
 from volbench.analyse.frames.run_facts import fact_columns, stack, with_facts
 from volbench.fio.results.embedded_results import find_results
-from volbench.importer.reported_options import told_of, unsaid_by, volume_of
+from volbench.importer.reported_options import reported_options, unsaid_by, volume_of
 from volbench.model.campaign.target import VolumeKind
 
 
@@ -30,7 +30,7 @@ from volbench.model.campaign.target import VolumeKind
 def test_a_volume_is_what_was_told(options: dict[str, str], kind: VolumeKind, target: str) -> None:
     """A device, a file, a directory or an export; several, or none, are unknown."""
     (output,) = find_results(result_of("fio-3.33/fsync-latency", **options)).results
-    volume = volume_of({"w": told_of(output, output.jobs[0])})
+    volume = volume_of({"w": reported_options(output, output.jobs[0])})
     assert (volume.kind, volume.target) == (kind, target)
 
 
@@ -40,7 +40,7 @@ def test_options_are_read_as_fio_reads_them() -> None:
         "fio-3.33/fsync-latency", bs="4k", runtime="1m", numjobs="2", iodepth="oops", odd_one="x"
     )
     (output,) = find_results(text).results
-    told = told_of(output, output.jobs[0])
+    told = reported_options(output, output.jobs[0])
     assert (told.options["bs"], told.options["runtime"]) == ("4096", "60s")
     assert told.left_out == ("iodepth=oops",)
     assert "odd_one" not in told.options

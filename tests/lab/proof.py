@@ -81,11 +81,11 @@ class Proof:
         return row
 
     def iops(self, workload: Workload | None = None) -> float:
-        """Return the rate over the whole Run."""
+        """Return the rate over the whole run."""
         return float(self._row(self.campaign.summary(), workload)["iops"])
 
     def view(self, workload: Workload | None = None, *, limits: Limits | None = None) -> RunView:
-        """Return all that is known of a Run, as if limits had been declared."""
+        """Return all that is known of a run, as if limits had been declared."""
         name = self._job(workload)
         (view,) = (one for one in self.campaign.context().views if one.run.job == name)
         run = view.run.model_copy(update={} if limits is None else {"limits": limits})

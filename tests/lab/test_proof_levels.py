@@ -82,7 +82,7 @@ def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
 
 
 def test_caps_nobody_tuned_for(tmp_path: Path) -> None:
-    """Another size, latency and cap come out as well, from a single Run."""
+    """Another size, latency and cap come out as well, from a single run."""
     scenario = made(
         "name: other\nsize: 24m\nrestored: true\n"
         "service: {read: {latency: 1.2ms, sigma: 0.2}, write: {latency: 1.2ms, sigma: 0.2}}\n"

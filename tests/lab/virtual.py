@@ -83,7 +83,7 @@ def _write_run(run: Run, volume: VirtualVolume, folder: RunFolder, facts: Volume
         device_sample_s=run.device_sample_s,
         seed=run.seed % 1000,
     )
-    command = command_of(run, fio="fio", version=VERSION)
+    command = command_of(run, fio="fio")
     facts_text = facts.model_dump_json(indent=1) + "\n"
     for name, text in {**command.files, **done.files, "facts.json": facts_text}.items():
         (folder.path / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The command line's front door: finds the verb, and turns every foreseen error into words."""
+"""Entry point of the command line: finds the verb and prints errors with their hints."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "warmup": (
         "make.warmup",
-        "Write or read every block of a volume once, and prove it.",
+        "Write or read every block of a volume once, and verify it.",
     ),
     "resume": (
         "make.resume",
-        "Go on with a campaign that was interrupted.",
+        "Continue a campaign that was interrupted.",
     ),
     "reap": (
         "make.reap",
@@ -32,7 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "probe": (
         "make.probe",
-        "Show what this machine and its volumes are.",
+        "Show facts about this machine and its volumes.",
     ),
     "profile": (
         "catalogue.profile",
@@ -40,11 +40,11 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "inventory": (
         "catalogue.inventory",
-        "Show and check lists of hosts.",
+        "Show and check inventories of hosts.",
     ),
     "import": (
         "read.import_",
-        "Read results of fio that others measured, as a campaign.",
+        "Import fio results from other sources as a campaign.",
     ),
     "show": (
         "read.show",
@@ -52,7 +52,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "check": (
         "read.check",
-        "Tell what puts the numbers of campaigns in doubt.",
+        "List data-quality warnings of campaigns.",
     ),
     "compare": (
         "read.compare",
@@ -60,15 +60,15 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "price": (
         "catalogue.price",
-        "Put steady performance beside its price, ranked.",
+        "Rank configurations by price-performance.",
     ),
     "prices": (
         "catalogue.prices",
-        "List, show and check files of prices.",
+        "List, show and check price lists.",
     ),
     "volume-types": (
         "catalogue.volume_types",
-        "List and show what volume types of providers allow.",
+        "List and show the limits of volume types.",
     ),
     "export": (
         "read.export",
@@ -76,7 +76,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "sql": (
         "read.sql",
-        "Ask questions in SQL of many campaigns.",
+        "Run SQL queries over many campaigns.",
     ),
     "plot": (
         "read.plot",
@@ -88,7 +88,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "lab": (
         "make.lab",
-        "Simulate volumes whose truth is known, to try things on.",
+        "Simulate volumes whose behaviour is known.",
     ),
 }
 """Verb to its module and its short help. A module is imported only when its verb is called."""
@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order a user meets them."""
+        """Return the verbs in the order in which a user needs them."""
         del ctx
         return list(VERBS)
 
@@ -157,7 +157,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _fail(error: VolbenchError) -> NoReturn:
-    """Print an error with its way out, and exit with its code."""
+    """Print an error with its hint, and exit with its code."""
     click.echo(f"volbench: {error.message}", err=True)
     if error.hint:
         click.echo(f"  hint: {error.hint}", err=True)

@@ -1,4 +1,4 @@
-"""Arguments that several verbs share, and how their texts are read."""
+"""Options and arguments that several verbs share."""
 
 from __future__ import annotations
 
@@ -9,32 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from volbench.errors import InputError
-
-
-class LazyChoice(click.ParamType[str]):
-    """A choice whose values are loaded when one is given or completed, not for the help page.
-
-    Args:
-        load: returns the values.
-    """
-
-    name = "choice"
-
-    def __init__(self, load: Callable[[], Sequence[str]]) -> None:
-        self._load = load
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return a value that is one of the choice."""
-        return click.Choice(self._load()).convert(value, param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the values that begin with what was typed."""
-        return click.Choice(self._load()).shell_complete(ctx, param, incomplete)
 
 
 class OutputOption(click.Option):
@@ -82,7 +58,7 @@ WHERE = click.option(
     "--where",
     default="",
     metavar="CONDITION",
-    help="Only Runs for which this holds, such as 'bs==4k and host~vm'.",
+    help="Only runs for which this holds, such as 'bs==4k and host~vm'.",
 )
 
 SETTINGS = click.option(
@@ -100,14 +76,14 @@ VOLUME_TYPES = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A file of volume types beside the bundled ones; may be given several times.",
+    help="File of volume types beside the bundled ones; repeatable.",
 )
 """Verbs that read profiles or inventories take it with `knows_volume_types`."""
 
 ALLOW_EXEC = click.option(
     "--allow-exec",
     is_flag=True,
-    help="Accept options that run programs or leave the Run's folder.",
+    help="Accept options that run programs or leave the run's folder.",
 )
 
 ALLOW_DESTROY = click.option(
@@ -129,7 +105,7 @@ GRACE = click.option(
     default="10m",
     show_default=True,
     metavar="TIME",
-    help="How late a Run may be before it is ended: a full cache can hang a volume for minutes.",
+    help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
 )
 
 INVENTORY = click.option(
@@ -151,7 +127,7 @@ MAPPING = click.option(
     "--mapping",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Says which of Terraform's outputs tells the hosts.",
+    help="File that says which of Terraform's outputs describe the hosts.",
 )
 
 _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Where a verb writes: standard output, a file, or a file with a default name in a folder."""
+"""Output of verbs: standard output, a file, or a file with a default name in a folder."""
 
 from __future__ import annotations
 

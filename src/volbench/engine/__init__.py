@@ -1,1 +1,1 @@
-"""Runs and campaigns: probe, guard, one Run, all Runs, ingest."""
+"""Execution of campaigns: hosts, guard, conditioning, sampling, single runs, whole campaigns."""

@@ -1,1 +1,1 @@
-"""Results that others measured: files go in, a campaign folder like any other comes out."""
+"""Import of results that others measured into a campaign folder."""

@@ -1,4 +1,4 @@
-"""Labels from the names of folders: a pattern and a path go in, names with their values come out.
+"""Labels from the names of folders, by a pattern.
 
 ``{provider}/{volume_type}/{host}`` fits ``azure/P15/vm1/fio.json`` and ``azure/P15/vm1.json``.
 """
@@ -32,7 +32,7 @@ class LabelPattern:
     parts: tuple[re.Pattern[str], ...]
 
     def read(self, inside: PurePosixPath, *, stem: str) -> dict[str, str] | None:
-        """Return what a path tells; None where the pattern does not fit.
+        """Return the labels of a path; None where the pattern does not fit.
 
         Args:
             inside: the file's place below the folder that was named.
@@ -41,13 +41,13 @@ class LabelPattern:
         own = (*inside.parts[:-1], stem)
         if len(own) < len(self.parts):
             return None
-        told: dict[str, str] = {}
+        labels: dict[str, str] = {}
         for part, name in zip(self.parts, own, strict=False):
             match = part.fullmatch(name)
             if match is None:
                 return None
-            told |= match.groupdict()
-        return told
+            labels |= match.groupdict()
+        return labels
 
     def rest(self, inside: PurePosixPath, *, stem: str) -> tuple[str, ...]:
         """Return the parts of a path that the pattern leaves over."""
@@ -65,7 +65,7 @@ def parse_pattern(text: str) -> LabelPattern:
     odd = [name for name in names if not _NAME.fullmatch(name)]
     if odd or not names or "{" in bare or "}" in bare or len({*names}) < len(names):
         raise InputError(
-            f"--labels {text!r} is no pattern: each {{name}} is letters, digits and _, once",
+            f"--labels {text!r} is not a pattern: each {{name}} is letters, digits and _, once",
             hint="write it like '{provider}/{volume_type}/{host}'; * stands for any folder",
         )
     return LabelPattern(text, tuple(_compiled(part) for part in text.strip("/").split("/")))
@@ -90,7 +90,7 @@ def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
         name, sign, value = text.partition("=")
         if not sign or not value or not _NAME.fullmatch(name) or name in RESERVED | {*labels}:
             raise InputError(
-                f"--label {text!r} is no label", hint="write it like volume_type=P15, each once"
+                f"--label {text!r} is not a label", hint="write it like volume_type=P15, each once"
             )
         labels[name] = value
     return labels

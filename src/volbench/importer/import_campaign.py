@@ -49,7 +49,7 @@ class Wanted:
         labels: of all hosts.
         pattern: of labels in paths; empty for none.
         host: name of the host where nothing tells one.
-        fio_version: that wrote logs without a result; empty where nobody knows.
+        fio_version: that wrote logs without a result; empty where it is not known.
         strict: refuse everything when a file is malformed.
         command: the command line, for the record.
     """
@@ -71,7 +71,7 @@ class Intake:
 
     Attributes:
         into: the campaign folder.
-        runs: every Run with its state.
+        runs: every run with its state.
         files: how many files held results.
         logs: how many logs were taken.
         malformed: files that should hold a result and do not.
@@ -116,7 +116,7 @@ def import_results(wanted: Wanted) -> Intake:
         into=wanted.into,
         runs=tuple(runs),
         files=len(found.results),
-        logs=sum(len(claim.logs) for claim in (*claims, *(one.claim for one in alone.drafts))),
+        logs=sum(len(claim.logs) for claim in (*claims, *(draft.claim for draft in alone.drafts))),
         malformed=tuple(found.malformed),
         remarks=(*alone.left, *_remarks(drafts, strays)),
         others=found.others,
@@ -172,12 +172,12 @@ def _remarks(drafts: Sequence[Draft], strays: Sequence[Draft]) -> list[Problem]:
     ]
     for draft in drafts:
         shown = draft.file.source.shown
-        for told in draft.told.values():
+        for section in draft.reported.values():
             remarks += [
                 Problem(f"the option {option} can't be read and is left out", shown)
-                for option in told.left_out
+                for option in section.left_out
             ]
-        if not any(told.is_whole or told.left_out for told in draft.told.values()):
+        if not any(section.is_whole or section.left_out for section in draft.reported.values()):
             remarks.append(Problem(_UNTOLD_LOGS if draft.read_as else _UNTOLD, shown))
     return list(dict.fromkeys(remarks))
 
@@ -206,7 +206,7 @@ def _fill_all(layout: Layout, runs: Sequence[Ready]) -> None:
 
 
 def _fill(layout: Layout, ready: Ready, copied: dict[Path, Path]) -> None:
-    """Copy the files of a Run into its folder, and write how it ended."""
+    """Copy the files of a run into its folder, and write how it ended."""
     folder = fresh_run_folder(layout, ready.run.id)
     for path, name in ready.copies:
         _copy(path, folder.path / name, copied)
@@ -222,7 +222,7 @@ def _fill(layout: Layout, ready: Ready, copied: dict[Path, Path]) -> None:
 
 
 def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
-    """Copy a file; one that several Runs share takes its room once where links can be made."""
+    """Copy a file; one that several runs share takes its room once where links can be made."""
     try:
         if path in copied:
             try:

@@ -1,7 +1,7 @@
-"""Which logs belong to which result: files and parts of results go in, logs of each part come out.
+"""Matching of logs with the results they belong to.
 
 fio names logs ``PREFIX_bw.N.log``: the prefix is an option (``write_bw_log``), or the jobname where
-the option has no value, and N counts all clones of a process from 1.
+the option has no value, and N counts all jobs of a process from 1.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Claim:
     Attributes:
         source: file of its result.
         hostname: of the client; empty for none.
-        prefixes: that its options tell; empty where they are not told.
+        prefixes: that its options name; empty where these are not reported.
         ranges: number of the first log of each section, and how many it has.
         ended_utc_s: when it ended.
         runtime_s: of its longest I/O.
-        fio_version: as it tells.
-        is_told: whether its options are told.
+        fio_version: as it reports.
+        has_options: whether its options are reported.
         options: canonical, of its first section.
         logs: found for it.
     """
@@ -54,18 +54,18 @@ class Claim:
     ended_utc_s: float | None
     runtime_s: float
     fio_version: str
-    is_told: bool
+    has_options: bool
     options: Mapping[str, str]
     logs: list[LogFile] = field(default_factory=list)
 
     @property
-    def clones(self) -> int:
+    def numjobs(self) -> int:
         """How many logs of a kind it can have."""
         return sum(count for _, count in self.ranges)
 
 
 def prefixes_of(texts: Mapping[str, str], *, jobname: str) -> frozenset[str]:
-    """Return the prefixes of logs that an entry's options tell, folders left out."""
+    """Return the prefixes of logs that an entry's options name, folders left out."""
     found = {name: texts[name] for name in _OPTIONS if name in texts}
     return frozenset(
         jobname if text in _BARE else PurePosixPath(text.replace("\\", "/")).name
@@ -92,14 +92,14 @@ def share_out(logs: Sequence[LogFile], claims: Sequence[Claim]) -> list[Problem]
 
 
 def _take_back(claim: Claim) -> list[Problem]:
-    """Take back logs of sections of which some clones have none: their sums would be too low."""
+    """Take back logs of sections of which some jobs have none: their sums would be too low."""
     back: list[Problem] = []
     for first, count in claim.ranges:
         mine = [log for log in claim.logs if first <= (log.clone or 1) < first + count]
         for kind in {log.kind for log in mine}:
             those = [log for log in mine if log.kind == kind]
             if len(those) < count:
-                why = f"only {len(those)} of {count} clones have a log of this kind"
+                why = f"only {len(those)} of {count} jobs have a log of this kind"
                 back += [Problem(why, log.source.shown) for log in those]
                 claim.logs = [log for log in claim.logs if log not in those]
     return back
@@ -111,7 +111,7 @@ def _owner(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
     beside = [claim for claim in claims if claim.source.path.parent == folder]
     named = [claim for claim in beside if log.prefix in claim.prefixes]
     if not named:
-        silent = [claim for claim in beside if not claim.is_told]
+        silent = [claim for claim in beside if not claim.has_options]
         named = [claim for claim in silent if claim.source.stem == log.prefix]
         named = named or (silent if len(silent) == 1 else [])
     if not named and not beside:
@@ -129,7 +129,7 @@ def _owner(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
 
 def _last(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
     """Return the last of several processes that wrote over one log: fio cuts logs off first."""
-    able = [claim for claim in claims if claim.clones >= max(1, log.clone)]
+    able = [claim for claim in claims if claim.numjobs >= max(1, log.clone)]
     ends = [claim.ended_utc_s for claim in able]
     times = [end for end in ends if end is not None]
     if log.hostname or len(times) < len(able) or len({*times}) < len(times) or not able:
@@ -139,10 +139,10 @@ def _last(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
 
 def _trouble(log: LogFile, owner: Claim) -> str:
     """Return why a log can't be used; "" where it can."""
-    if log.clone == 0 and owner.clones > 1:
-        return f"{owner.clones} clones share this log (per_job_logs=0), so none can be read"
-    if log.clone > owner.clones:
-        return f"its result has {owner.clones} jobs, so this log is another one's"
+    if log.clone == 0 and owner.numjobs > 1:
+        return f"{owner.numjobs} jobs share this log (per_job_logs=0), so none can be read"
+    if log.clone > owner.numjobs:
+        return f"its result has {owner.numjobs} jobs, so this log is another one's"
     if any((other.kind, other.clone or 1) == (log.kind, log.clone or 1) for other in owner.logs):
         return "its result has another log of this kind and number"
     try:
@@ -162,7 +162,7 @@ def opened_log(log: LogFile) -> Log:
 def interval_s(claim: Claim) -> float:
     """Return the width of the windows of a process's logs; 0 without logs.
 
-    Where the options are not told, the logs tell: those of single I/Os have block sizes.
+    Where the options are not reported, the logs show it: those of single I/Os have block sizes.
     """
     if not claim.logs:
         return 0.0
@@ -170,7 +170,7 @@ def interval_s(claim: Claim) -> float:
         text = claim.options.get(name, "")
         if text.isdecimal() and int(text):
             return int(text) / 1000
-    steps = [] if claim.is_told else [step for log in claim.logs if (step := _step_s(log))]
+    steps = [] if claim.has_options else [step for log in claim.logs if (step := _step_s(log))]
     if steps:
         return median(steps)
     return _SHORT_SINGLE_S if claim.runtime_s < _SHORT_S else _SINGLE_S

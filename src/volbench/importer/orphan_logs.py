@@ -1,9 +1,10 @@
-"""Logs without a result: logs that nobody claimed go in, drafts of Runs with a series come out.
+"""Logs without a result: drafts of runs that have a series only.
 
-Such logs tell rates over time and nothing else: no totals, options or version. fio numbers the logs
-of clones, which ran together, and those of jobs, which may have run in turn, alike; so each number
-is a Run of its own and nothing is added up. fio 2 logs latencies in microseconds and fio 3 in
-nanoseconds, and histograms of 3.6 to 3.16 are wrong (fio issue 974), so both need the version.
+Such logs hold rates over time and nothing else: no totals, options or version. fio numbers the logs
+of one section's jobs, which ran together, as it numbers those of sections, which may have run in
+turn; so each number is a run of its own and nothing is added up. fio 2 logs latencies in
+microseconds and fio 3 in nanoseconds, and histograms of 3.6 to 3.16 are wrong (fio issue 974), so
+both need the version.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from volbench.fio.logs.per_io_logs import histogram_columns
 from volbench.fio.results.result_parts import Part
 from volbench.fio.version import parse_version
 from volbench.importer.log_matching import UNCLAIMED, Claim, opened_log
-from volbench.importer.reported_options import Told
+from volbench.importer.reported_options import ReportedOptions
 from volbench.importer.run_drafts import Draft
 from volbench.importer.scan_folders import Found, LogFile, ResultFile
 from volbench.model.results.result import JobResult, RunOutput
@@ -29,10 +30,10 @@ _NEWEST, _FIO2 = "fio-3.42", "fio-2.21"
 _RATES = frozenset({"bw", "iops"})
 _FIO3_COLUMNS = 6
 """Columns that rows have since 3.18 at the earliest: with offset and priority, or more."""
-_UNSHARED = "a log without a number may hold several jobs (per_job_logs=0), and no result tells"
+_UNSHARED = "a log without a number may hold several jobs (per_job_logs=0), and no result says so"
 _DAMAGED_BESIDE = "its result may be a file that can't be read; mend that first"
 _NO_UNIT = (
-    "nothing tells which fio wrote it, so its latencies have no unit; say --fio-version, such as"
+    "it is not known which fio wrote it, so its latencies have no unit; say --fio-version, such as"
     " 3.33"
 )
 
@@ -42,7 +43,7 @@ class Alone:
     """What became of logs that no result claimed.
 
     Attributes:
-        drafts: a Run each.
+        drafts: a run each.
         left: what can't be used, with the reason.
     """
 
@@ -69,7 +70,7 @@ def draft_logs(found: Found, left: Sequence[Problem], *, fio_version: str) -> Al
     Raises:
         InputError: the version is none.
     """
-    told = _told_version(fio_version)
+    known_version = _checked_version(fio_version)
     unclaimed = {problem.path for problem in left if problem.message == UNCLAIMED}
     busy = {file.source.path.parent for file in found.results}
     groups: dict[tuple[str, str, str, int], list[LogFile]] = defaultdict(list)
@@ -87,11 +88,11 @@ def draft_logs(found: Found, left: Sequence[Problem], *, fio_version: str) -> Al
         if why:
             alone.left.extend(Problem(why, log.source.shown) for log in logs)
         else:
-            _add(alone, logs, told=told, is_numbered=key[:3] in several)
+            _add(alone, logs, known_version=known_version, is_numbered=key[:3] in several)
     return alone
 
 
-def _told_version(text: str) -> str:
+def _checked_version(text: str) -> str:
     if not text:
         return ""
     version = f"fio-{text.removeprefix('fio-')}"
@@ -102,7 +103,7 @@ def _told_version(text: str) -> str:
     return version
 
 
-def _add(alone: Alone, logs: Sequence[LogFile], *, told: str, is_numbered: bool) -> None:
+def _add(alone: Alone, logs: Sequence[LogFile], *, known_version: str, is_numbered: bool) -> None:
     """Add the draft of one number's logs, and what of them can't be used."""
     sound: list[_Read] = []
     for log in logs:
@@ -111,22 +112,24 @@ def _add(alone: Alone, logs: Sequence[LogFile], *, told: str, is_numbered: bool)
         except VolbenchError as error:
             why = error.message.replace(str(log.source.path), log.source.inside.name)
             alone.left.append(Problem(why, log.source.shown))
-    version = told or _version_by(sound)
-    usable = [one for one in sound if version or one.log.kind in _RATES]
-    alone.left.extend(Problem(_NO_UNIT, one.log.source.shown) for one in sound if one not in usable)
-    if any(one.head for one in usable):
-        kept = [one.log for one in usable]
+    version = known_version or _version_by(sound)
+    usable = [read for read in sound if version or read.log.kind in _RATES]
+    alone.left.extend(
+        Problem(_NO_UNIT, read.log.source.shown) for read in sound if read not in usable
+    )
+    if any(read.head for read in usable):
+        kept = [read.log for read in usable]
         alone.drafts.append(_draft(kept, read_as=version or _NEWEST, is_numbered=is_numbered))
     else:
-        alone.left.extend(Problem("it is empty", one.log.source.shown) for one in usable)
+        alone.left.extend(Problem("it is empty", read.log.source.shown) for read in usable)
 
 
 def _version_by(logs: Sequence[_Read]) -> str:
-    """Return a version that writes such rows, where they tell enough of it; "" where they don't."""
-    rows = [row for one in logs if one.log.kind != "clat_hist" for row in one.head]
+    """Return a version that writes such rows, where they show enough of it; "" otherwise."""
+    rows = [row for read in logs if read.log.kind != "clat_hist" for row in read.head]
     if any(len(row) >= _FIO3_COLUMNS for row in rows):
         return _NEWEST
-    bins = [row for one in logs if one.log.kind == "clat_hist" for row in one.head]
+    bins = [row for read in logs if read.log.kind == "clat_hist" for row in read.head]
     return _FIO2 if any(histogram_columns(len(row), fio2=True) for row in bins) else ""
 
 
@@ -144,7 +147,7 @@ def _draft(logs: Sequence[LogFile], *, read_as: str, is_numbered: bool) -> Draft
         ended_utc_s=None,
         runtime_s=0.0,
         fio_version=read_as,
-        is_told=False,
+        has_options=False,
         options={},
         logs=list(logs),
     )
@@ -153,7 +156,7 @@ def _draft(logs: Sequence[LogFile], *, read_as: str, is_numbered: bool) -> Draft
         document=0,
         output=RunOutput(read_as, (job,)),
         part=Part(first.hostname, None, 0, (job,), jobs_before=first.clone - 1),
-        told={(name, 0): Told({}, is_whole=False)},
+        reported={(name, 0): ReportedOptions({}, is_whole=False)},
         claim=claim,
         read_as=read_as,
     )

@@ -1,7 +1,7 @@
-"""What a result tells of its jobs: fio's own texts go in, canonical options and a volume come out.
+"""Options and volume of the jobs in a result, from what fio reports of them.
 
-Nothing is made up: an option that can't be read is left out and named, and a volume of which
-nothing is told is unknown.
+Nothing is made up: an option that cannot be read is left out and named, and a volume that is not
+reported is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WRITES_BARE = (3, 42)
 
 
 @dataclass(frozen=True)
-class Told:
+class ReportedOptions:
     """What is known of one section.
 
     Attributes:
@@ -43,10 +43,10 @@ class Told:
     left_out: tuple[str, ...] = ()
 
 
-def told_of(output: RunOutput, job: JobResult) -> Told:
+def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
     """Return the options of an entry: fio's global ones, and its own over them.
 
-    fio 2.2 tells none at all, and later ones leave out those of some clients' jobs.
+    fio 2.2 reports none at all, and later ones leave out those of some clients' jobs.
     """
     shared = output.shared_options(job)
     texts = {**shared, **job.options}
@@ -64,7 +64,7 @@ def told_of(output: RunOutput, job: JobResult) -> Told:
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
     is_whole = has_own and not left_out
-    return Told(options, texts.get("description", ""), is_whole, tuple(left_out))
+    return ReportedOptions(options, texts.get("description", ""), is_whole, tuple(left_out))
 
 
 def unsaid_by(output: RunOutput) -> tuple[str, ...]:
@@ -76,12 +76,14 @@ def unsaid_by(output: RunOutput) -> tuple[str, ...]:
     texts = [output.global_options, *(job.options for job in output.jobs)]
     if _writes_bare(output.tool_version) or any("" in options.values() for options in texts):
         return ()
-    flags = (one.name for one in shipped_table().options.values() if one.kind is OptionKind.FLAG)
+    flags = (
+        option.name for option in shipped_table().options.values() if option.kind is OptionKind.FLAG
+    )
     return tuple(flags)
 
 
 def _writes_bare(version: str) -> bool:
-    """Tell whether a version writes options without a value; an odd text is none that does."""
+    """Whether a version writes options without a value; an odd text is none that does."""
     try:
         return parse_version(version) >= _WRITES_BARE
     except OutputError:
@@ -93,9 +95,9 @@ def _canonical(option: Option, text: str, kb_base: int) -> str:
     return read_value(option, None if is_bare else text, kb_base=kb_base).value
 
 
-def volume_of(sections: Mapping[str, Told]) -> Volume:
-    """Return what a Run worked on, as far as it is told."""
-    places = list(dict.fromkeys(_place(told.options) for told in sections.values()))
+def volume_of(sections: Mapping[str, ReportedOptions]) -> Volume:
+    """Return what a run worked on, as far as it is reported."""
+    places = list(dict.fromkeys(_place(section.options) for section in sections.values()))
     if len(places) == 1:
         kind, target = places[0]
         return Volume(role=ROLE, kind=kind, target=target)

@@ -1,4 +1,4 @@
-"""A draft in; a Run, with its files and how it ended, out."""
+"""Assembly of imported runs: plan, files and end state from a draft."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Ready:
 
     Attributes:
         run: the plan.
-        copies: path of each file that was imported, with its name in the Run's folder.
+        copies: path of each file that was imported, with its name in the run's folder.
         state: finished, failed or interrupted.
         reason: why; empty when finished.
-        started_utc: ISO 8601; None where it is not told.
+        started_utc: ISO 8601; None where it is not reported.
         ended_utc: as `started_utc`.
     """
 
@@ -51,7 +51,7 @@ class Ready:
 
 
 def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Ready:
-    """Return a draft as a Run with its files.
+    """Return a draft as a run with its files.
 
     Args:
         draft: named, with its logs shared out.
@@ -59,7 +59,7 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
         digests: SHA-256 of each log.
     """
     sections = _section_names(draft)
-    by_name = {sections[key]: draft.told[key] for key in sections}
+    by_name = {sections[key]: draft.reported[key] for key in sections}
     first = 1 + draft.part.jobs_before
     last = first + sum(count for _, count in draft.sections)
     logs = [log for log in draft.claim.logs if first <= (log.clone or 1) < last]
@@ -87,7 +87,7 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
             for job, count in draft.sections
         ),
         first_clone=first,
-        untold=tuple(name for name, told in by_name.items() if not told.is_whole),
+        untold=tuple(name for name, section in by_name.items() if not section.is_whole),
         unsaid=unsaid_by(draft.output),
         read_as=draft.read_as,
     )
@@ -100,7 +100,7 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
         repeat=naming.repeat or 1,
         host=naming.host,
         sections=tuple(_section(draft, job, count, sections) for job, count in draft.sections),
-        note="; ".join(dict.fromkeys(told.note for told in by_name.values() if told.note)),
+        note="; ".join(dict.fromkeys(section.note for section in by_name.values() if section.note)),
         sample_s=interval_s(draft.claim) if logs else 0.0,
         device_sample_s=0.0,
         client=naming.client,
@@ -118,7 +118,7 @@ def _path(log: LogFile) -> Path:
 
 
 def _result_name(draft: Draft) -> str:
-    """Return what a result is called in the folder of its Run: its compression stays visible."""
+    """Return what a result is called in the folder of its run: its compression stays visible."""
     endings = [suffix for suffix in (".gz", ".xz", ".zst", ".bz2") if _ends(draft, suffix)]
     return f"fio.json{''.join(endings)}"
 
@@ -128,7 +128,7 @@ def _ends(draft: Draft, suffix: str) -> bool:
 
 
 def _section_names(draft: Draft) -> dict[tuple[str, int], str]:
-    """Return what each section is called: as its Run where there is one, else as fio's job."""
+    """Return what each section is called: as its run where there is one, else as fio's job."""
     jobs = [job for job, _ in draft.sections]
     if len(jobs) == 1:
         return {(jobs[0].name, jobs[0].groupid): draft.naming.job}
@@ -144,16 +144,16 @@ def _section(
     draft: Draft, job: JobResult, count: int, names: Mapping[tuple[str, int], str]
 ) -> Section:
     key = job.name, job.groupid
-    options = dict(draft.told[key].options)
+    options = dict(draft.reported[key].options)
     if count > 1:
         options.setdefault("numjobs", str(count))
     return Section(name=names[key], options=options)
 
 
 def _judged(draft: Draft) -> tuple[RunState, str]:
-    """Return how a Run ended, as far as its result tells."""
+    """Return how a run ended, as far as its result shows."""
     if draft.read_as:
-        # Logs do not tell how fio ended.
+        # Logs do not show how fio ended.
         return RunState.FINISHED, ""
     said = draft.output.diagnostics
     if stopped := _STOPPED.search(said):

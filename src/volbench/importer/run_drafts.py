@@ -1,4 +1,4 @@
-"""Results in; a draft of a Run for each part of them, with the process that wrote its logs, out."""
+"""Drafts of imported runs: one for each part of a result, with the process that wrote its logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from volbench.fio.results.embedded_results import started_utc_s
 from volbench.fio.results.result_parts import Part, plain_name, sections_of, split_result
 from volbench.importer.log_matching import Claim, prefixes_of
-from volbench.importer.reported_options import Told, told_of
+from volbench.importer.reported_options import ReportedOptions, reported_options
 from volbench.importer.run_names import Naming
 from volbench.importer.scan_folders import ResultFile
 from volbench.model.campaign.host import Host
@@ -25,7 +25,7 @@ class Draft:
         document: which of the results in it.
         output: that result.
         part: which entries of it.
-        told: section to what is known of it; the key is fio's name and group.
+        reported: section to what is known of it; the key is fio's name and group.
         claim: the process that wrote its logs.
         labels: of its host.
         naming: what it may be called.
@@ -37,7 +37,7 @@ class Draft:
     document: int
     output: RunOutput
     part: Part
-    told: Mapping[tuple[str, int], Told]
+    reported: Mapping[tuple[str, int], ReportedOptions]
     claim: Claim
     labels: Mapping[str, str] = field(default_factory=dict)
     naming: Naming = field(
@@ -48,12 +48,12 @@ class Draft:
 
     @property
     def sections(self) -> list[tuple[JobResult, int]]:
-        """Its sections, the first entry of each with how many clones it has."""
+        """Its sections, the first entry of each with the number of its jobs."""
         return sections_of(self.part.jobs)
 
     @property
     def started_utc_s(self) -> float | None:
-        """When its I/O began, or else when fio was started; None where that is not told."""
+        """When its I/O began, or else when fio was started; None where it is not reported."""
         starts = [job.start_utc_s for job in self.part.jobs if job.start_utc_s]
         return min(starts) if starts else started_utc_s(self.output)
 
@@ -69,10 +69,12 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
             claims: dict[tuple[str, int | None], Claim] = {}
             for part in parts:
                 own = (part.hostname, part.port)
-                told = {(job.name, job.groupid): told_of(output, job) for job in part.jobs}
+                reported = {
+                    (job.name, job.groupid): reported_options(output, job) for job in part.jobs
+                }
                 if own not in claims:
-                    claims[own] = _claim(file, output, parts, part, next(iter(told.values())))
-                draft = Draft(file, document, output, part, told, claims[own])
+                    claims[own] = _claim(file, output, parts, part, next(iter(reported.values())))
+                draft = Draft(file, document, output, part, reported, claims[own])
                 if len(clients) > 1:
                     draft.step = step + 1 + part.place
                 drafts.append(draft)
@@ -82,10 +84,14 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
 
 
 def _claim(
-    file: ResultFile, output: RunOutput, parts: Sequence[Part], part: Part, told: Told
+    file: ResultFile,
+    output: RunOutput,
+    parts: Sequence[Part],
+    part: Part,
+    reported: ReportedOptions,
 ) -> Claim:
-    own = [one for one in parts if (one.hostname, one.port) == (part.hostname, part.port)]
-    jobs = [job for one in own for job in one.jobs]
+    own = [other for other in parts if (other.hostname, other.port) == (part.hostname, part.port)]
+    jobs = [job for other in own for job in other.jobs]
     prefixes = [
         prefixes_of({**output.shared_options(job), **job.options}, jobname=plain_name(job))
         for job in jobs
@@ -96,10 +102,10 @@ def _claim(
         prefixes=frozenset().union(*prefixes),
         ranges=_ranges(own),
         ended_utc_s=output.ended_utc_s,
-        runtime_s=max((one.runtime_s for job in jobs for one in job.directions), default=0.0),
+        runtime_s=max((done.runtime_s for job in jobs for done in job.directions), default=0.0),
         fio_version=output.tool_version,
-        is_told=any(told_of(output, job).is_whole for job in jobs),
-        options=told.options,
+        has_options=any(reported_options(output, job).is_whole for job in jobs),
+        options=reported.options,
     )
 
 
@@ -114,7 +120,7 @@ def _ranges(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
 
 
 def order_runs(drafts: Sequence[Draft]) -> list[Draft]:
-    """Return drafts in the order in which they ran, or by their paths where that is not told."""
+    """Return drafts in the order in which they ran, or by their paths where it is not reported."""
     by_path = sorted(drafts, key=lambda draft: _natural(draft.file.source.shown))
     starts = [draft.started_utc_s for draft in by_path]
     if any(start is None for start in starts):
@@ -128,6 +134,6 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def hosts_of(drafts: Sequence[Draft]) -> tuple[Host, ...]:
-    """Return the hosts of a campaign with their labels, in the order of its Runs."""
+    """Return the hosts of a campaign with their labels, in the order of its runs."""
     found = {draft.naming.host: draft.labels for draft in drafts}
     return tuple(Host(name=name, labels=dict(labels)) for name, labels in found.items())

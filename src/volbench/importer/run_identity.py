@@ -98,7 +98,7 @@ def _settings(draft: Draft) -> object:
             tuple(direction.direction for direction in job.directions),
             {
                 name: value
-                for name, value in draft.told[job.name, job.groupid].options.items()
+                for name, value in draft.reported[job.name, job.groupid].options.items()
                 if not _LOG_OPTIONS.fullmatch(name)
             },
         )

@@ -1,4 +1,4 @@
-"""What imported Runs are called: paths and jobnames go in; hosts, jobs and repeats come out.
+"""Names of imported runs: hosts, jobs and repeats, from paths and jobnames.
 
 Results that differ never get one name, for equal names are pooled as repeats. Repeats are only what
 says so: ``{repeat}`` in the pattern, or a folder or file such as ``run-2`` or ``fio_rep3.json``.
@@ -26,16 +26,16 @@ _LONGEST = 80
 
 @dataclass
 class Naming:
-    """What a Run may be called.
+    """What a run may be called.
 
     Attributes:
         host: where it ran.
         client: its number among those of its host; 0 for one.
         path: folders and file below what was named, without what labels took.
         jobname: fio's.
-        among_others: whether its file holds more Runs of the same client.
+        among_others: whether its file holds more runs of the same client.
         settings: what must be equal for two results to be repeats of each other.
-        repeat: as it was told; None for not.
+        repeat: its number; None where nothing gives one.
         level: how much of its path is in its name.
         job: its name.
     """
@@ -76,7 +76,7 @@ def split_repeat(path: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
 
 
 def choose_jobs(namings: Sequence[Naming]) -> None:
-    """Give each Run the shortest name that no other result has, and number the repeats."""
+    """Give each run the shortest name that no other result has, and number the repeats."""
     while clashing := _clashing(namings):
         raised = False
         for naming in namings:
@@ -106,9 +106,9 @@ def _groups(namings: Iterable[Naming]) -> list[list[Naming]]:
 def _are_repeats(group: Sequence[Naming]) -> bool:
     if len(group) == 1:
         return True
-    told = {naming.repeat for naming in group}
-    alike = all(naming.settings == group[0].settings for naming in group)
-    return alike and None not in told and len(told) == len(group)
+    numbers = {naming.repeat for naming in group}
+    are_equal = all(naming.settings == group[0].settings for naming in group)
+    return are_equal and None not in numbers and len(numbers) == len(group)
 
 
 def _number_the_rest(namings: Sequence[Naming]) -> None:
@@ -122,7 +122,9 @@ def _number_the_rest(namings: Sequence[Naming]) -> None:
 
 def _number_repeats(namings: Sequence[Naming]) -> None:
     for group in _groups(namings):
-        for place, naming in enumerate(sorted(group, key=lambda one: one.repeat or 0), start=1):
+        for place, naming in enumerate(
+            sorted(group, key=lambda naming: naming.repeat or 0), start=1
+        ):
             naming.repeat = place
 
 
@@ -144,8 +146,8 @@ def choose_hosts(wanted: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
     chosen = []
     for host, labels in wanted:
         every = named[host]
-        told = (labels.get(name) for name in _differing(every))
-        behind = [value for value in told if value]
+        values = (labels.get(name) for name in _differing(every))
+        behind = [value for value in values if value]
         chosen.append(plain("-".join([host, *behind] if host else behind) or "unknown"))
     return _apart(wanted, chosen)
 

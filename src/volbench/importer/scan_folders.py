@@ -91,7 +91,7 @@ class LogFile:
 
     @property
     def name(self) -> str:
-        """What it is called in the folder of its Run."""
+        """What it is called in the folder of its run."""
         return f"{self.prefix}_{self.kind}.{self.clone or 1}.log{self.packed}"
 
 

@@ -66,7 +66,7 @@ def section_logs(
     for section in run.sections:
         options = run.effective(section)
         jobs = _log_count(run, section)
-        mine = [log for log in logs if first <= log.clone < first + jobs]
+        mine = [log for log in logs if first <= log.job_number < first + jobs]
         first += jobs
         runtime_s = _runtime_s(output, section)
         recording = Recording(

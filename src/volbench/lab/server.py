@@ -47,7 +47,7 @@ class LabVolume:
     _server: subprocess.Popen[bytes] | None = field(default=None, repr=False, compare=False)
 
     def ended(self, *, within_s: float) -> bool:
-        """Wait some time for the server to end, and tell whether it did."""
+        """Wait some time for the server to end and return whether it did."""
         if self._server is None:
             return True
         try:
@@ -82,7 +82,7 @@ def check_tools(*, device: bool = False) -> None:
     if device and os.geteuid() != 0:
         raise InputError(
             "only root can make a block device",
-            hint="leave out --device and measure the nbd uri; it needs no root",
+            hint="leave out --device and measure the NBD URI; it needs no root",
         )
 
 
@@ -116,7 +116,7 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
 
 
 def _check_socket(socket: Path) -> None:
-    """Refuse a path that the kernel, fio or a uri would cut or misread."""
+    """Refuse a path that the kernel, fio or a URI would cut or misread."""
     text = str(socket)
     odd = sorted({c for c in text if not (c.isascii() and (c.isalnum() or c in "/._-+,=@"))})
     if len(text) > _LONGEST_SOCKET or odd:
@@ -226,7 +226,7 @@ def _output(*command: str) -> str:
     if done.returncode:
         raise VolbenchError(
             f"{' '.join(command)} failed: {done.stderr.strip()}",
-            hint="a block device needs root and free loop devices; an nbd uri needs neither",
+            hint="a block device needs root and free loop devices; an NBD URI needs neither",
         )
     return done.stdout.strip()
 

@@ -1,4 +1,4 @@
-"""The simulated disk: a time and a request enter, the time of its completion leaves.
+"""Simulated disk: computes when each request completes.
 
 Nothing here sleeps, reads a clock or touches data, so a test can run hours in milliseconds. Each
 request passes the caps, then either the write-back cache or a slot in which blocks that are touched
@@ -149,7 +149,7 @@ class _Blocks:
         return offset // self._size, -(-(offset + length) // self._size)
 
     def is_answered_at_once(self, offset: int, length: int) -> bool:
-        """Tell whether a read finds only blocks that hold nothing, on a disk that knows it."""
+        """Whether a read finds only blocks that hold nothing, on a disk that knows it."""
         begin, end = self._span(offset, length)
         return self._instant and self._written.find(1, begin, end) < 0
 

@@ -1,4 +1,4 @@
-"""Token buckets by virtual scheduling: a time and a cost enter, the time of admission leaves.
+"""Token buckets by virtual scheduling: when a request of some cost is admitted.
 
 The generic cell rate algorithm (ITU-T I.371, annex A, "virtual scheduling") keeps one number a
 bucket: when the next request is due at the refill rate. Nothing is counted in ticks, so a cap is

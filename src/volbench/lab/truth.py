@@ -1,4 +1,4 @@
-"""What a client must find on a scenario's volume: a scenario and a workload enter, numbers leave.
+"""Results that a client must find on the volume of a scenario.
 
 A client keeps `iodepth` requests of one size in flight, at random places, without a break. Its rate
 is then the least of what the caps allow and what the device serves: by Little's law (J. D. C.

@@ -75,10 +75,10 @@ def test_a_plan_tells_the_least_and_the_most(
         "jobs:\n  a: {rw: write, pause_before: 9.5s}\n"
     )
     done = volbench("run", profile, "--on", scratch, "--dry-run")
-    assert "Time: at least 5m 00s, at most 20m 00s (5 to 20 Runs)." in done.stdout
+    assert "Time: at least 5m 00s, at most 20m 00s (5 to 20 runs)." in done.stdout
     limits = ["--set", "limits.bandwidth=1MB/s"]
     bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
-    assert "at most 954.7m, or 239.4m if all is steady at once" in bounded.stdout
+    assert "at most 955 MiB, or 239 MiB if everything is steady at once" in bounded.stdout
 
 
 def test_prices_need_hosts_that_say_what_they_are(
@@ -89,7 +89,7 @@ def test_prices_need_hosts_that_say_what_they_are(
     prices.write_text(PRICES)
     done = volbench(*long, "--dry-run", "--prices", prices)
     assert done.returncode == 2
-    assert "no host says what it costs" in done.stderr
+    assert "no host has a label that names its price" in done.stderr
     inventory = tmp_path / "hosts.yaml"
     inventory.write_text(
         "hosts:\n  here: {address: local, labels: {flavor: small, volume_type: disk}}\n"

@@ -287,7 +287,7 @@ def a_campaign(target: str | Path, tmp_path: Path) -> Case:
 
 
 def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
-    """The probe comes before the first Run, its numbers are kept, and doubts rest on them."""
+    """The probe comes before the first run, its numbers are kept, and doubts rest on them."""
     with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:
         case = a_campaign(lab.uri, tmp_path)
         case.run()
@@ -305,7 +305,7 @@ def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
 
 
 def test_resumed_campaign_does_not_probe_again(tmp_path: Path) -> None:
-    """What stands in probe.json is not measured again; without a Run, an absent one is made."""
+    """What stands in probe.json is not measured again; without a run, an absent one is made."""
     data = tmp_path / "data"
     data.write_bytes(os.urandom(8 * MIB))
     case = a_campaign(data, tmp_path)
@@ -325,7 +325,7 @@ def test_resumed_campaign_does_not_probe_again(tmp_path: Path) -> None:
 
 
 def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path) -> None:
-    """A folder has nothing to probe; its Runs go on and the reason is kept."""
+    """A folder has nothing to probe; its runs go on and the reason is kept."""
     folder = tmp_path / "volume"
     folder.mkdir()
     text = (

@@ -1,4 +1,4 @@
-"""What an earlier Run left in memory is written before the next one."""
+"""What an earlier run left in memory is written before the next one."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_a_device_that_somebody_holds_is_refused(executor: LocalExecutor, disks:
 
 
 def test_a_read_only_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
-    """A device that can't be written is no target for a Run that writes."""
+    """A device that can't be written is no target for a run that writes."""
     device = disks.attach(None, "--read-only")
     assert refusal(executor, device) == f"{device} is read-only"
     assert refusal(executor, device, writes=False) == ""
@@ -234,7 +234,7 @@ def test_a_device_that_changed_its_size_is_refused(executor: LocalExecutor, disk
 def test_a_name_that_leads_to_another_device_is_refused(
     executor: LocalExecutor, disks: Disks, tmp_path: Path
 ) -> None:
-    """A symlink that was turned since the plan does not lead a Run to another disk."""
+    """A symlink that was turned since the plan does not lead a run to another disk."""
     first, second, link = disks.attach(), disks.attach(), tmp_path / "link"
     link.symlink_to(first)
     volume = find_volume(executor, role="data", target=str(link))

@@ -60,7 +60,7 @@ def test_a_foreign_file_needs_leave(executor: LocalExecutor, folder: Path) -> No
 
 
 def test_the_second_of_two_files_is_seen(executor: LocalExecutor, folder: Path) -> None:
-    """Every file of a Run is looked at."""
+    """Every file of a run is looked at."""
     path = folder / "precious"
     path.write_text("x", encoding="utf-8")
     files = [str(folder / "new"), str(path)]
@@ -179,7 +179,7 @@ def test_unknown_mounts_are_no_permission(folder: Path) -> None:
 
 
 def test_space_is_checked_with_a_reserve() -> None:
-    """A Run needs its bytes, 5 % more and 64 MiB; a Run that makes nothing needs none."""
+    """A Run needs its bytes, 5 % more and 64 MiB; a run that makes nothing needs none."""
     machine = FakeExecutor(files={"/data/x": ""})
     needed = 100 * 1024**2
     machine.free = needed + needed // 20 + RESERVE_BYTES

@@ -22,7 +22,7 @@ SIZES = {"bs": "1048576", "size": "4194304"}
 def dd_refusal(
     executor: LocalExecutor, target: str, options: Mapping[str, str], *, allow: Sequence[str] = ()
 ) -> str:
-    """Pass a dd Run through a guard that was told it only reads; return why it is refused."""
+    """Pass a dd run through a guard that was told it only reads; return why it is refused."""
     run = Run(
         id="1-j-r1",
         profile="p",

@@ -20,7 +20,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 def test_what_a_run_made_is_removed(tmp_path: Path, journal: Journal) -> None:
-    """A file that was not there before its Run is volbench's, and goes at the end."""
+    """A file that was not there before its run is volbench's, and goes at the end."""
     path = tmp_path / "made"
     scratch = Scratch(LocalExecutor(), journal, {})
     scratch.expect([str(path)])
@@ -32,7 +32,7 @@ def test_what_a_run_made_is_removed(tmp_path: Path, journal: Journal) -> None:
 
 
 def test_what_was_there_before_stays(tmp_path: Path, journal: Journal) -> None:
-    """A file that stood there before is not volbench's, even if a Run names it."""
+    """A file that stood there before is not volbench's, even if a run names it."""
     path = tmp_path / "precious"
     path.write_text("data")
     scratch = Scratch(LocalExecutor(), journal, {})

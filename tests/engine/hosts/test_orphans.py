@@ -30,7 +30,7 @@ main()
 
 
 def test_only_what_was_started_for_a_run_is_ended(tmp_path: Path) -> None:
-    """A user's own program in the same folder goes on, and so does a Run in another one."""
+    """A user's own program in the same folder goes on, and so does a run in another one."""
     mine, other = tmp_path / "001-a", tmp_path / "002-b"
     mine.mkdir()
     other.mkdir()

@@ -88,7 +88,7 @@ class TestHost:
 
 
 class TestFio:
-    """Which fio Runs are made with."""
+    """Which fio runs are made with."""
 
     def test_the_installed_fio(self, executor: LocalExecutor) -> None:
         """The path that is told can be started."""

@@ -1,4 +1,4 @@
-"""Real Runs on real devices: what the device's own counters say of them."""
+"""Real runs on real devices: what the device's own counters say of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
     tool: Tool = Tool.FIO,
     sample_s: float = 0.2,
 ) -> Measured:
-    """Execute a Run and return it with its rows of the device frame."""
+    """Execute a run and return it with its rows of the device frame."""
     executor = LocalExecutor()
     volume = find_volume(executor, role="data", target=str(place))
     run = Run(
@@ -161,7 +161,7 @@ def test_a_stop_ends_the_sampler_at_once(tmp_path: Path, when: str) -> None:
 
 
 def test_a_run_survives_its_sampler(tmp_path: Path) -> None:
-    """SIGKILL in the middle: the Run finishes, rows so far are kept, and the user is told."""
+    """SIGKILL in the middle: the run finishes, rows so far are kept, and the user is told."""
     (tmp_path / "place").mkdir()
     notices: list[str] = []
     killed: list[int] = []

@@ -1,4 +1,4 @@
-"""How long a Run is followed after its end, on hosts whose memory is scripted."""
+"""How long a run is followed after its end, on hosts whose memory is scripted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MIB = 1024**2
 def run_of(
     options: dict[str, str], *, kind: VolumeKind = VolumeKind.DIRECTORY, tool: Tool = Tool.FIO
 ) -> Run:
-    """Return a Run of one section."""
+    """Return a run of one section."""
     volume = Volume(role="data", kind=kind, target="/data")
     section = Section(name="j", options=options)
     return Run(id="001-j-r1", profile="p", job="j", volume=volume, sections=(section,), tool=tool)
@@ -41,9 +41,9 @@ def followed(
     stop: StopRequest | None = None,
     ran_s: int = 1,
 ) -> tuple[str, list[float], list[Event]]:
-    """Follow a Run on a host with so much in memory only at each second.
+    """Follow a run on a host with so much in memory only at each second.
 
-    The first value is from before the Run, the second from its end.
+    The first value is from before the run, the second from its end.
 
     Returns:
         Why the tail ended, what its samples saw in MiB, and the events.
@@ -82,7 +82,7 @@ def test_it_lasts_until_memory_is_as_before(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{**BUFFERED, "direct": "1"}, {"rw": "write", "fsync": "1"}])
 def test_a_run_that_leaves_nothing_is_not_held_up(tmp_path: Path, options: dict[str, str]) -> None:
-    """Neither a direct Run on a busy host, nor a buffered one that left nothing behind."""
+    """Neither a direct run on a busy host, nor a buffered one that left nothing behind."""
     left = 900 if "direct" in options else 105
     why, seen, events = followed(tmp_path, [100, left, left, left], options=options)
     assert why == "tail none: nothing is left in memory"
@@ -94,7 +94,7 @@ def test_a_run_that_leaves_nothing_is_not_held_up(tmp_path: Path, options: dict[
 def test_pages_that_stay_do_not_hold_it_up_for_ever(
     tmp_path: Path, ran_s: int, patience_s: int
 ) -> None:
-    """Nobody waits longer than the kernel holds pages back, a short Run as long as it took."""
+    """Nobody waits longer than the kernel holds pages back, a short run as long as it took."""
     why, seen, _ = followed(tmp_path, [100] + [900] * 120, ran_s=ran_s)
     assert why == f"tail unchanged for {patience_s} s"
     assert patience_s <= len(seen) <= patience_s + 3

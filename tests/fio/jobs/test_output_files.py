@@ -1,4 +1,4 @@
-"""What a Run will write is known before it starts."""
+"""What a run will write is known before it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from volbench.model.profile.profile_model import Tool
 
 @pytest.mark.parametrize("rw", [{}, {"rw": "write"}])
 def test_a_dd_job_writes_unless_it_reads(rw: dict[str, str]) -> None:
-    """What the guard is told of a dd Run is what dd will do."""
+    """What the guard is told of a dd run is what dd will do."""
     volume = Volume(role="data", kind=VolumeKind.FILE, target="/data/file")
     sizes = {"bs": "512", "size": "512"}
     run = Run(

@@ -336,6 +336,6 @@ def test_run_is_not_changed_by_rendering() -> None:
 
 
 def test_what_nobody_told_is_not_run() -> None:
-    """An imported Run names no volume that fio could be let loose on."""
+    """An imported run names no volume that fio could be let loose on."""
     with pytest.raises(InputError, match="the volume it was measured on is unknown"):
         render(run_on("disk of somebody", VolumeKind.UNKNOWN))

@@ -48,7 +48,7 @@ def blktrace(*, ios: int, pause_ns: int) -> bytes:
 
 
 def replay(volume: Path, log: Path, **options: str) -> Run:
-    """Return a Run that replays a log on the file ``disk`` of a directory."""
+    """Return a run that replays a log on the file ``disk`` of a directory."""
     job = section(ioengine="psync", filename="disk", read_iolog=str(log), **options)
     return run_on(volume, VolumeKind.DIRECTORY, job)
 

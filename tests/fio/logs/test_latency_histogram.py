@@ -55,7 +55,7 @@ def test_averaged_logs_make_no_map() -> None:
 
 @pytest.mark.parametrize("seconds", [MAX_INTERVALS, 3 * MAX_INTERVALS + 1])
 def test_long_runs_have_few_stretches_and_lose_nothing(seconds: int) -> None:
-    """However long a Run, the map is a picture's worth, and every I/O is in it."""
+    """However long a run, the map is a picture's worth, and every I/O is in it."""
     rows = [(1000 * at + 500, 1_000_000 + at, 0) for at in range(seconds)]
     recording = Recording(interval_s=1.0, fio_version=(3, 33), runtime_s=float(seconds))
     cells = read_latency_map([log("lat", single(*rows))], recording)

@@ -29,7 +29,7 @@ def test_results_and_logs_are_counted_once() -> None:
     )
     campaign = content_of(runs, []).campaign
     assert came_from(campaign) == (
-        "Somebody else measured this; volbench imported it at 2026-01-02 03:00:00 UTC"
+        "Imported results: measured outside volbench, imported at 2026-01-02 03:00:00 UTC"
         " from 1 result file and 3 logs."
     )
     assert sources(campaign) == "Files: in/a.json."

@@ -87,7 +87,7 @@ def running(*, note: str = "", **rates: float) -> list[Event | float]:
 def test_time_left_is_the_sum_of_what_is_expected() -> None:
     """What is left of the Run under way and the whole of those that wait add up."""
     text = screen(running())
-    assert "0/2 Runs, 2m 20s left" in text
+    assert "0/2 runs, 2m 20s left" in text
     assert "10s of 1m 00s" in text
 
 
@@ -105,12 +105,12 @@ def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
     ]
     started = CampaignStarted(CAMPAIGN, tuple(runs))
     first: list[Event | float] = [started, RunStarted(runs[0], None), 40.0]
-    assert "0/3 Runs, - left" in screen(first)
+    assert "0/3 runs, - left" in screen(first)
     done: list[Event | float] = [*first, RunEnded(runs[0], RunState.FINISHED)]
     going: list[Event | float] = [*done, RunStarted(runs[1], None), 10.0]
-    assert "1/3 Runs, 50s left" in screen(going)
+    assert "1/3 runs, 50s left" in screen(going)
     failed: list[Event | float] = [*first, RunEnded(runs[0], RunState.FAILED, "no")]
-    assert "1/3 Runs, 1 failed, - left" in screen(failed)
+    assert "1/3 runs, 1 failed, - left" in screen(failed)
 
 
 def test_the_clock_goes_on_between_reports() -> None:
@@ -122,7 +122,7 @@ def test_unknown_length_is_a_dash() -> None:
     """Without an expected length neither the Run nor the campaign invents a time."""
     text = screen([CampaignStarted(CAMPAIGN, CAMPAIGN.runs), RunStarted(FIRST, None), 3.0])
     assert "3s of -" in text
-    assert "0/2 Runs, - left" in text
+    assert "0/2 runs, - left" in text
 
 
 def test_zero_is_shown_as_zero() -> None:
@@ -178,7 +178,7 @@ def test_runs_at_the_same_time_each_have_a_bar() -> None:
 def test_failures_are_counted_on_the_bar() -> None:
     """A failed Run stays in sight."""
     ended = RunEnded(FIRST, RunState.FAILED, "No space left")
-    assert "1/2 Runs, 1 failed, 1m 30s left" in screen([*running(), ended])
+    assert "1/2 runs, 1 failed, 1m 30s left" in screen([*running(), ended])
 
 
 def test_a_log_has_a_line_for_start_and_end() -> None:
@@ -213,11 +213,11 @@ def test_what_is_not_needed_is_told_and_counts_no_more() -> None:
     started = CampaignStarted(campaign, campaign.runs, STARTED.expected_s)
     first: list[Event | float] = [RunStarted(FIRST, 60.0), 61.0, RunEnded(FIRST, RunState.FINISHED)]
     spared = RunsNotNeeded((SECOND,), "steady state at round 5")
-    assert "1/2 Runs, at most 1m 30s left" in screen([started, *first])
-    assert "1/1 Runs, at most 0s left" in screen([started, *first, spared])
+    assert "1/2 runs, at most 1m 30s left" in screen([started, *first])
+    assert "1/1 runs, at most 0s left" in screen([started, *first, spared])
     ended = CampaignEnded((FIRST.id,), (), (), (SECOND.id,))
     assert plain([started, *first, spared, ended])[-2:] == [
-        "1 Run is not needed: steady state at round 5",
+        "1 run is not needed: steady state at round 5",
         "campaign ended: 1 finished, 1 not needed",
     ]
 
@@ -226,7 +226,7 @@ def test_a_pause_is_told_as_such() -> None:
     """Nobody takes a volume that is left alone for one that hangs."""
     pause = RunProgress(FIRST, Progress(4.0, 300.0, state="paused"))
     shown = screen([STARTED, RunStarted(FIRST, 60.0), pause], width=100)
-    assert "leaving the volume alone" in shown
+    assert "idle time before the run" in shown
     assert "4s of 5m 00s" in shown
 
 
@@ -268,7 +268,7 @@ def test_a_terminal_gets_bars_and_lines_that_stay(
         for event in (STARTED, RunStarted(FIRST, 60.0), RunEnded(FIRST, RunState.FAILED, "why")):
             listener(event)
     text = written()
-    assert "0/2 Runs" in text
+    assert "0/2 runs" in text
     assert "[1/2] failed 001-a-r1 after 0s: why" in text.replace("\x1b[1m", "").replace(
         "\x1b[0m", ""
     )
@@ -321,7 +321,7 @@ def test_clients_of_a_step_take_their_time_together() -> None:
     runs = tuple(run.model_copy(update={"step": 1}) for run in started.pending)
     together = CampaignStarted(started.campaign, runs, {run.id: 60.0 for run in runs})
     lines = screen([together, *reversed(others[::2]), *others[1::2]], width=100).splitlines()
-    assert "0/6 Runs, 50s left" in lines[0]
+    assert "0/6 runs, 50s left" in lines[0]
     named = [line.split()[0] for line in lines if line.startswith("vm")]
     assert named == [f"vm{number}" for number in range(6)]
 

@@ -35,7 +35,7 @@ def market_of(
     dataset = open_campaigns(*folders, where=where)
     frames = {name: dataset.frame(name) for name in _FRAMES}
     rows, notes = priced_runs(
-        performance(frames), frames["summary"], _bought(dataset), prices, size_bytes=size_bytes
+        performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
     )
     columns = [name.strip() for name in by.split(",") if name.strip()]
     return market(
@@ -43,13 +43,13 @@ def market_of(
     )
 
 
-def _bought(dataset: Dataset) -> dict[str, Billing]:
-    """Return what each Run of all campaigns was measured on."""
+def _billing(dataset: Dataset) -> dict[str, Billing]:
+    """Return what each run of all campaigns was measured on."""
     found: dict[str, Billing] = {}
     for name, data in dataset.names.items():
-        told = data.provenance
+        provenance = data.provenance
         prefix = f"{name}/" if len(dataset.names) > 1 else ""
-        found |= billing_of(data.campaign, told.hosts, told.volumes, prefix=prefix)
+        found |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
     return found
 
 

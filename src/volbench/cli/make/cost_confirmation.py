@@ -1,4 +1,4 @@
-"""What a campaign will take and cost is told before it begins; a long one is asked about."""
+"""Estimate of a campaign's time and cost, and the confirmation of a long one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from volbench.plan.prices import Bill, Rented
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
-"""Labels of hosts that name what is paid for."""
+"""Labels of hosts that name their prices."""
 
-YES = click.option("--yes", is_flag=True, help="Begin without a question, however long it takes.")
+YES = click.option("--yes", is_flag=True, help="Skip the confirmation.")
 
 PRICES = click.option(
     "--prices",
     metavar="NAME|FILE",
-    help="Tell what it costs, by the labels flavor and volume_type of the hosts.",
+    help="Show what it costs, by the labels flavor and volume_type of the hosts.",
 )
 
 
 def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
-    """Tell what a campaign will take, and ask at a terminal whether a long one was meant.
+    """Print time, bytes and cost of a campaign, and ask for confirmation if it is long.
 
     Raises:
         RefusedError: it was not.
@@ -67,14 +67,14 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
     ]
     if not bills:
         raise InputError(
-            "no host says what it costs",
+            "no host has a label that names its price",
             hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
         )
-    return Bill(sum(one.amount for one in bills), sum(one.once for one in bills), read.currency)
+    return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)
 
 
 def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
-    """Return the volumes of a host that are paid for: each that a Run works on."""
+    """Return the volumes of a host that are paid for: each that a run works on."""
     from volbench.plan.prices import Rented
 
     if not volume_type:

@@ -98,7 +98,7 @@ def schema() -> None:
 def up(scenario: str, output: Path | None, size: str | None, *, device: bool) -> None:
     """Serve SCENARIO until Ctrl-C; its clock and its warmth begin anew.
 
-    The NBD uri is printed on standard output, and the device below it if there is one.
+    The NBD URI is printed on standard output, and the device below it if there is one.
     """
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.lab.scenario import read_scenario

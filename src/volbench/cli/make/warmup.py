@@ -89,7 +89,7 @@ def command(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Touch every block of VOLUME (device, file or NBD uri) exactly once, and prove it."""
+    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and prove it."""
     from volbench.model.profile.profile_model import Job, Phase
     from volbench.model.profile.profile_settings import Warming, WarmingMode
 
@@ -149,7 +149,7 @@ def _run(
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:
-    """Refuse what is no warm-up, and what volbench would make and then remove."""
+    """Refuse invalid warm-up jobs, and files that volbench would create and then remove."""
     from volbench.engine.hosts.volume_probe import find_volume
     from volbench.model.campaign.target import VolumeKind
     from volbench.plan.profile.job_conflicts import warming_conflict
@@ -161,7 +161,7 @@ def _check(executor: Executor, job: Job, target: str) -> None:
         volume.kind is VolumeKind.FILE and executor.stat(volume.target) is None
     ):
         raise InputError(
-            f"{target} is no device, file or NBD uri that exists",
+            f"{target} is not an existing device, file or NBD URI",
             hint="name a device, or make the file first with truncate -s 10g",
             context={"path": target},
         )

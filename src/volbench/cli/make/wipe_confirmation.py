@@ -16,7 +16,7 @@ from volbench.model.campaign.target import Volume, VolumeKind
 
 
 def confirm_destruction(prepared: Prepared) -> None:
-    """Ask for each device that a Run may write; scripts have said so with --allow-destroy.
+    """Ask for each device that a run may write; scripts have said so with --allow-destroy.
 
     Raises:
         RefusedError: something else was typed.

@@ -1,4 +1,4 @@
-"""volbench import: results that others measured, into a campaign folder."""
+"""volbench import: fio results from other sources, as a campaign folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "{host}, {repeat} and {job} are the host, the repeat and the job.",
 )
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for all.")
-@click.option("--host", default="", help="Host of results that tell none.")
+@click.option("--host", default="", help="Host of results that name none.")
 @click.option(
     "--fio-version",
     default="",
@@ -80,12 +80,12 @@ def command(
     )
     intake = import_results(wanted)
     open_campaign(intake.into).store_tables()
-    _tell(intake)
+    _report(intake)
     click.echo(json.dumps(_record(intake), indent=1) if as_json else str(intake.into))
 
 
-def _tell(intake: Intake) -> None:
-    """Say on standard error what was imported, and what was not, and why."""
+def _report(intake: Intake) -> None:
+    """Print on standard error what was imported, what was not, and why."""
     from volbench.model.campaign.planned_run import RunState
 
     for problem in intake.malformed:
@@ -101,7 +101,7 @@ def _tell(intake: Intake) -> None:
     left = f"; malformed files: {len(intake.malformed)}" if intake.malformed else ""
     others = f"; other files: {intake.others}" if intake.others else ""
     click.echo(
-        f"imported Runs: {len(intake.runs)}{ended}; files with results: {intake.files};"
+        f"imported runs: {len(intake.runs)}{ended}; files with results: {intake.files};"
         f" logs: {intake.logs}{left}{others}. See them: volbench show {intake.into}",
         err=True,
     )

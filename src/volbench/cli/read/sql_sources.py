@@ -1,4 +1,4 @@
-"""Where SQL finds rows: campaign folders, exported datasets and buckets enter, answers leave."""
+"""Sources of SQL queries: campaign folders, exported datasets and object storage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sources:
     def __init__(self, campaigns: Dataset | None, parts: Sequence[Parts]) -> None:
         self._campaigns = campaigns
         self._parts = parts
-        remote = [one.filesystem for one in parts if one.filesystem is not None]
+        remote = [part.filesystem for part in parts if part.filesystem is not None]
         if len(remote) > 1:
             raise InputError(
                 "only one address of object storage can be read at a time",
@@ -42,8 +42,8 @@ class Sources:
 
     def _view(self, name: str) -> View:
         view = View() if self._campaigns is None else self._campaigns.view(name)
-        for one in self._parts:
-            view.files.extend(one.files.get(name, ()))
+        for part in self._parts:
+            view.files.extend(part.files.get(name, ()))
         return view
 
 

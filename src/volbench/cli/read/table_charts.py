@@ -1,4 +1,4 @@
-"""A chart beside a table: what `--chart` asks for enters, a picture and its numbers leave."""
+"""Option `--chart`: a chart of a table, and its numbers as CSV beside it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from volbench.cli.outputs import binary_output
 from volbench.errors import InputError
+from volbench.present.renderers import PICTURE_FORMATS
 
 if TYPE_CHECKING:
     from volbench.present.plots.description import Plot
@@ -52,7 +53,7 @@ def _options(shows: str) -> list[Callable[[_Verb], _Verb]]:
 
 
 def _checked(context: click.Context, option: click.Parameter, chart: str | None) -> str | None:
-    """Refuse what is no picture before anything is read."""
+    """Refuse other files than pictures before anything is read."""
     del context, option
     if chart is not None:
         _format_of(chart)
@@ -63,14 +64,13 @@ def _format_of(chart: str) -> str:
     """Return the format of a picture by the ending of its file.
 
     Raises:
-        InputError: the ending is none of a picture.
+        InputError: the file has no ending of a picture.
     """
-    from volbench.present.renderers.matplotlib import FORMATS
-
     image = Path(chart).suffix.removeprefix(".").lower()
-    if image not in FORMATS:
+    if image not in PICTURE_FORMATS:
         raise InputError(
-            f"{chart} is the name of no picture", hint=f"end it with .{', .'.join(FORMATS)}"
+            f"{chart} is not the name of a picture",
+            hint=f"end it with .{', .'.join(PICTURE_FORMATS)}",
         )
     return image
 

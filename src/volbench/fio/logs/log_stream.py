@@ -23,13 +23,13 @@ class Log:
 
     Attributes:
         kind: ``bw``, ``iops``, ``lat``, ``clat``, ``slat`` or ``clat_hist``.
-        clone: number in its name; 1 is the first job of the process.
+        job_number: in its name; 1 is the first job of the process.
         name: path for messages.
         open: returns the uncompressed log; called more than once.
     """
 
     kind: str
-    clone: int
+    job_number: int
     name: str
     open: Callable[[], AbstractContextManager[BinaryIO]]
 

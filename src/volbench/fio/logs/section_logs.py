@@ -57,7 +57,7 @@ class LogSection:
         self._single: dict[_Key, bool] = {}
         self._tallies: list[Tally] = []
         for log, head in heads:
-            key = log.kind, log.clone
+            key = log.kind, log.job_number
             self._logs[key], self._heads[key] = log, head
             if log.kind != "clat_hist":
                 self._columns[key] = _columns(head, recording)

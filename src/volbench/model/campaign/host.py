@@ -15,7 +15,7 @@ LOCAL = "local"
 
 
 class Policy(StrEnum):
-    """How many hosts must do a Run for its totals to count."""
+    """How many hosts must do a run for its totals to count."""
 
     ALL = "all"
     QUORUM = "quorum"
@@ -49,7 +49,7 @@ class Host(Frozen):
         limits: role to declared limits; the key ``*`` holds for every role.
         allow_destroy: devices that may be overwritten: paths under ``/dev/disk/by-id`` or
             ``serial:TEXT``.
-        workdir: folder on the host for what volbench leaves there while a Run goes on; empty for
+        workdir: folder on the host for what volbench leaves there while a run goes on; empty for
             ``.volbench`` in the user's home.
     """
 

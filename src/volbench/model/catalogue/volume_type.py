@@ -366,20 +366,20 @@ class VolumeType(Frozen):
 
     @property
     def needs_size(self) -> bool:
-        """Tell whether its limits depend on the size, which it does not tell itself."""
+        """Whether its limits depend on the size, which it does not tell itself."""
         return not self.size_bytes and (
             bool(self.tiers) or any(rule.needs_size for rule in self._rules())
         )
 
     @property
     def is_one_for_all(self) -> bool:
-        """Tell whether reads and writes have the same limits."""
+        """Whether reads and writes have the same limits."""
         return not (self.write_iops or self.write_bandwidth)
 
     def _rules(self) -> Iterator[Rule[float]]:
-        for bought in (self.buys_iops, self.buys_bandwidth):
-            if bought is not None:
-                yield from (*bought.least, *bought.most)
+        for provision in (self.buys_iops, self.buys_bandwidth):
+            if provision is not None:
+                yield from (*provision.least, *provision.most)
         yield from (*self.iops, *self.bandwidth, *self.write_iops, *self.write_bandwidth)
         yield from (*self.burst_iops, *self.burst_ios, *self.burst_bandwidth, *self.burst_bytes)
 

@@ -16,12 +16,11 @@ from volbench.model.campaign.host import LOCAL, Host
 from volbench.model.document.document_model import Document
 from volbench.model.document.document_schema import document_schema
 from volbench.model.document.field_types import Boolean, Filled, Integer, Nullable, Text
-from volbench.model.document.located_errors import fault_error, input_fault, validate
+from volbench.model.document.located_errors import fault_error, input_fault, reject, validate
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import host_values
 from volbench.plan.inventory.host_drafts import Draft, HostReader
-from volbench.plan.profile.limits_document import limits_schema, read_role_limits
+from volbench.plan.profile.limits_document import LimitsDocument, RoleLimits
 
 MERGED = ("volumes", "labels")
 """Keys of which a host's own entries join the inherited ones; it replaces all others whole."""
@@ -79,9 +78,15 @@ Hop = Annotated[Filled, _checked(host_values.plain_hop)]
 _TEXT_OR_LIST: dict[str, Any] = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
 }
-_ROLE_LIMITS: dict[str, Any] = {
-    "anyOf": [limits_schema(), {"type": "object", "additionalProperties": limits_schema()}]
-}
+
+
+def _check_roles(limits: dict[str, LimitsDocument]) -> dict[str, LimitsDocument]:
+    for name in limits:
+        try:
+            host_values.role("data" if name == "*" else name)
+        except InputError as error:
+            reject(input_fault(error, at=(name,), on_key=True))
+    return limits
 
 
 class HostDefaults(Document):
@@ -106,7 +111,7 @@ class HostDefaults(Document):
     labels: dict[LabelName, Label] = Field(
         default_factory=dict, description="What tells hosts apart in tables and charts."
     )
-    limits: Annotated[dict[str, Limits], WithJsonSchema(_ROLE_LIMITS)] = Field(
+    limits: Annotated[RoleLimits, AfterValidator(_check_roles)] = Field(
         default_factory=dict, description="What the provider promises, for all roles or by role."
     )
     allow_destroy: Annotated[
@@ -134,7 +139,7 @@ class InventoryFile(Document):
     )
     hosts: (
         Annotated[list[Name], Field(min_length=1)]
-        | Annotated[dict[Name, HostEntry | None], Field(min_length=1)]
+        | Annotated[dict[Name, Nullable[HostEntry]], Field(min_length=1)]
     ) = Field(description="Names, or name to what is known of a host.")
     groups: dict[GroupName, Name | list[Name]] = Field(
         default_factory=dict, description="Name to hosts, ranges and other groups."
@@ -150,12 +155,7 @@ def read_host(reader: HostReader, draft: Draft) -> Host:
     """Return a host, with problems noted."""
     fields = _fields(reader, draft)
     place = draft.place
-    limits = _limits(reader, fields["limits"]) if "limits" in fields else {}
-    entries = [
-        Entry(name, node.line, node.column, node)
-        for name, node in fields.items()
-        if name != "limits"
-    ]
+    entries = [Entry(name, node.line, node.column, node) for name, node in fields.items()]
     node = Node(place.line, place.column, place.key, entries=tuple(entries))
     entry = validate(HostEntry, node, reader.problems)
     if entry is None:  # its problems are noted, and the inventory is of no use
@@ -168,7 +168,8 @@ def read_host(reader: HostReader, draft: Draft) -> Host:
             "local is the controller's own machine",
             hint="give a machine with an address another name",
         )
-    values = {name: getattr(entry, name) for name in entry.model_fields_set} | {"limits": limits}
+    values = {name: getattr(entry, name) for name in entry.model_fields_set}
+    values["limits"] = {role: limits.limits() for role, limits in entry.limits.items()}
     if not address:
         _check_local(reader, draft)
         values = {name: value for name, value in values.items() if name not in _OF_CONNECTIONS}
@@ -215,14 +216,6 @@ def _check_local(reader: HostReader, draft: Draft) -> None:
                 "means nothing for the controller's own machine, to which nothing connects",
                 hint="leave it out",
             )
-
-
-def _limits(reader: HostReader, node: Node) -> dict[str, Limits]:
-    def check_role(entry: Entry) -> None:
-        name = Node(entry.value.line, entry.value.column, entry.value.key, raw=entry.name)
-        reader.value(name, "limits", host_values.role, "")
-
-    return read_role_limits(reader.problems, node, check_role=check_role)
 
 
 def json_schema() -> dict[str, Any]:

@@ -138,7 +138,7 @@ def money(
         machines: how many of these there are.
 
     Raises:
-        InputError: something has no price, or a price needs a size that is not told.
+        InputError: something has no price, or a price needs a size that is not known.
     """
     month = prices.hours_per_month
     total = once = 0.0

@@ -200,6 +200,6 @@ def bundled_types() -> Mapping[str, VolumeType]:
 def _yaml_files(folder: Path) -> Iterator[Path]:
     """Yield the YAML files of a folder by name; none when it is missing."""
     entries: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
-    for entry in sorted(entries, key=lambda one: one.name):
+    for entry in sorted(entries, key=lambda entry: entry.name):
         if entry.name.endswith(_SUFFIXES) and entry.is_file():
             yield entry

@@ -1,4 +1,4 @@
-"""A volume type, a size and what is bought in, Limits out."""
+"""Limits of a volume, from its type, its size and what is provisioned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def evaluate(wanted: Wanted, *, writes: bool | None = None) -> Limits:
     Args:
         wanted: type, size and what is bought of it.
         writes: whether all that is done to it writes (True) or reads (False); None when both, or
-            when nobody knows: then the lower limit of the two holds.
+            when that is not known: then the lower limit of the two holds.
 
     Raises:
         InputError: it needs a size, and none is told; or there are no such volumes.
@@ -29,8 +29,8 @@ def evaluate(wanted: Wanted, *, writes: bool | None = None) -> Limits:
     size_bytes = wanted.size_bytes or kind.size_bytes
     _check_size(kind, size_bytes, wanted.type)
     given = _Given(kind, size_bytes)
-    given.iops = _bought(given, "iops", wanted.iops)
-    given.bandwidth = _bought(given, "bandwidth", wanted.bandwidth_bytes_per_s)
+    given.iops = _provisioned(given, "iops", wanted.iops)
+    given.bandwidth = _provisioned(given, "bandwidth", wanted.bandwidth_bytes_per_s)
     iops, bandwidth = (
         _sustained(given, name, own=own, writes=writes)
         for name, own in (("iops", given.iops), ("bandwidth", given.bandwidth))
@@ -106,12 +106,12 @@ def _no_size(kind: VolumeType) -> InputError:
     )
 
 
-def _bought(given: _Given, name: str, asked: float | None) -> float | None:
+def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None:
     """Return what is provisioned; None where it can't be."""
     how: Provision[float] | None = getattr(given.kind, f"buys_{name}")
     words, written = _WORDS[name]
     if how is None:
-        if asked is None:
+        if chosen is None:
             return None
         raise InputError(
             f"{given.kind.name} has no provisioned {words}",
@@ -119,7 +119,7 @@ def _bought(given: _Given, name: str, asked: float | None) -> float | None:
             context={"type": given.kind.name},
         )
     least, most = given.lowest(how.least), given.lowest(how.most)
-    if asked is None:
+    if chosen is None:
         if how.included is None:
             raise InputError(
                 f"{given.kind.name} has as many {words} as are bought"
@@ -129,18 +129,18 @@ def _bought(given: _Given, name: str, asked: float | None) -> float | None:
                 context={"type": given.kind.name},
             )
         return how.included if most is None else min(how.included, most)
-    if (least is not None and asked < least) or (most is not None and asked > most):
+    if (least is not None and chosen < least) or (most is not None and chosen > most):
         size = f" of {format_size(given.size_bytes)}" if given.size_bytes else ""
         low = "" if least is None else f"from {written(least)} "
         high = "" if most is None else f"to {written(most)}"
         raise InputError(
-            f"{given.kind.name}{size} can have {low}{high}, not {written(asked)}".replace(
+            f"{given.kind.name}{size} can have {low}{high}, not {written(chosen)}".replace(
                 "  ", " "
             ),
             hint=f"see: volbench volume-types show {given.kind.name}",
             context={"type": given.kind.name},
         )
-    return asked
+    return chosen
 
 
 _WORDS: dict[str, tuple[str, Callable[[float], str]]] = {

@@ -1,7 +1,7 @@
-"""Frames for other programs: a frame enters, CSV, JSON, Parquet, a workbook or a table leaves.
+"""Export of frames as CSV, JSON, Parquet, workbooks, Markdown and LaTeX.
 
 No number changes on the way: floats are written so that reading them back gives the same float.
-What is not told is an empty field (CSV, xlsx), null (JSON) or a null value (Parquet). Markdown and
+An unknown value is an empty field (CSV, xlsx), null (JSON) or a null value (Parquet). Markdown and
 LaTeX alone are for people: their numbers are rounded, and have units.
 """
 
@@ -126,11 +126,11 @@ def _render_json(frame: pd.DataFrame) -> bytes:
     """Return an array with a record a line; JSON has no infinity, so that is null as well."""
     lines = []
     for row in records(frame):
-        told = {
+        record = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in row.items()
         }
-        lines.append(json.dumps(told, ensure_ascii=False, allow_nan=False))
+        lines.append(json.dumps(record, ensure_ascii=False, allow_nan=False))
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode() if lines else b"[]\n"
 
 

@@ -1,6 +1,6 @@
-"""A Grafana dashboard for exported metrics: frames enter, its JSON leaves.
+"""Grafana dashboard for exported metrics.
 
-The panels are those one watches while a disk is tested: what the device did, what the host waited
+The panels show what matters while a disk is tested: what the device did, what the host waited
 for and kept in memory, and beside them fio's own view. All read the names of `openmetrics`, which
 are the node exporter's, so the dashboard also shows hosts that are scraped. JSON: the dashboard
 model of Grafana's documentation, schema version 39.
@@ -163,12 +163,12 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
     moments = pd.concat([epoch_s(frame["utc"]) for frame in timed]).dropna()
     if moments.empty:
         raise InputError(
-            "nothing here is told with a time of day",
-            hint="a dashboard shows the frames device and series of finished Runs; imported logs"
+            "no result here has a time of day",
+            hint="a dashboard shows the frames device and series of finished runs; imported logs"
             " tell the time of day only with fio's log_unix_epoch",
         )
     begin, end = moments.min() - _MARGIN_S, moments.max() + _MARGIN_S
-    campaigns = list(dict.fromkeys(str(one) for frame in timed for one in frame["campaign"]))
+    campaigns = list(dict.fromkeys(str(name) for frame in timed for name in frame["campaign"]))
     dashboard = {
         "title": "volbench: " + ", ".join(campaigns[:3]) + (" ..." if len(campaigns) > 3 else ""),
         "description": "Storage benchmarks: the device, the host, and fio's own view.",
@@ -210,13 +210,15 @@ def _variables(campaigns: Sequence[str], *, window: str) -> list[dict[str, objec
             "type": "custom",
             "query": ",".join(_WINDOWS),
             "current": {"text": window, "value": window, "selected": True},
-            "options": [{"text": one, "value": one, "selected": one == window} for one in _WINDOWS],
+            "options": [
+                {"text": name, "value": name, "selected": name == window} for name in _WINDOWS
+            ],
         },
     ]
 
 
 def _choice(label: str, series: str, *, chosen: Sequence[str] = ()) -> dict[str, object]:
-    """Return a variable that holds the values a label has; all of them unless told."""
+    """Return a variable that holds the values a label has; all of them by default."""
     value = list(chosen) or ["$__all"]
     return {
         "name": label,

@@ -1,4 +1,4 @@
-"""Tables for papers and pages: a frame enters, Markdown or LaTeX with people's units leaves."""
+"""Frames as Markdown and LaTeX tables, rounded and with units."""
 
 from __future__ import annotations
 
@@ -129,15 +129,15 @@ def _cell(row: Row, column: Column) -> str:
     value = row.get(column.name)
     if isinstance(value, bool):
         return flag(row, column.name)
-    told = number(row, column.name)
-    if math.isnan(told):
+    amount = number(row, column.name)
+    if math.isnan(amount):
         return text(row, column.name, missing=MISSING) if isinstance(value, str) else MISSING
     if column.unit == "s":
         is_latency = re.match(r"([cs]?lat|value|bin)_", column.name) is not None
-        return (format_latency if is_latency else format_duration)(told)
+        return (format_latency if is_latency else format_duration)(amount)
     if column.unit in _UNITS:
-        return _UNITS[column.unit](told)
-    return f"{told:.0f}" if told.is_integer() else f"{told:.4g}"
+        return _UNITS[column.unit](amount)
+    return f"{amount:.0f}" if amount.is_integer() else f"{amount:.4g}"
 
 
 def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:

@@ -1,6 +1,6 @@
-"""Time series for Prometheus: frames enter, text in the OpenMetrics format leaves.
+"""Time series for Prometheus in the OpenMetrics text format.
 
-What the node exporter also tells has its name here (``node_disk_written_bytes_total``), so that
+Metrics of the node exporter keep their names (``node_disk_written_bytes_total``), so that
 dashboards and rules made for it work on benchmarks; fio's own view is called ``volbench_*``.
 Every sample has its UTC stamp. Format: OpenMetrics 1.0 (openmetrics.io); rules of the
 backfill: Prometheus, storage documentation.
@@ -24,14 +24,14 @@ JOB = "volbench"
 """The label ``job``: where a scrape would have the name of its configuration."""
 
 TIMED = ("device", "series")
-"""The frames that are told over time."""
+"""The frames with values over time."""
 
 _HOST = ["campaign", "host"]
 _DEVICE = [*_HOST, "device"]
 _STREAM = ["run", "group", "direction"]
 _AFTER_S = 0.001
 _INFO_S = 60.0
-"""How often a Run's facts are repeated: Prometheus forgets a sample after five minutes."""
+"""How often a run's facts are repeated: Prometheus forgets a sample after five minutes."""
 
 _IOPS = Family("volbench_iops", "gauge", "", "I/Os completed a second, as fio saw it.")
 _BANDWIDTH = Family(
@@ -44,7 +44,7 @@ _LATENCY = Family(
     "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as fio saw it."
 )
 _STATISTICS = ("mean", "p50", "p99", "p999", "max")
-_RUN = Family("volbench_run", "info", "", "What a Run was, from its start to its end.")
+_RUN = Family("volbench_run", "info", "", "What a run was, from its start to its end.")
 _RUN_FACTS = (
     "run",
     "profile",
@@ -67,7 +67,7 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
     """Return frames as OpenMetrics text, ordered as Prometheus's backfill wants it.
 
     Args:
-        frames: any of ``device``, ``series`` and ``summary``; others can't be told over time.
+        frames: any of ``device``, ``series`` and ``summary``; others have no values over time.
 
     Returns:
         Families one after another, the samples of a series in the order of time, and ``# EOF``.
@@ -82,8 +82,8 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
         blocks += [*_series_blocks(frames["series"])]
     if not any(blocks):
         raise InputError(
-            "nothing here is told with a time of day",
-            hint="OpenMetrics holds the frames device and series of finished Runs; imported logs"
+            "no result here has a time of day",
+            hint="OpenMetrics holds the frames device and series of finished runs; imported logs"
             " tell the time of day only with fio's log_unix_epoch",
         )
     if "summary" in frames:
@@ -93,9 +93,9 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
 
 def _device_blocks(device: pd.DataFrame) -> Iterator[list[str]]:
     """Yield the families that the node exporter also has."""
-    told = once_each(device.dropna(subset=["device"]), by=_DEVICE)
+    samples = once_each(device.dropna(subset=["device"]), by=_DEVICE)
     for counter in ON_DEVICE:
-        yield _counter_block([counter], told, by=_DEVICE)
+        yield _counter_block([counter], samples, by=_DEVICE)
     on_host = once_each(device, by=_HOST)
     names = dict.fromkeys(counter.family for counter in ON_HOST)
     for family in names:
@@ -111,10 +111,10 @@ def _counter_block(counters: Sequence[Counter], rows: pd.DataFrame, *, by: list[
     for counter in counters:
         amounts = counter.amount(rows)
         known = amounts.notna()
-        told = rows[known].reset_index(drop=True)
+        sampled = rows[known].reset_index(drop=True)
         added = amounts[known].reset_index(drop=True)
-        told = told.assign(sum=running_sum(told, added, by=by), added=added)
-        for key, own in told.groupby(by, sort=False, dropna=False):
+        sampled = sampled.assign(sum=running_sum(sampled, added, by=by), added=added)
+        for key, own in sampled.groupby(by, sort=False, dropna=False):
             labels = {
                 **_host_labels(dict(zip(by, key, strict=True))),
                 **({"device": str(key[-1])} if by == _DEVICE else {}),
@@ -151,7 +151,7 @@ def _series_blocks(series: pd.DataFrame) -> Iterator[list[str]]:
 
 
 def _ended(rows: pd.DataFrame, column: str, name: str, *, end: str, **more: str) -> list[str]:
-    """Return the lines of each Run, and one right behind its last: it does no I/O any more.
+    """Return the lines of each run, and one right behind its last: it does no I/O any more.
 
     Prometheus would go on with the last value for five minutes.
     """
@@ -171,16 +171,16 @@ def _gauge_lines(
     *,
     labels: Callable[[Mapping[str, object]], dict[str, str]],
 ) -> list[str]:
-    """Return a line for each value that was told."""
-    told = rows.dropna(subset=[column])
+    """Return a line for each known value."""
+    known = rows.dropna(subset=[column])
     return [
         f"{name}{_braces(labels(row))} {float(str(row[column]))!r} {row['end_s']:.3f}\n"
-        for row in records(told)
+        for row in records(known)
     ]
 
 
 def _run_block(frames: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Return the facts of each Run, repeated from its start to its last sample."""
+    """Return the facts of each run, repeated from its start to its last sample."""
     ends = pd.concat(
         [frames[name][["run", "utc"]] for name in ("device", "series") if name in frames]
     )
@@ -216,7 +216,7 @@ def _series_labels(row: Mapping[str, object], *, more: Mapping[str, str]) -> dic
 
 
 def _run_labels(row: Mapping[str, object]) -> dict[str, str]:
-    """Return a Run's facts; names of hosts' labels are made fit for Prometheus, and kept apart."""
+    """Return a run's facts; names of hosts' labels are made fit for Prometheus, and kept apart."""
     labels = {**_host_labels(row), "fio_job": str(row["job"])}
     facts = {name: row[name] for name in _RUN_FACTS}
     facts |= {name: value for name, value in row.items() if name.startswith(LABEL_PREFIX)}

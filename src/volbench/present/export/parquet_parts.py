@@ -1,4 +1,4 @@
-"""A folder of Parquet files that grows: frames of campaigns enter, a file for each leaves.
+"""Folder of Parquet files, one for each frame of a campaign, that grows with every export.
 
 ``DATASET/<frame>/<campaign>.parquet``: all files of a folder have the columns of one frame, but
 for labels of hosts, so that any program that reads Parquet can read a folder as one table.

@@ -1,4 +1,4 @@
-"""Frames as a workbook: a sheet for each, one with charts of the results, one with the meanings.
+"""Workbook of frames: a sheet for each, one with charts, one with the meanings of columns.
 
 The first row of a sheet holds the columns' names and the second their units; a filter stands on
 the second, so that sorting leaves both in place. Charts are native ones: they can be edited.
@@ -17,6 +17,7 @@ from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.errors import InputError
 from volbench.model.frames.columns import SUMMARY, Column, described
 from volbench.present.formatting import records
+from volbench.present.renderers.colour_themes import THEMES
 
 if TYPE_CHECKING:
     from openpyxl.chart import BarChart
@@ -36,8 +37,9 @@ _FORMATS = {
 }
 """How numbers of a unit are shown; what a cell holds stays exact."""
 
-_COLOURS = ("0072B2", "D55E00", "009E73", "CC79A7")
-"""The first of `present.style.PALETTE`."""
+_COLOURS = tuple(
+    THEMES["light"].colours[f"palette-{place}"].removeprefix("#").upper() for place in range(4)
+)
 
 _CHARTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("IOPS", "1/s", ("IOPS",)),
@@ -102,21 +104,21 @@ def _explain(sheet: WriteOnlyWorksheet, frames: Mapping[str, pd.DataFrame]) -> N
     _set_widths(sheet, [12, 28, 10, 10, 100])
     _append(sheet, ["frame", "column", "type", "unit", "meaning"], bold=True)
     for name, frame in frames.items():
-        for column in (described(str(one), frame_name=name) for one in frame.columns):
+        for column in (described(str(label), frame_name=name) for label in frame.columns):
             cells = [name, column.name, column.dtype, column.unit, column.meaning]
             _append(sheet, cells)
 
 
 def _has_results(summary: pd.DataFrame | None) -> bool:
-    """Tell whether there is a summary, whole enough to be charted."""
+    """Return whether there is a summary, whole enough to be charted."""
     whole = summary is not None and {column.name for column in SUMMARY} <= set(summary.columns)
     return whole and summary is not None and not measured(summary).empty
 
 
 def _points(summary: pd.DataFrame) -> tuple[list[list[object]], str]:
     """Return a row for each job and direction, in people's units, and the kind of latency."""
-    told, kind = with_latencies(summary, ("p50", "p99", "mean"))
-    pooled = per_job(told, ["iops", "bw_bytes_per_s", "mean", "p50", "p99"])
+    results, kind = with_latencies(summary, ("p50", "p99", "mean"))
+    pooled = per_job(results, ["iops", "bw_bytes_per_s", "mean", "p50", "p99"])
     several = pooled.groupby("label")["direction"].transform("nunique") > 1
     names = pooled["label"].where(~several, pooled["label"] + ", " + pooled["direction"])
     rows: list[list[object]] = []

@@ -30,7 +30,7 @@ def comparison_table(comparison: Comparison) -> Table[Compared]:
 
 def notes(comparison: Comparison) -> list[str]:
     """Return how the verdicts are to be read, one sentence each."""
-    tested = [one for one in comparison.rows if one.contrast]
+    tested = [row for row in comparison.rows if row.contrast]
     share = f"{100 * comparison.confidence:g} %"
     lines = ["Percent: change of the metric against the base; faster is more IOPS or less latency."]
     if len(tested) > 1:
@@ -40,10 +40,10 @@ def notes(comparison: Comparison) -> list[str]:
         )
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
-    units = {one.contrast.unit for one in tested if one.contrast}
+    units = {row.contrast.unit for row in tested if row.contrast}
     if "repeats" in units:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
-    if any(one.warnings for one in comparison.rows):
+    if any(row.warnings for row in comparison.rows):
         lines.append("! data-quality warnings on a run; see volbench check.")
     return lines
 

@@ -89,11 +89,11 @@ def _amount(value: float) -> str:
 def _tail(row: Row) -> str:
     """Return the tail, marked when the device had not written everything by its end."""
     left, lasted = number(row, "dirty_remaining_bytes"), shown(row, "tail_s", format_duration)
-    is_cut = left >= _LEFT_BYTES and left >= _LEFT_SHARE * number(row, "tool_bytes")
+    is_cut = left >= _NOISE_BYTES and left >= _NOISE_SHARE * number(row, "tool_bytes")
     return f"{lasted}, {_amount(left)} left" if is_cut else lasted
 
 
-_LEFT_BYTES, _LEFT_SHARE = 1e6, 0.02
+_NOISE_BYTES, _NOISE_SHARE = 1e6, 0.02
 """Less than this in memory is background noise of the host."""
 
 

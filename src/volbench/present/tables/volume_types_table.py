@@ -48,9 +48,9 @@ def type_cells(kind: VolumeType) -> list[str]:
         sizes = format_capacity(kind.size_bytes)
     if kind.tiers:
         names = [tier.name.partition("/")[2] for tier in kind.tiers]
-        told = f"of its tier, {names[0]} to {names[-1]}"
+        tiers = f"of its tier, {names[0]} to {names[-1]}"
         sizes = f"up to {format_capacity(kind.tiers[-1].size_bytes)}"
-        return [kind.name, kind.title, sizes, told, "", "", ""]
+        return [kind.name, kind.title, sizes, tiers, "", "", ""]
     iops = _limit(kind.buys_iops, kind.iops, format_count)
     bandwidth = _limit(kind.buys_bandwidth, kind.bandwidth, rate_text)
     writes = (("IOPS", kind.write_iops), ("bandwidth", kind.write_bandwidth))
@@ -70,12 +70,14 @@ def type_cells(kind: VolumeType) -> list[str]:
     ]
 
 
-def _limit(bought: Provision[float] | None, rules: Rules, words: Words) -> str:
-    if bought is None:
+def _limit(provision: Provision[float] | None, rules: Rules, words: Words) -> str:
+    if provision is None:
         return rules_text(rules, words) if rules else MISSING
-    least = _bracketed(rules_text(bought.least, words)) if bought.least else "0"
-    told = f"{least} to {_bracketed(rules_text(bought.most, words))}"
-    return told if bought.included is None else f"{words(bought.included)}; bought: {told}"
+    least = _bracketed(rules_text(provision.least, words)) if provision.least else "0"
+    rule = f"{least} to {_bracketed(rules_text(provision.most, words))}"
+    return (
+        rule if provision.included is None else f"{words(provision.included)}; provisioned: {rule}"
+    )
 
 
 def _bracketed(text: str) -> str:
@@ -87,10 +89,10 @@ def _burst(
 ) -> str:
     if not rate:
         return ""
-    told = rules_text(rate, words)
+    burst = rules_text(rate, words)
     if full:
-        return f"{told}; credits {rules_text(full, credits_)}"
-    return told if kind.burst_s is None else f"{told} for {kind.burst_s / 60:g} min"
+        return f"{burst}; credits {rules_text(full, credits_)}"
+    return burst if kind.burst_s is None else f"{burst} for {kind.burst_s / 60:g} min"
 
 
 def rules_text(rules: Rules, words: Words) -> str:
@@ -105,14 +107,14 @@ def _rule(rule: Rule[float], words: Words) -> str:
     added = [by_size, (rule.per_iops, "IOPS"), (rule.per_mib_s, "MiB/s")]
     parts = [words(rule.base)] if rule.base else []
     parts += [f"{words(amount)} per {unit}" for amount, unit in added if amount]
-    told = [" + ".join(parts)]
-    told += [f"at least {words(rule.least)}"] if rule.least is not None else []
-    told += [f"at most {words(rule.most)}"] if rule.most is not None else []
+    clauses = [" + ".join(parts)]
+    clauses += [f"at least {words(rule.least)}"] if rule.least is not None else []
+    clauses += [f"at most {words(rule.most)}"] if rule.most is not None else []
     if rule.above_bytes:
-        told.append(f"above {format_capacity(rule.above_bytes)}")
+        clauses.append(f"above {format_capacity(rule.above_bytes)}")
     if rule.below_bytes:
-        told.append(f"below {format_capacity(rule.below_bytes)}")
-    return ", ".join(told)
+        clauses.append(f"below {format_capacity(rule.below_bytes)}")
+    return ", ".join(clauses)
 
 
 def rate_text(bytes_per_s: float) -> str:
@@ -125,7 +127,7 @@ def rate_text(bytes_per_s: float) -> str:
 
 def limits_rows(kind: VolumeType, limits: Limits) -> Sequence[tuple[str, str]]:
     """Return what a volume of a type is allowed, a pair of name and value each."""
-    told: list[tuple[str, str]] = [("type", kind.name), ("title", kind.title)]
+    pairs: list[tuple[str, str]] = [("type", kind.name), ("title", kind.title)]
     for name, value, words in (
         ("IOPS", limits.iops, format_count),
         ("bandwidth", limits.bandwidth_bytes_per_s, rate_text),
@@ -135,10 +137,10 @@ def limits_rows(kind: VolumeType, limits: Limits) -> Sequence[tuple[str, str]]:
         ("burst credits, bytes", limits.burst_bytes, format_capacity),
     ):
         if value is not None:
-            told.append((name, words(value)))
+            pairs.append((name, words(value)))
     for name, lasts in lasting(limits).items():
-        told.append((name, format_duration(lasts)))
-    return told
+        pairs.append((name, format_duration(lasts)))
+    return pairs
 
 
 def lasting(limits: Limits) -> dict[str, float]:
@@ -161,5 +163,5 @@ def lasting(limits: Limits) -> dict[str, float]:
 
 def about_rows(kind: VolumeType) -> Sequence[tuple[str, str]]:
     """Return where the limits of a type are from."""
-    told = [("note", kind.note), ("source", kind.source.title), ("url", kind.source.url)]
-    return [(name, text) for name, text in (*told, ("checked", kind.checked)) if text]
+    pairs = [("note", kind.note), ("source", kind.source.title), ("url", kind.source.url)]
+    return [(name, text) for name, text in (*pairs, ("checked", kind.checked)) if text]

@@ -1,4 +1,4 @@
-"""Many Runs under way at once: what is known of each enters, a table with a row for each leaves."""
+"""Live table of concurrent runs, a row for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from volbench.present.formatting import printable
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 SILENT_S = 5.0
-"""From this on, a client that says nothing is marked: it is asked every second or so."""
+"""A client that reports nothing for so long is marked; it is polled about every second."""
 
 _UNKNOWN = "-"
 _HEADINGS = ("client", "Run", "state", "IOPS", "bandwidth", "device", "left", "heard")
@@ -22,14 +22,14 @@ _HEADINGS = ("client", "Run", "state", "IOPS", "bandwidth", "device", "left", "h
 
 @dataclass(frozen=True)
 class Row:
-    """One Run under way.
+    """One run under way.
 
     Attributes:
         run: of the plan.
         state: in words.
-        progress: as it was told last.
-        left_s: until its end; None when nobody knows.
-        silent_s: since its machine last told anything.
+        progress: as reported last.
+        left_s: until its end; None if it is not known.
+        silent_s: since its machine last reported anything.
     """
 
     run: Run

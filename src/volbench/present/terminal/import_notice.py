@@ -1,8 +1,4 @@
-"""Who measured: the plan of an imported campaign goes in, words on where its numbers come from out.
-
-When somebody measured is in the results, and often not told; when they were imported, and from
-which files, always is.
-"""
+"""Notice that results were imported: when, and from which files."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ def came_from(campaign: Campaign) -> str:
         if files
     ]
     return (
-        f"Somebody else measured this; volbench imported it at"
+        f"Imported results: measured outside volbench, imported at"
         f" {instant(campaign.created_utc)} from {' and '.join(counts)}."
     )
 

@@ -1,6 +1,6 @@
-"""Progress of a campaign: events enter, bars on a terminal or plain lines leave.
+"""Progress of a campaign: bars on a terminal, or plain lines elsewhere.
 
-Both listeners write to the stream they are given and to nothing else; data never passes here.
+Both listeners write to the stream they are given and to nothing else; data never goes there.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from volbench.units import format_count, format_duration, format_latency, format
 
 _UNKNOWN = "-"
 _STATE_WORDS = {
-    "paused": "leaving the volume alone",
+    "paused": "idle time before the run",
     "layout": "laying out the file",
     "waiting": "waiting for its start",
     "ramp": "ramping up",
     "run": "running",
 }
 _FEW = 4
-"""More Runs than these at once are rows of a table, not bars."""
+"""More runs than these at once are rows of a table, not bars."""
 _OTHER_LINES = 6
 """Lines of the screen that are not the table's."""
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
@@ -65,7 +65,7 @@ class CampaignListener(Protocol):
 
 
 class LiveProgress:
-    """Bars on a terminal: one for the campaign, one for each Run under way.
+    """Bars on a terminal: one for the campaign, one for each run under way.
 
     Args:
         stream: the terminal, usually stderr.
@@ -103,7 +103,7 @@ class LiveProgress:
         self._live.stop()
 
     def __call__(self, event: Event, /) -> None:
-        """Take one event; what changes often is drawn a few times a second, whoever tells it."""
+        """Take one event; what changes often is drawn a few times a second, whoever reports it."""
         with self._lock:
             line = _line(event, self._tally)
             self._tally.note(event)
@@ -128,7 +128,7 @@ class LiveProgress:
         if len(tally.active) > _FEW:
             most = max(_FEW, self._console.height - _OTHER_LINES)
             return Group(
-                bars, live_table([_row(tally, one) for one in tally.in_order()], most=most)
+                bars, live_table([_row(tally, run_id) for run_id in tally.in_order()], most=most)
             )
         rates: list[RenderableType] = []
         for run_id, seen in tally.active.items():
@@ -141,7 +141,7 @@ class LiveProgress:
 
 
 def _row(tally: Tally, run_id: str) -> Row:
-    """Return a Run under way as a row of the table."""
+    """Return a run under way as a row of the table."""
     seen, total_s = tally.active[run_id], tally.total_s(run_id)
     left_s = None if total_s is None else max(0.0, total_s - tally.elapsed_s(run_id))
     state = _STATE_WORDS.get(seen.progress.state, seen.progress.state)
@@ -149,7 +149,7 @@ def _row(tally: Tally, run_id: str) -> Row:
 
 
 class PlainProgress:
-    """A line when a Run starts and one when it ends, for logs and pipes.
+    """A line when a run starts and one when it ends, for logs and pipes.
 
     Args:
         stream: usually stderr.
@@ -200,7 +200,7 @@ def _line(event: Event, tally: Tally) -> Text | None:
         return _ended_line(event, tally)
     if isinstance(event, RunsNotNeeded):
         count = len(event.runs)
-        what = "1 Run is" if count == 1 else f"{count} Runs are"
+        what = "1 run is" if count == 1 else f"{count} runs are"
         return Text(printable(f"{what} not needed: {event.reason}"))
     if isinstance(event, Notice):
         return Text(printable(f"note: {event.message}"))
@@ -214,7 +214,7 @@ def _line(event: Event, tally: Tally) -> Text | None:
 
 
 def _ended_line(event: RunEnded, tally: Tally) -> Text:
-    """Return how a Run ended, after how long, and why."""
+    """Return how a run ended, after how long, and why."""
     line = Text(f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ")
     line.append(event.state.value, style=_STATE_STYLES.get(event.state, "yellow"))
     line.append(" " + printable(event.run.id))
@@ -232,7 +232,7 @@ def _bar(done: float, total: float | None) -> RenderableType:
 
 
 def _campaign_words(tally: Tally) -> Text:
-    words = Text(f"{tally.ended}/{tally.total} Runs")
+    words = Text(f"{tally.ended}/{tally.total} runs")
     if tally.failed:
         words.append(f", {tally.failed} failed", style="bold red")
     left_s = tally.left_s()
@@ -247,7 +247,7 @@ def _run_words(elapsed_s: float, total_s: float | None) -> Text:
 
 
 def _rates(seen: Active, *, alone: bool) -> Text:
-    """Return state, rates and latency of a Run; zero is said as zero, unknown as a dash."""
+    """Return state, rates and latency of a run; zero is said as zero, unknown as a dash."""
     progress = seen.progress
     parts = [_STATE_WORDS.get(progress.state, progress.state)]
     directions = (
@@ -255,14 +255,14 @@ def _rates(seen: Active, *, alone: bool) -> Text:
         ("write", progress.write_iops, progress.write_bw_bytes_per_s),
         ("trim", progress.trim_iops, progress.trim_bw_bytes_per_s),
     )
-    told = [part for part in directions if part[1] is not None or part[2] is not None]
-    busy = [part for part in told if part[1] or part[2]] or told[:1]
+    reported = [part for part in directions if part[1] is not None or part[2] is not None]
+    busy = [part for part in reported if part[1] or part[2]] or reported[:1]
     for name, iops, bw_bytes_per_s in busy:
-        label = f"{name} " if any(part[1] or part[2] for part in told) else ""
+        label = f"{name} " if any(part[1] or part[2] for part in reported) else ""
         count = _UNKNOWN if iops is None else format_count(iops)
         rate = _UNKNOWN if bw_bytes_per_s is None else format_rate(bw_bytes_per_s)
         parts.append(f"{label}{count} IOPS {rate}")
-    if not told:
+    if not reported:
         parts.append(f"{_UNKNOWN} IOPS")
     if progress.lat_mean_s is not None:
         parts.append(f"device {format_latency(progress.lat_mean_s)}")

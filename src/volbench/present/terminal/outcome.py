@@ -1,4 +1,4 @@
-"""How the Runs of a campaign ended: states enter, counts and lists in plan order leave."""
+"""States of the runs of a campaign, counted and listed in the order of the plan."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState
 
 
 class StateNote(Protocol):
-    """Where a Run stands and why, whoever kept it."""
+    """State of a run with its reason."""
 
     @property
     def state(self) -> RunState:
-        """Where it stands."""
+        """The state."""
 
     @property
     def reason(self) -> str:
@@ -23,10 +23,10 @@ class StateNote(Protocol):
 
 @dataclass(frozen=True)
 class RunStateNote:
-    """The state of one Run and why.
+    """The state of one run and why.
 
     Attributes:
-        state: where it stands.
+        state: the state.
         reason: fio's own words or volbench's, empty when it finished.
     """
 
@@ -38,12 +38,12 @@ PLANNED: StateNote = RunStateNote(RunState.PLANNED)
 
 
 def note_of(run: Run, states: Mapping[str, StateNote]) -> StateNote:
-    """Return the note of a Run; one without a note was planned and never ran."""
+    """Return the note of a run; one without a note was planned and never ran."""
     return states.get(run.id, PLANNED)
 
 
 def count_states(campaign: Campaign, states: Mapping[str, StateNote]) -> dict[RunState, int]:
-    """Return how many Runs stand in each state, states without Runs left out."""
+    """Return the number of runs in each state, states without runs left out."""
     counts = dict.fromkeys(RunState, 0)
     for run in campaign.runs:
         counts[note_of(run, states).state] += 1
@@ -51,7 +51,7 @@ def count_states(campaign: Campaign, states: Mapping[str, StateNote]) -> dict[Ru
 
 
 def unfinished(campaign: Campaign, states: Mapping[str, StateNote]) -> list[tuple[Run, StateNote]]:
-    """Return the Runs that did not finish though they were needed, in the order of the plan."""
+    """Return the runs that did not finish though they were needed, in the order of the plan."""
     noted = [(run, note_of(run, states)) for run in campaign.runs]
     return [(run, note) for run, note in noted if not note.state.is_settled]
 

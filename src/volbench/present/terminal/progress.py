@@ -1,8 +1,9 @@
-"""What the events of a campaign amount to: events enter, counts and the time left leave."""
+"""Progress of a campaign: counts and the remaining time, from its events."""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,9 +18,37 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import Extent, Run, RunState
 from volbench.model.profile.profile_model import Start
-from volbench.present.terminal.eta import Pace
 
 Clock = Callable[[], float]
+_REMEMBERED = 4
+"""Extents that the pace is taken from: what the first blocks did says little about the last."""
+
+
+@dataclass
+class Pace:
+    """Bytes and seconds of the last extents, by direction."""
+
+    seen: dict[str, deque[tuple[int, float]]] = field(default_factory=dict)
+
+    def note(self, extent: Extent, seconds: float) -> None:
+        """Take an extent into account that was finished."""
+        own = self.seen.setdefault(extent.direction, deque(maxlen=_REMEMBERED))
+        own.append((extent.size_bytes, seconds))
+
+    def expected_s(self, extent: Extent) -> float | None:
+        """Return what an extent should take; by another direction's pace before its own is known.
+
+        Args:
+            extent: to be done.
+
+        Returns:
+            None when nothing was finished yet.
+        """
+        own = self.seen.get(extent.direction) or next(iter(self.seen.values()), None)
+        if not own:
+            return None
+        seconds = sum(took_s for _, took_s in own)
+        return extent.size_bytes * seconds / sum(size_bytes for size_bytes, _ in own)
 
 
 @dataclass
@@ -35,15 +64,15 @@ class Active:
 
 @dataclass
 class Tally:
-    """What the events so far amount to.
+    """Counts and remaining time after the events so far.
 
     Attributes:
         clock: seconds that only go up.
-        total: Runs to do.
-        ended: Runs that ended, in whatever state.
+        total: runs to do.
+        ended: runs that ended, in whatever state.
         failed: those of them that did not finish.
         is_most: whether some may turn out not to be needed.
-        steps: id of each Run, in the order of the plan, to its step; its own id where it is alone.
+        steps: id of each run, in the order of the plan, to its step; its own id where it is alone.
     """
 
     clock: Clock = time.monotonic
@@ -85,23 +114,23 @@ class Tally:
             self.failed += event.state is not RunState.FINISHED
 
     def place(self, run: Run) -> int:
-        """Return the place of a Run among those to do, counted from 1."""
+        """Return the place of a run among those to do, counted from 1."""
         return self.ended + list(self.active).index(run.id) + 1
 
     def elapsed_s(self, run_id: str) -> float:
-        """Return how long a Run has been going on, by the own clock between reports."""
+        """Return how long a run has been going on, by the own clock between reports."""
         seen = self.active[run_id]
         if seen.heard_s is not None:
             return seen.progress.elapsed_s + self.clock() - seen.heard_s
         return self.clock() - seen.started_s
 
     def total_s(self, run_id: str) -> float | None:
-        """Return how long a Run should take; None when only its data bounds it."""
+        """Return how long a run should take; None when only its data bounds it."""
         seen = self.active[run_id]
         return seen.progress.total_s or seen.expected_s or self._by_pace(run_id)
 
     def left_s(self) -> float | None:
-        """Return the time left; None when the length of a Run is not known.
+        """Return the time left; None when the length of a run is not known.
 
         Runs of one step go on side by side, so a step takes as long as its longest.
         """
@@ -118,7 +147,7 @@ class Tally:
         return sum(longest.values())
 
     def in_order(self) -> list[str]:
-        """Return the Runs under way in the order of the plan."""
+        """Return the runs under way in the order of the plan."""
         places = {run_id: place for place, run_id in enumerate(self.steps)}
         return sorted(self.active, key=lambda run_id: places.get(run_id, len(places)))
 
@@ -128,7 +157,7 @@ class Tally:
         return None if extent is None else self.pace.expected_s(extent)
 
     def done(self) -> float:
-        """Return Runs done, those under way by their share."""
+        """Return runs done, those under way by their share."""
         shares = (
             min(1.0, self.elapsed_s(run_id) / total_s)
             for run_id in self.active
@@ -138,5 +167,5 @@ class Tally:
 
 
 def _step(run: Run) -> int | str:
-    """Return what Runs that go on side by side have in common."""
+    """Return what runs that go on side by side have in common."""
     return run.id if run.start is Start.SEQUENTIAL else run.step or run.id

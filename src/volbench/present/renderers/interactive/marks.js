@@ -228,7 +228,7 @@ function addCellTexts(drawing, mark, rows, shares) {
     x: numbersOf(mark, mark.x, rows),
     y: numbersOf(mark, mark.y, rows),
     text: rows.map((row) => String(mark.table.get(mark.text)[row] ?? "")),
-    text_color: shares.map((share) => (share > DARK_SHARE ? "#ffffff" : "#222222")),
+    text_color: shares.map((share) => (share > DARK_SHARE ? "#ffffff" : "#111111")),
   };
   const look = { text_align: "center", text_baseline: "middle", text_font_size: letters(8) };
   addGlyph(drawing, mark, mark.series, "Text", { columns, rows, look });
