@@ -1,28 +1,28 @@
-"""The error tree: every failure that volbench foresees, with its exit code and the way out.
+"""The error tree: every failure that volbench foresees, with its exit code and a hint.
 
 ::
 
     VolbenchError                  1
-    ├── InputError                 2   what the user gave can't be used
+    ├── InputError                 2   input that cannot be used
     │   ├── ProfileError               a profile: file, line, column, key; may hold several problems
-    │   └── InventoryError             a list of hosts: as a profile, or as a whole
+    │   └── InventoryError             a list of hosts: with its place, or as a whole
     ├── RefusedError               3   it would destroy data, or might
-    ├── TransportError             4   a host can't be reached, or the wire failed
+    ├── TransportError             4   a host cannot be reached, or the connection failed
     │   ├── ConnectError *             no connection, or it was lost
-    │   ├── AuthError                  the host let nobody in
-    │   ├── HostKeyError               the host is unknown, or not the one it was
+    │   ├── AuthError                  authentication failed
+    │   ├── HostKeyError               the host is unknown, or its key has changed
     │   ├── DeadlineError *            no answer in time
-    │   └── TransferError *            a file did not arrive as it was sent
+    │   └── TransferError *            a file arrived damaged
     ├── FioError                   5   fio is missing, too old, or failed
     ├── OutputError                6   malformed JSON, log or dd text: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
     ├── ComparisonError            8   results that may not be compared
-    ├── CampaignError              9   Runs failed or were not started; carries what did finish
-    ├── FindingsError             10   numbers are in doubt, and it was asked to be strict
-    │   └── RegressionError            a result is worse than its baseline by more than is tolerated
-    └── StoppedError            130   the user stopped it
+    ├── CampaignError              9   runs failed or were not started; carries what finished
+    ├── FindingsError             10   data-quality warnings, with --strict
+    │   └── RegressionError            a result is worse than its baseline by more than the tolerance
+    └── StoppedError            130   stopped by the user
 
-Only those with a star are tried again. No exception of a library leaves the file that catches it:
+Only those with a star are retried. No exception of a library leaves the file that catches it:
 it becomes one of these.
 """
 
@@ -57,14 +57,14 @@ class VolbenchError(Exception):
 
 
 class InputError(VolbenchError):
-    """What the user gave can't be used: an argument, a file, an option."""
+    """Input that cannot be used: an argument, a file, an option."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a file, with the place it stands.
+    """A problem in a file, with its place.
 
     Attributes:
         message: what is wrong and what was expected.
@@ -72,7 +72,7 @@ class Problem:
         line: 1-based; 0 when the whole file is meant.
         column: 1-based; 0 when the whole line is meant.
         key: the dotted key, such as ``jobs.test1.iodepth``; empty for the whole file.
-        hint: the way out, such as ``did you mean `iodepth`?``.
+        hint: hint, such as ``did you mean `iodepth`?``.
     """
 
     message: str
@@ -135,7 +135,7 @@ class ConnectError(TransportError):
 
 
 class AuthError(TransportError):
-    """The host let nobody in: no key fits, or sudo asks for a password."""
+    """Authentication failed: no key fits, or sudo asks for a password."""
 
 
 class HostKeyError(TransportError):

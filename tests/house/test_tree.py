@@ -1,4 +1,4 @@
-"""The tree shows the architecture: names are unique, folders are small, the design page has them."""
+"""The tree: module names are unique, folders are small, and the design page has them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project speaks the field's language: retired words stay out of code and of what users read."""
+"""Retired words stay out of code and of what users read: the project uses the field's terms."""
 
 from __future__ import annotations
 
