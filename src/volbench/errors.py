@@ -19,7 +19,7 @@
     ├── ComparisonError            8   results that may not be compared
     ├── CampaignError              9   runs failed or were not started; carries what finished
     ├── FindingsError             10   data-quality warnings, with --strict
-    │   └── RegressionError            a result is worse than its baseline by more than the tolerance
+    │   └── RegressionError            a result is worse than its baseline beyond tolerance
     └── StoppedError            130   stopped by the user
 
 Only those with a star are retried. No exception of a library leaves the file that catches it:
