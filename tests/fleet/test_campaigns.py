@@ -259,7 +259,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     assert campaign.aggregate()["clients_planned"].tolist() == [4, 4]
     doubts = campaign.findings()
     (message, _) = doubts[doubts["rule"] == "missing-clients"]["message"]
-    assert message == "Only 3 of 4 clients did this step: vm9 did not."
+    assert message == "Only 3 of 4 clients finished this step: vm9 did not."
 
 
 def test_a_host_loses_its_power(desk: Desk) -> None:

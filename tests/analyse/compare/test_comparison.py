@@ -197,7 +197,7 @@ def test_invalid_runs_are_left_out_and_told() -> None:
     one = only(found)
     assert one.candidate_group.repeats == 4
     assert one.warnings == {"stall": 1}
-    assert "B: 1 Run is invalid by page-cache, left out" in found.remarks
+    assert "B: 1 run is invalid by page-cache, left out" in found.remarks
     kept = compare(
         {"A": base, "B": candidate}, findings, Question(metrics=("iops",), keep_invalid=True)
     )

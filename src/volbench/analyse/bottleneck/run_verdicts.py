@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from volbench.analyse.bottleneck.explain import Explanation
+from volbench.analyse.bottleneck.cause import Explanation
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView

@@ -1,10 +1,11 @@
-"""Refuse to compare what is not alike: rows with facts enter, what may differ is told.
+"""Comparability of runs: invalid runs are excluded, differing facts are refused or reported.
 
 Rows have a ``side`` and a ``cell``; what is pooled is all rows of one side in one cell.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import pandas as pd
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import FACTS, Fact, Weight, fact_of
+from volbench.model.results.finding import Severity
 from volbench.units import format_size
 
 _MOST_LINES = 12
@@ -163,3 +165,37 @@ def _places(cells: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(cells))
     more = f" and {len(distinct) - 3} more" if len(distinct) > 3 else ""
     return ", ".join(distinct[:3]) + more
+
+
+def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Leave out rows that a rule called invalid.
+
+    Returns:
+        The other rows, and a sentence for each side and rule.
+    """
+    heavy = findings[findings["severity"] == Severity.INVALID.value]
+    struck = rows["run"].isin(heavy[heavy["direction"].isna()]["run"])
+    named = set(zip(heavy["run"], heavy["direction"], strict=True))
+    pairs = zip(rows["run"], rows["direction"], strict=True)
+    struck |= pd.Series([pair in named for pair in pairs], index=rows.index, dtype=bool)
+    counts = Counter(
+        (str(side), str(rule))
+        for run, side in rows[struck][["run", "side"]].drop_duplicates().itertuples(index=False)
+        for rule in heavy[heavy["run"] == run]["rule"].unique()
+    )
+    remarks = [
+        f"{side}: {count} {'run is' if count == 1 else 'runs are'} invalid by {rule}, left out"
+        for (side, rule), count in counts.items()
+    ]
+    return rows[~struck].reset_index(drop=True), remarks
+
+
+def warnings_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
+    """Return the rules with findings on these rows, and on how many runs each."""
+    direction = rows["direction"].iloc[0]
+    about = findings["run"].isin(rows["run"]) & (
+        findings["direction"].isna() | (findings["direction"] == direction)
+    )
+    heavy = findings["severity"] != Severity.NOTE.value
+    runs = findings[about & heavy].drop_duplicates(["run", "rule"])
+    return {str(rule): int(count) for rule, count in runs["rule"].value_counts().items()}

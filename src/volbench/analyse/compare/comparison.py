@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from volbench.analyse.compare.aggregate_repeats import one_row_a_repeat
-from volbench.analyse.compare.comparability import check_comparable
-from volbench.analyse.compare.comparison_groups import lay_out_cells, sides_between
+from volbench.analyse.compare.comparability import check_comparable, warnings_of, without_invalid
+from volbench.analyse.compare.comparison_groups import (
+    lay_out_cells,
+    one_row_a_repeat,
+    sides_between,
+)
 from volbench.analyse.compare.comparison_result import Compared
-from volbench.analyse.compare.exclusions import warnings_of, without_invalid
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contrast, holm, shortage
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
 from volbench.analyse.frames.run_facts import VOLUME_KEY, fact_columns, stack

@@ -1,4 +1,4 @@
-"""Lay rows out in cells and sides: what is compared with what is decided here."""
+"""Groups of a comparison: cells and sides of rows, and one value for each repeat."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from volbench.analyse.compare.comparability import value_text, values_of
+from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
+from volbench.analyse.price.steady_performance import STEADY
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX
 
@@ -15,6 +17,8 @@ _WORKLOAD = ("rw", "block_bytes", "iodepth", "numjobs", "direct", "ioengine", "s
 """What distinguishes workloads whose jobs are named after what is compared."""
 _NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _SHOWN = 5
+_ADDED = ("iops", "bw_bytes_per_s", *STEADY)
+"""Columns that are summed over the clients of a volume."""
 
 
 def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.DataFrame, str]:
@@ -153,3 +157,29 @@ def _order(value: object) -> list[tuple[int, float, str]]:
         return [(0, float(value), "")]
     parts = _NUMBERS.split(str(value))
     return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
+
+
+def one_row_a_repeat(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Aggregate clients that used one volume at the same time.
+
+    They are not repeats of each other: they share the volume and the time. Rates are summed; of
+    everything else the median over the clients is taken.
+
+    Args:
+        rows: of one side and cell, with `VOLUME_KEY` and `STEP`.
+        column: the number that is wanted.
+
+    Returns:
+        A row for each step and volume that has the number: ``value`` and `VOLUME_KEY`. A volume
+        that was measured in several campaigns counts as one in each: repeats of one campaign
+        share its day.
+    """
+    values = rows[["origin", "campaign", STEP, VOLUME_KEY]].assign(value=rows[column].astype(float))
+    values = values.dropna(subset=["value"])
+    keys = ["origin", "campaign", STEP, VOLUME_KEY]
+    groups = values.groupby(keys, sort=False, dropna=False)["value"]
+    values = (groups.sum() if column in _ADDED else groups.median()).reset_index()
+    places = values.drop_duplicates(["campaign", VOLUME_KEY])
+    if places[VOLUME_KEY].duplicated().any():
+        values[VOLUME_KEY] = values["campaign"].astype(str) + "|" + values[VOLUME_KEY]
+    return values

@@ -79,17 +79,17 @@ RULES: tuple[Rule, ...] = (
     bad_log_rows.RULE,
     damaged_files.RULE,
 )
-"""Every rule, in the order in which findings are told."""
+"""Every rule, in the order in which findings are shown."""
 
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def find(context: Context) -> list[Finding]:
-    """Return what is doubtful about the runs of a campaign.
+    """Return the data-quality warnings about the runs of a campaign.
 
     Args:
         context: all runs that have ended; only finished ones are judged,
-            and damage to one that finished is told.
+            and damage to one that finished is reported.
 
     Returns:
         Findings in the order of the runs; of a run, the heaviest first.

@@ -1,4 +1,4 @@
-"""What every rule is made of: Rule, Window, and the words that rules share."""
+"""Rule of a finding, the window of time it is about, and wording that rules share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from volbench.analyse.bottleneck.explain import Explanation
+from volbench.analyse.bottleneck.cause import Explanation
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.profile.profile_model import Phase
@@ -35,7 +35,7 @@ Check = Callable[[RunView, Context], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of doubt.
+    """One kind of data-quality warning.
 
     Attributes:
         id: lower-case words joined by dashes; part of the contract with scripts.

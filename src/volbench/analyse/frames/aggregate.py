@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.time.align_clocks import on_clock
-from volbench.analyse.time.resample import spread_rows
+from volbench.analyse.time.resample import on_clock, spread_rows
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
 

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.time.align_clocks import on_clock
-from volbench.analyse.time.resample import Floats, spread_rows
+from volbench.analyse.time.resample import Floats, on_clock, spread_rows
 
 _GRID_S = 1.0
 

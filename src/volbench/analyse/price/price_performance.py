@@ -14,8 +14,7 @@ import pandas as pd
 
 from volbench.analyse.compare.repeat_statistics import Group, Interval, location_interval
 from volbench.analyse.price.billing import Billing
-from volbench.analyse.price.pareto_frontier import on_frontier
-from volbench.analyse.price.ranking import no_faster, orders
+from volbench.analyse.price.ranking import no_faster, on_frontier, orders
 from volbench.errors import InputError
 from volbench.model.catalogue.price_list import GIB, Burst, Price, Prices
 from volbench.model.frames.column_aliases import find_column

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
-from volbench.analyse.time.align_clocks import on_clock
-from volbench.analyse.time.resample import Floats, spread_rows
+from volbench.analyse.time.resample import Floats, on_clock, spread_rows
 from volbench.analyse.time.storm_devices import devices_on
 
 INTERVAL_S = 5.0

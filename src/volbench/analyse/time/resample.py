@@ -1,4 +1,4 @@
-"""Rates of intervals of any length and place in, mean rates of the intervals of one axis out."""
+"""Resampling of rates from intervals of any length onto one time axis."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 _EPOCH = pd.Timestamp(0, tz="UTC")
+_SERIES = ["run", "group", "direction"]
+_MIN_TAIL = 0.1
+"""Share of an interval from which a missing end is a lost interval and not rounding."""
 
 
 def seconds(utc: pd.Series[str]) -> pd.Series[float]:
@@ -82,3 +85,39 @@ def _corners(ends_s: Floats, widths_s: Floats) -> Floats:
     corners[::2], corners[1::2] = ends_s - widths_s, ends_s
     found: Floats = np.maximum.accumulate(corners)
     return found
+
+
+def on_clock(series: pd.DataFrame, summary: pd.DataFrame, *, rate: str, total: str) -> pd.DataFrame:
+    """Return intervals with ``end_s``, seconds since the epoch, and ``width_s``.
+
+    fio before 3.37 loses the last interval of its logs (its pull request 1782). What the series
+    lack at their ends to the total that fio reports is added as an interval of its own.
+
+    Args:
+        series: rows of the series frame of one campaign, all with ``utc``.
+        summary: the summary of the same runs.
+        rate: column of the series, such as ``iops``.
+        total: column of the summary that it adds up to, such as ``total_ios``.
+    """
+    rows = series.assign(end_s=seconds(series["utc"]), width_s=_widths(series))
+    return pd.concat([rows, _tails(rows, summary, rate, total)], ignore_index=True)
+
+
+def _tails(rows: pd.DataFrame, summary: pd.DataFrame, rate: str, total: str) -> pd.DataFrame:
+    """Return the end of each series that the logs leave out: what is missing to the total."""
+    done = (rows[rate] * rows["width_s"]).groupby([rows[name] for name in _SERIES]).sum()
+    last = rows.sort_values("end_s").drop_duplicates(_SERIES, keep="last")
+    last = last.merge(done.rename("done").reset_index(), on=_SERIES)
+    last = last.merge(summary[[*_SERIES, total, "runtime_s"]], on=_SERIES)
+    lost = last[total].astype("float64") - last["done"]
+    rest_s = last["runtime_s"] - last["t_s"]
+    kept = (lost > 0) & (rest_s > _MIN_TAIL * last["width_s"])
+    tails = last.assign(end_s=last["end_s"] + rest_s, width_s=rest_s, **{rate: lost / rest_s})
+    return tails[kept.fillna(value=False)][list(rows.columns)]
+
+
+def _widths(series: pd.DataFrame) -> pd.Series[float]:
+    """Return the length of intervals: the step of the series, or up to its only point."""
+    steps = series.groupby(_SERIES, sort=False, dropna=False)["t_s"]
+    usual = steps.transform(lambda times: times.diff().median())
+    return usual.fillna(series["t_s"]).astype("float64")

@@ -137,15 +137,15 @@ RULE = Rule(
     title="burst credits came back",
     severity=Severity.NOTE,
     looks_at=(
-        "A Run that waited (`pause_before`) and asks the same as the run before it on the volume:"
+        "A run that waited (`pause_before`) and asks the same as the run before it on the volume:"
         " it began at least 20 % above the level at which that one ended, and fell back to within"
         " 15 % of it, or stayed above to its end. What was read or written in the burst, over rest"
         " and burst together, is the rate at which credits came back: the bucket was empty before"
         " the one and after the other."
     ),
     why=(
-        "It says how often a volume can burst: credits of an hour that take a day to come back"
-        " serve a nightly job, and no peak at noon."
+        "It says how often a volume can burst: credits for an hour that take a day to refill"
+        " suit a nightly job, not a peak at noon."
     ),
     advice=(
         "Compare it with the declared baseline, at which most providers refill. Where the burst"

@@ -1,4 +1,4 @@
-"""shared-limit: two volumes of a campaign stand on the same disk."""
+"""shared-limit: two volumes of a campaign are on the same disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     yield RULE.finding(
         view,
         f"{view.run.volume.role} and {several(sorted(shared))} are on the same disk"
-        f" ({', '.join(disks)}), so one limit binds both.",
+        f" ({', '.join(disks)}), so they share one limit.",
         {"disks": ", ".join(disks), "roles": ", ".join([view.run.volume.role, *sorted(shared)])},
     )
 
@@ -39,8 +39,8 @@ RULE = Rule(
         " against those of other roles on the same host."
     ),
     why=(
-        "I/O on the one costs operations and credits of the other, so the roles are no independent"
-        " measurements, and the limit may be that of the shared disk."
+        "I/O on one volume uses operations and credits of the other, so the roles are not"
+        " independent measurements, and the limit may be that of the shared disk."
     ),
     advice="Put the volumes on disks of their own, or measure only one of them.",
     check=check,

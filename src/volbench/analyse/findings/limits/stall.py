@@ -70,7 +70,7 @@ RULE = Rule(
         "The series: intervals in which nothing completed, joined, that last at least 1 s and as"
         " long as ten I/Os take on average. With one I/O in flight also the longest latency. Jobs"
         " that were asked to pause (thinktime, latency_target) get a note. The five longest are"
-        " told."
+        " reported."
     ),
     why=(
         "A stall hangs everything that uses the volume, and means and most percentiles hide it."

@@ -27,23 +27,23 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     word = "after" if late_s > 0 else "before"
     yield RULE.finding(
         view,
-        f"It started {format_latency(abs(late_s))} {word} its instant.",
+        f"Started {format_latency(abs(late_s))} {word} the planned start.",
         {"late_s": late_s, "clock_bound_s": bound_s},
     )
 
 
 RULE = Rule(
     id="late-start",
-    title="it did not start with the others",
+    title="the client did not start with the others",
     severity=Severity.WARNING,
     looks_at=(
-        "When the process went on to its I/O, by its host's clock, and when it was to: more than"
-        " 0.5 s apart, beyond what the comparison of the clocks may be wrong by."
+        "Planned start and start of I/O by the host's clock: more than 0.5 s apart, beyond the"
+        " uncertainty of the clock offset."
     ),
     why=(
-        "Clients that do not run at the same time do not load at the same time what they share."
-        " Sums over them are less than what was asked for."
+        "Clients that run at different times do not load shared storage at the same time, so their"
+        " aggregate is lower than under the planned load."
     ),
-    advice="Compare only the time in which all ran. Look at the load of that host, and run again.",
+    advice="Compare only the time in which all clients ran. Check the host's load, then run again.",
     check=check,
 )

@@ -1,4 +1,4 @@
-"""missing-clients: fewer clients did a step than were asked to."""
+"""missing-clients: fewer clients finished a step than planned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check(view: RunView, context: Context) -> Iterator[Finding]:
     did = len(step) - len(missing)
     yield RULE.finding(
         view,
-        f"Only {did} of {planned} clients did this step:"
+        f"Only {did} of {planned} clients finished this step:"
         f" {', '.join(names[:_MOST_NAMED])}{more} did not.",
         {"clients": float(planned), "missing": float(planned - did)},
     )
@@ -39,7 +39,7 @@ RULE = Rule(
     id="missing-clients",
     title="clients are missing",
     severity=Severity.WARNING,
-    looks_at="How many clients finished a step of the campaign, and how many were asked to.",
+    looks_at="How many clients finished a step of the campaign, and how many were planned.",
     why=(
         "A total over the clients that are left looks like one over all of them, and each of those"
         " had more of what they share."
