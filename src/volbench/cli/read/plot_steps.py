@@ -17,7 +17,6 @@ from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kind import Options
 from volbench.present.renderers import CHART_FORMATS
-from volbench.present.renderers.interactive import chart_page, is_interactive
 from volbench.present.renderers.matplotlib import draw, save
 
 Frames = Mapping[str, pd.DataFrame]
@@ -60,7 +59,7 @@ class Picture:
                     hint="make a folder, and name it with --output",
                 )
         plots = build_plots(frames, title=self.title, by=self.by, options=self.options)
-        return (plot for plot in plots if not self.is_page or is_interactive(plot))
+        return (plot for plot in plots if not self.is_page or not plot.has_towers)
 
     @property
     def is_page(self) -> bool:
@@ -90,6 +89,8 @@ class Picture:
         Raises:
             InputError: it can't be written, or a kind needs a picture.
         """
+        from volbench.present.renderers.interactive import chart_page
+
         first, name = plots[0], plots[0].name if len(plots) == 1 else "charts"
         title = first.title if len(plots) == 1 else self.title or folder.resolve().parent.name
         page = chart_page(plots, title=title, theme=self.theme)

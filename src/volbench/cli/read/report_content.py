@@ -16,7 +16,7 @@ from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import KINDS
-from volbench.present.renderers.interactive import embed, is_interactive
+from volbench.present.renderers.interactive import embed
 from volbench.present.report import MultiCampaignContent, ReportContent, ReportFigure
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
@@ -85,9 +85,9 @@ def _plots(frames: Frames, charts: Sequence[str]) -> list[Plot]:
 
 def _figure(plot: Plot) -> ReportFigure:
     """Return a chart that the page draws, or a picture of one with towers."""
-    if is_interactive(plot):
-        return ReportFigure(plot.name, plot.title, plot.description, embed(plot))
-    return ReportFigure(plot.name, plot.title, plot.description, picture=_picture(plot))
+    if plot.has_towers:
+        return ReportFigure(plot.name, plot.title, plot.description, picture=_picture(plot))
+    return ReportFigure(plot.name, plot.title, plot.description, embed(plot))
 
 
 def _picture(plot: Plot) -> str:

@@ -148,6 +148,11 @@ class Plot:
     title: str = ""
     description: str = ""
 
+    @property
+    def has_towers(self) -> bool:
+        """Whether a panel has three axes, which only matplotlib draws."""
+        return any(panel.z is not None for panel in self.panels)
+
 
 def grid(panels: Sequence[Panel], *, height_in: float, abreast: int = 1) -> Plot:
     """Return a plot of panels row by row, so many abreast, all of one height."""

@@ -89,27 +89,33 @@ class Place:
         return [(self.at(time), short_time(time)) for time in fitting]
 
 
-def uses_of(frames: Frames) -> list[Row]:
-    """Return rows of the USE table of the measured runs with samples, each with its label."""
+def uses_of(frames: Frames, samples: pd.DataFrame) -> list[Row]:
+    """Return rows of the USE table of the measured runs with samples, each with its label.
+
+    Args:
+        frames: with the summary.
+        samples: of `samples_of`.
+    """
     summary = measured(frames["summary"])
     is_repeated = bool((summary["repeat"] > 1).any())
     return [
         row | {"label": text(row, "label") + f" #{number(row, 'repeat'):.0f}" * is_repeated}
-        for row in records(use_rows(summary, _samples(frames)))
+        for row in records(use_rows(summary, samples))
     ]
 
 
-def spans_of(frames: Frames, uses: Sequence[Row]) -> list[Span]:
+def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list[Span]:
     """Return runs with samples, in the order of `uses`.
 
     Args:
-        frames: summary, series and device.
+        frames: summary and series.
+        samples: of `samples_of`.
         uses: rows of `uses_of`.
     """
     wanted = {text(row, "run") for row in uses}
-    samples, series, results = (
+    sampled, series, results = (
         dict(iter(frame[frame["run"].isin(wanted)].groupby("run", sort=False)))
-        for frame in (_samples(frames), frames["series"], measured(frames["summary"]))
+        for frame in (samples, frames["series"], measured(frames["summary"]))
     )
     spans = []
     for row in uses:
@@ -121,8 +127,8 @@ def spans_of(frames: Frames, uses: Sequence[Row]) -> list[Span]:
                 label=text(row, "label"),
                 shape="; ".join(dict.fromkeys(shapes)),
                 use=row,
-                own=samples[run][samples[run]["level"] == "volume"],
-                backing=_backing(samples[run]),
+                own=sampled[run][sampled[run]["level"] == "volume"],
+                backing=_backing(sampled[run]),
                 fio=_fio(series.get(run)),
                 fio_end_s=fio_end_s(results[run]),
             )
@@ -130,7 +136,7 @@ def spans_of(frames: Frames, uses: Sequence[Row]) -> list[Span]:
     return spans
 
 
-def _samples(frames: Frames) -> pd.DataFrame:
+def samples_of(frames: Frames) -> pd.DataFrame:
     """Return the samples beside measured runs since their I/O began, in order of time."""
     samples = of_measured(frames["device"], measured(frames["summary"]))
     return samples[samples["t_s"] > 0].sort_values("t_s", ignore_index=True)

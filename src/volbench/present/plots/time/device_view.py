@@ -21,7 +21,14 @@ from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.formats import FORMATS
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
-from volbench.present.plots.time.device_layout import Place, Span, lay_out, spans_of, uses_of
+from volbench.present.plots.time.device_layout import (
+    Place,
+    Span,
+    lay_out,
+    samples_of,
+    spans_of,
+    uses_of,
+)
 from volbench.present.plots.time.device_quantities import QUANTITIES, Quantity
 from volbench.units import format_count, format_duration, format_rate
 
@@ -65,10 +72,11 @@ class _Runs:
 
 def read(frames: Frames, _: Options) -> _Runs | str:
     """Return the runs beside which the host's counters were sampled."""
-    uses = uses_of(frames)
+    samples = samples_of(frames)
+    uses = uses_of(frames, samples)
     if not uses:
         return "the host's counters were not sampled beside any run"
-    return _Runs(uses, spans_of(frames, uses[:_MOST]))
+    return _Runs(uses, spans_of(frames, samples, uses[:_MOST]))
 
 
 def build(runs: _Runs) -> Plot:
@@ -124,7 +132,7 @@ def _block(places: Sequence[Place]) -> list[Panel]:
             panels.append(Panel(x=x, y=y, marks=parts))
     first = panels[0]
     panels[0] = replace(first, marks=(*first.marks, *_run_names(places)))
-    unnamed = replace(x, label="", categories=("",) * len(ticks))
+    unnamed = replace(x, label="", ticks=(), categories=())
     return [*(replace(panel, x=unnamed) for panel in panels[:-1]), panels[-1]]
 
 

@@ -8,7 +8,7 @@ from volbench.present.renderers.interactive.embedded_data import (
     library,
     pack,
 )
-from volbench.present.renderers.interactive.embedded_plot import EmbeddedPlot, embed, is_interactive
+from volbench.present.renderers.interactive.embedded_plot import EmbeddedPlot, embed
 
 __all__ = [
     "EmbeddedPlot",
@@ -17,7 +17,6 @@ __all__ = [
     "chart_scripts",
     "digest",
     "embed",
-    "is_interactive",
     "library",
     "pack",
 ]

@@ -21,7 +21,7 @@ from volbench.present.renderers.interactive.embedded_data import (
     library,
     pack,
 )
-from volbench.present.renderers.interactive.embedded_plot import embed, is_interactive
+from volbench.present.renderers.interactive.embedded_plot import embed
 
 
 def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
@@ -35,7 +35,7 @@ def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
     Raises:
         InputError: a plot has towers, which only pictures show.
     """
-    if flat := [plot.name for plot in plots if not is_interactive(plot)]:
+    if flat := [plot.name for plot in plots if plot.has_towers]:
         raise InputError(
             f"the chart {flat[0]} can't be drawn in a page",
             hint="choose --format svg, png or pdf",

@@ -42,8 +42,3 @@ def embed(plot: Plot) -> EmbeddedPlot:
         payload=pack(text),
         height_px=round(sum(heights)) + _LABELS_PX,
     )
-
-
-def is_interactive(plot: Plot) -> bool:
-    """Return whether the page can draw a plot; towers need matplotlib."""
-    return all(panel.z is None for panel in plot.panels)
