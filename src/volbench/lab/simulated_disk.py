@@ -8,17 +8,21 @@ for the first time are prepared and the request is served. All of that is comput
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapreplace
 from math import exp
 from random import Random
 from threading import Lock
 
-from volbench.lab.disk_parameters import CacheParameters, DiskParameters, ServiceParameters
+from volbench.lab.disk_parameters import (
+    BucketParameters,
+    CacheParameters,
+    DiskParameters,
+    ServiceParameters,
+)
 from volbench.lab.pacing import Pacer
 from volbench.lab.speed import Speed
-from volbench.lab.token_buckets import Admission
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Disk:
         self._lock = Lock()
         self._rng = Random(parameters.seed)  # noqa: S311 - a simulation must be repeatable
         self._timeline = _Timeline(parameters)
-        self._admission = Admission(
+        self._admission = _Admission(
             requests=parameters.request_buckets, volume=parameters.byte_buckets
         )
         self._blocks = _Blocks(parameters)
@@ -224,3 +228,54 @@ class _Cache:
         gone = (at - self._at) * self._parameters.drain_bytes_per_s
         self._level = max(0.0, self._level - gone)
         self._at = at
+
+
+_SLACK_S = 0.002
+"""How far a limit may be behind its schedule and catch up: a hiccup of the machine, no burst."""
+
+
+class _Bucket:
+    """Token bucket by virtual scheduling; times need not be in order.
+
+    The generic cell rate algorithm (ITU-T I.371, annex A, "virtual scheduling") keeps a single
+    number: when the next request is due at the refill rate. Nothing is counted in ticks, so a
+    limit is exact over any span longer than the slack.
+    """
+
+    def __init__(self, parameters: BucketParameters) -> None:
+        self._rate = parameters.rate
+        self._ahead_s = max(_SLACK_S, parameters.depth / parameters.rate)
+        self._due = float("-inf")
+
+    def earliest(self, at: float) -> float:
+        """Return when a request of time `at` may pass."""
+        return max(at, self._due - self._ahead_s)
+
+    def take(self, at: float, cost: float) -> None:
+        """Let a request of some cost pass."""
+        self._due = max(self._due, at) + cost / self._rate
+
+
+class _Admission:
+    """All buckets of a disk: a request waits until each lets it pass, first come first served."""
+
+    def __init__(
+        self, *, requests: Iterable[BucketParameters], volume: Iterable[BucketParameters]
+    ) -> None:
+        self._requests = [_Bucket(parameters) for parameters in requests]
+        self._bytes = [_Bucket(parameters) for parameters in volume]
+        self._last = float("-inf")
+
+    def admit(self, at: float, length_bytes: int) -> float:
+        """Return when a request passes, and charge it."""
+        if not self._requests and not self._bytes:
+            return at
+        for bucket in (*self._requests, *self._bytes):
+            at = bucket.earliest(at)
+        at = max(at, self._last)
+        for bucket in self._requests:
+            bucket.take(at, 1)
+        for bucket in self._bytes:
+            bucket.take(at, length_bytes)
+        self._last = at
+        return at

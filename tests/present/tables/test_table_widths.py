@@ -30,6 +30,10 @@ from volbench.plan.volume_types import catalogue
 from volbench.present import tables
 from volbench.present.formatting import Row
 from volbench.present.tables.campaigns_table import campaigns_table
+from volbench.present.tables.catalogue.price_list_table import prices_table
+from volbench.present.tables.catalogue.price_table import market_table
+from volbench.present.tables.catalogue.profiles_table import profiles_table
+from volbench.present.tables.catalogue.volume_types_table import types_table
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
 from volbench.present.tables.hosts_tables import (
@@ -39,9 +43,6 @@ from volbench.present.tables.hosts_tables import (
     survey_table,
 )
 from volbench.present.tables.plan_tables import profile_table, runs_table
-from volbench.present.tables.price_list_table import prices_table
-from volbench.present.tables.price_table import market_table
-from volbench.present.tables.profiles_table import profiles_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import (
     aggregate_table,
@@ -51,7 +52,6 @@ from volbench.present.tables.results_table import (
 )
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.present.tables.use_table import use_table
-from volbench.present.tables.volume_types_table import types_table
 from volbench.present.terminal.outcome import RunStateNote
 
 LONG = "One I/O at a time shows the latency of the device, and sixteen show its IOPS limit." * 3
@@ -146,7 +146,7 @@ def market() -> Table[Any]:
             cost_per_100_mb_per_s=interval,
             cost_per_gib=interval,
             rank=size,
-            alike=("Standard_D8s_v5, azure/P30",),
+            indistinct=("Standard_D8s_v5, azure/P30",),
             is_on_front=True,
             no_faster_than=(),
             burst_monthly=costs,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.options import WHERE, examples
-from volbench.cli.read.table_charts import chart_options
+from volbench.cli.table_charts import chart_options
 from volbench.cli.table_output import TableOutput, table_options
 from volbench.units import parse_size
 
@@ -59,7 +59,7 @@ def command(
     """Rank the configurations in DIR by price-performance: what a steady I/O costs."""
     from volbench.cli.catalogue.price_steps import draw_market, market_of
     from volbench.plan.prices import load_prices
-    from volbench.present.tables.price_table import market_table
+    from volbench.present.tables.catalogue.price_table import market_table
 
     found = market_of(
         folders,

@@ -8,11 +8,11 @@ from pathlib import Path
 from volbench.analyse.price.billing import Billing, billing_of
 from volbench.analyse.price.price_performance import Market, market, priced_runs
 from volbench.analyse.price.steady_performance import performance
-from volbench.cli.read.table_charts import write_picture
+from volbench.cli.table_charts import write_picture
 from volbench.dataset import Dataset, open_campaigns
 from volbench.model.catalogue.price_list import Prices
 from volbench.present.plots.compare.pareto import pareto_plot
-from volbench.present.tables.price_table import market_table
+from volbench.present.tables.catalogue.price_table import market_table
 from volbench.present.tables.render_table import csv_text
 
 _FRAMES = ("summary", "verdicts", "series", "device")

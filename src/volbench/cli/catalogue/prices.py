@@ -31,7 +31,7 @@ def list_prices() -> None:
 def show(file: str, *, shown: TableOutput) -> None:
     """Show the prices in FILE, or in a bundled one."""
     from volbench.plan.prices import load_prices
-    from volbench.present.tables.price_list_table import prices_table
+    from volbench.present.tables.catalogue.price_list_table import prices_table
 
     shown.write(prices_table(load_prices(file)))
 

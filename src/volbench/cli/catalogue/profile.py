@@ -23,7 +23,7 @@ def command() -> None:
 def list_profiles(*, shown: TableOutput) -> None:
     """List the bundled profiles."""
     from volbench.plan.profile.bundled import profile_index
-    from volbench.present.tables.profiles_table import profiles_table
+    from volbench.present.tables.catalogue.profiles_table import profiles_table
 
     shown.write(profiles_table(profile_index()))
 

@@ -24,7 +24,7 @@ def command() -> None:
 def list_types(type_files: tuple[Path, ...], *, shown: TableOutput) -> None:
     """List the volume types: bundled ones and your own."""
     from volbench.plan.volume_types import catalogue
-    from volbench.present.tables.volume_types_table import types_table
+    from volbench.present.tables.catalogue.volume_types_table import types_table
 
     shown.write(types_table(catalogue(type_files)))
 
@@ -47,13 +47,13 @@ def show(
 ) -> None:
     """Show what a volume of TYPE is allowed, and for how long."""
     from volbench.plan.volume_types import catalogue, find_type, limits_of
-    from volbench.present.tables.table import text_table
-    from volbench.present.tables.volume_types_table import (
+    from volbench.present.tables.catalogue.volume_types_table import (
         about_rows,
         lasting,
         limits_rows,
         type_cells,
     )
+    from volbench.present.tables.table import text_table
 
     types = catalogue(type_files)
     kind = find_type(name, types)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.options import CAMPAIGNS
 from volbench.cli.table_output import TableOutput, table_options
+from volbench.errors import FindingsError, InputError
+
+if TYPE_CHECKING:
+    from volbench.present.formatting import Row
 
 
 @click.command("check")
@@ -24,15 +30,64 @@ def command(
     what it claims to; a warning means that it may be misleading; a note gives context.
     """
     from volbench.api import open_campaign
-    from volbench.cli.read.findings_output import Checked, check_rules, fail_on_warnings
+    from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.findings_table import findings_table, findings_text
 
-    checked = Checked.of([open_campaign(path) for path in campaigns], rules=check_rules(rules))
+    wanted = _known_rules(rules)
+    opened = [open_campaign(path) for path in campaigns]
+    rows = [
+        row
+        for campaign in opened
+        for row in campaign.rows("findings")
+        if not wanted or row["rule"] in wanted
+    ]
+    finished = sum(
+        note.state is RunState.FINISHED for campaign in opened for note in campaign.runs.values()
+    )
     shown.write(
-        findings_table(checked.rows),
-        text=lambda width, colour: findings_text(
-            checked.rows, runs=checked.runs, width=width, colour=colour
-        ),
+        findings_table(rows),
+        text=lambda width, colour: findings_text(rows, runs=finished, width=width, colour=colour),
     )
     if strict:
-        fail_on_warnings(checked)
+        _fail_on_warnings(rows)
+
+
+def _known_rules(names: Sequence[str]) -> Collection[str]:
+    """Return the names of rules if all of them exist.
+
+    Raises:
+        InputError: there is no such rule.
+    """
+    if not names:
+        return ()
+    from volbench.analyse.findings import RULES
+    from volbench.model.profile.fio_option import nearest
+
+    known = [rule.id for rule in RULES]
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            raise InputError(
+                f"there is no rule {name!r}",
+                hint=f"did you mean `{near}`?" if near else f"rules are {', '.join(known)}",
+            )
+    return names
+
+
+def _fail_on_warnings(rows: Sequence[Row]) -> None:
+    """Accept notes, and fail on anything more severe.
+
+    Raises:
+        FindingsError: there is a warning, or a result is invalid.
+    """
+    from volbench.model.results.finding import Severity
+    from volbench.present.tables.findings_table import count_severities, counted
+
+    counts = count_severities(rows)
+    severe = {severity: counts[severity] for severity in (Severity.INVALID, Severity.WARNING)}
+    if any(severe.values()):
+        raise FindingsError(
+            f"data-quality warnings: {counted(severe)}",
+            hint="each finding says what to do; --rule ID looks at one rule only",
+            context={severity.value: count for severity, count in counts.items()},
+        )

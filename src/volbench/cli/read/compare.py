@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.options import WHERE
-from volbench.cli.read.table_charts import chart_options
+from volbench.cli.table_charts import chart_options
 from volbench.cli.table_output import TableOutput, table_options
 
 

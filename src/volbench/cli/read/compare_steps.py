@@ -9,7 +9,7 @@ import click
 
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison_result import Compared, Regression, percent
-from volbench.cli.read.table_charts import write_picture
+from volbench.cli.table_charts import write_picture
 from volbench.cli.table_output import TableOutput
 from volbench.errors import InputError, RegressionError
 from volbench.present.tables.compare_table import (

@@ -1,0 +1,1 @@
+"""Tables of what can be chosen from: profiles, volume types and prices."""
