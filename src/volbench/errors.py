@@ -1,4 +1,4 @@
-"""The error tree: every failure that volbench foresees, with its exit code and the way out.
+"""The error tree: every failure that volbench foresees, with its exit code and a hint.
 
 ::
 
@@ -9,7 +9,7 @@
     ├── RefusedError               3   it would destroy data, or might
     ├── TransportError             4   a host can't be reached, or the wire failed
     │   ├── ConnectError *             no connection, or it was lost
-    │   ├── AuthError                  the host let nobody in
+    │   ├── AuthError                  authentication failed
     │   ├── HostKeyError               the host is unknown, or not the one it was
     │   ├── DeadlineError *            no answer in time
     │   └── TransferError *            a file did not arrive as it was sent
@@ -17,8 +17,8 @@
     ├── OutputError                6   malformed JSON, log or dd text: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
     ├── ComparisonError            8   results that may not be compared
-    ├── CampaignError              9   Runs failed or were not started; carries what did finish
-    ├── FindingsError             10   numbers are in doubt, and it was asked to be strict
+    ├── CampaignError              9   runs failed or were not started; carries what did finish
+    ├── FindingsError             10   data-quality warnings with ``--strict``
     │   └── RegressionError            a result is worse than its baseline by more than is tolerated
     └── StoppedError            130   the user stopped it
 
@@ -72,7 +72,7 @@ class Problem:
         line: 1-based; 0 when the whole file is meant.
         column: 1-based; 0 when the whole line is meant.
         key: the dotted key, such as ``jobs.test1.iodepth``; empty for the whole file.
-        hint: the way out, such as ``did you mean `iodepth`?``.
+        hint: what to do next, such as ``did you mean `iodepth`?``.
     """
 
     message: str
@@ -135,7 +135,7 @@ class ConnectError(TransportError):
 
 
 class AuthError(TransportError):
-    """The host let nobody in: no key fits, or sudo asks for a password."""
+    """Authentication failed: no key fits, or sudo asks for a password."""
 
 
 class HostKeyError(TransportError):

@@ -146,7 +146,7 @@ def market() -> Table[Any]:
             cost_per_100_mb_per_s=interval,
             cost_per_gib=interval,
             rank=size,
-            alike=("Standard_D8s_v5, azure/P30",),
+            indistinct=("Standard_D8s_v5, azure/P30",),
             is_on_front=True,
             no_faster_than=(),
             burst_monthly=costs,
