@@ -3,26 +3,26 @@
 ::
 
     VolbenchError                  1
-    ├── InputError                 2   input that cannot be used
+    ├── InputError                 2   what the user gave can't be used
     │   ├── ProfileError               a profile: file, line, column, key; may hold several problems
-    │   └── InventoryError             a list of hosts: with its place, or as a whole
+    │   └── InventoryError             a list of hosts: as a profile, or as a whole
     ├── RefusedError               3   it would destroy data, or might
-    ├── TransportError             4   a host cannot be reached, or the connection failed
+    ├── TransportError             4   a host can't be reached, or the wire failed
     │   ├── ConnectError *             no connection, or it was lost
     │   ├── AuthError                  authentication failed
-    │   ├── HostKeyError               the host is unknown, or its key has changed
+    │   ├── HostKeyError               the host is unknown, or not the one it was
     │   ├── DeadlineError *            no answer in time
-    │   └── TransferError *            a file arrived damaged
+    │   └── TransferError *            a file did not arrive as it was sent
     ├── FioError                   5   fio is missing, too old, or failed
     ├── OutputError                6   malformed JSON, log or dd text: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
     ├── ComparisonError            8   results that may not be compared
-    ├── CampaignError              9   runs failed or were not started; carries what finished
-    ├── FindingsError             10   data-quality warnings, with --strict
-    │   └── RegressionError            a result is worse than its baseline beyond tolerance
-    └── StoppedError            130   stopped by the user
+    ├── CampaignError              9   runs failed or were not started; carries what did finish
+    ├── FindingsError             10   data-quality warnings with ``--strict``
+    │   └── RegressionError            a result is worse than its baseline by more than is tolerated
+    └── StoppedError            130   the user stopped it
 
-Only those with a star are retried. No exception of a library leaves the file that catches it:
+Only those with a star are tried again. No exception of a library leaves the file that catches it:
 it becomes one of these.
 """
 
@@ -57,14 +57,14 @@ class VolbenchError(Exception):
 
 
 class InputError(VolbenchError):
-    """Input that cannot be used: an argument, a file, an option."""
+    """What the user gave can't be used: an argument, a file, an option."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem in a file, with its place.
+    """One thing wrong in a file, with the place it stands.
 
     Attributes:
         message: what is wrong and what was expected.
@@ -72,7 +72,7 @@ class Problem:
         line: 1-based; 0 when the whole file is meant.
         column: 1-based; 0 when the whole line is meant.
         key: the dotted key, such as ``jobs.test1.iodepth``; empty for the whole file.
-        hint: hint, such as ``did you mean `iodepth`?``.
+        hint: what to do next, such as ``did you mean `iodepth`?``.
     """
 
     message: str

@@ -95,7 +95,7 @@ def _take_back(claim: Claim) -> list[Problem]:
     """Take back logs of sections of which some jobs have none: their sums would be too low."""
     back: list[Problem] = []
     for first, count in claim.ranges:
-        mine = [log for log in claim.logs if first <= (log.clone or 1) < first + count]
+        mine = [log for log in claim.logs if first <= (log.job_number or 1) < first + count]
         for kind in {log.kind for log in mine}:
             those = [log for log in mine if log.kind == kind]
             if len(those) < count:
@@ -129,7 +129,7 @@ def _owner(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
 
 def _last(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
     """Return the last of several processes that wrote over one log: fio cuts logs off first."""
-    able = [claim for claim in claims if claim.numjobs >= max(1, log.clone)]
+    able = [claim for claim in claims if claim.numjobs >= max(1, log.job_number)]
     ends = [claim.ended_utc_s for claim in able]
     times = [end for end in ends if end is not None]
     if log.hostname or len(times) < len(able) or len({*times}) < len(times) or not able:
@@ -139,11 +139,14 @@ def _last(log: LogFile, claims: Sequence[Claim]) -> tuple[Claim | None, str]:
 
 def _trouble(log: LogFile, owner: Claim) -> str:
     """Return why a log can't be used; "" where it can."""
-    if log.clone == 0 and owner.numjobs > 1:
+    if log.job_number == 0 and owner.numjobs > 1:
         return f"{owner.numjobs} jobs share this log (per_job_logs=0), so none can be read"
-    if log.clone > owner.numjobs:
+    if log.job_number > owner.numjobs:
         return f"its result has {owner.numjobs} jobs, so this log is another one's"
-    if any((other.kind, other.clone or 1) == (log.kind, log.clone or 1) for other in owner.logs):
+    if any(
+        (other.kind, other.job_number or 1) == (log.kind, log.job_number or 1)
+        for other in owner.logs
+    ):
         return "its result has another log of this kind and number"
     try:
         parse_version(owner.fio_version)
@@ -156,7 +159,7 @@ def _trouble(log: LogFile, owner: Claim) -> str:
 def opened_log(log: LogFile) -> Log:
     """Return a file as a log that can be read."""
     path = log.source.path
-    return Log(log.kind, log.clone or 1, str(path), partial(open_log, path))
+    return Log(log.kind, log.job_number or 1, str(path), partial(open_log, path))
 
 
 def interval_s(claim: Claim) -> float:

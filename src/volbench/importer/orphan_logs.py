@@ -77,14 +77,14 @@ def draft_logs(found: Found, left: Sequence[Problem], *, fio_version: str) -> Al
     for log in found.logs:
         if log.source.shown in unclaimed and log.source.path.parent not in busy:
             folder = str(log.source.path.parent)
-            groups[folder, log.prefix, log.hostname, log.clone].append(log)
+            groups[folder, log.prefix, log.hostname, log.job_number].append(log)
     damaged = {PurePosixPath(problem.path).parent for problem in found.malformed}
     taken = {log.source.shown for logs in groups.values() for log in logs}
     alone = Alone([], [problem for problem in left if problem.path not in taken])
     several = {key[:3] for key in groups if sum(key[:3] == other[:3] for other in groups) > 1}
     for key, logs in groups.items():
         why = _DAMAGED_BESIDE if PurePosixPath(logs[0].source.shown).parent in damaged else ""
-        why = why or ("" if logs[0].clone else _UNSHARED)
+        why = why or ("" if logs[0].job_number else _UNSHARED)
         if why:
             alone.left.extend(Problem(why, log.source.shown) for log in logs)
         else:
@@ -136,14 +136,14 @@ def _version_by(logs: Sequence[_Read]) -> str:
 def _draft(logs: Sequence[LogFile], *, read_as: str, is_numbered: bool) -> Draft:
     first = logs[0]
     name = first.prefix or "log"
-    name = f"{name}-{first.clone}" if is_numbered else name
+    name = f"{name}-{first.job_number}" if is_numbered else name
     job = JobResult(name=name, groupid=0, error=0, directions=(), hostname=first.hostname)
     source = replace(first.source, inside=first.source.inside.with_name(name))
     claim = Claim(
         source=source,
         hostname=first.hostname,
         prefixes=frozenset({first.prefix}),
-        ranges=((first.clone, 1),),
+        ranges=((first.job_number, 1),),
         ended_utc_s=None,
         runtime_s=0.0,
         fio_version=read_as,
@@ -155,7 +155,7 @@ def _draft(logs: Sequence[LogFile], *, read_as: str, is_numbered: bool) -> Draft
         file=ResultFile(source, "", ()),
         document=0,
         output=RunOutput(read_as, (job,)),
-        part=Part(first.hostname, None, 0, (job,), jobs_before=first.clone - 1),
+        part=Part(first.hostname, None, 0, (job,), jobs_before=first.job_number - 1),
         reported={(name, 0): ReportedOptions({}, is_whole=False)},
         claim=claim,
         read_as=read_as,

@@ -62,7 +62,7 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
     by_name = {sections[key]: draft.reported[key] for key in sections}
     first = 1 + draft.part.jobs_before
     last = first + sum(count for _, count in draft.sections)
-    logs = [log for log in draft.claim.logs if first <= (log.clone or 1) < last]
+    logs = [log for log in draft.claim.logs if first <= (log.job_number or 1) < last]
     name, source = _result_name(draft), draft.file.source
     copies = [] if draft.read_as else [(source.path, name)]
     copies += [(_path(log), log.name) for log in logs]
@@ -82,11 +82,11 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
                 name=plain_name(job),
                 groupid=job.groupid,
                 section=sections[job.name, job.groupid],
-                clones=count,
+                numjobs=count,
             )
             for job, count in draft.sections
         ),
-        first_clone=first,
+        first_job_number=first,
         untold=tuple(name for name, section in by_name.items() if not section.is_whole),
         unsaid=unsaid_by(draft.output),
         read_as=draft.read_as,

@@ -16,7 +16,7 @@ from volbench.store.compressed_text import ENDINGS, MOST_BYTES, decode, is_binar
 from volbench.store.layout import Layout
 
 _LOG = re.compile(
-    r"(?P<prefix>.*)_(?P<kind>clat_hist|bw|iops|lat|clat|slat)(?:\.(?P<clone>[1-9]\d{0,5}))?\.log"
+    r"(?P<prefix>.*)_(?P<kind>clat_hist|bw|iops|lat|clat|slat)(?:\.(?P<job_number>[1-9]\d{0,5}))?\.log"
     r"(?P<packed>\.gz|\.zst|\.xz)?(?:\.(?P<host>.+))?",
     re.DOTALL,
 )
@@ -77,7 +77,7 @@ class LogFile:
         source: the file.
         prefix: what stands before the kind.
         kind: such as ``bw``.
-        clone: its number; 0 where all clones share it.
+        job_number: of the job in its section, from 1; 0 where all jobs share the log.
         hostname: of the client that wrote it; empty for none.
         packed: ending that tells its compression.
     """
@@ -85,14 +85,14 @@ class LogFile:
     source: Source
     prefix: str
     kind: str
-    clone: int
+    job_number: int
     hostname: str
     packed: str
 
     @property
     def name(self) -> str:
         """What it is called in the folder of its run."""
-        return f"{self.prefix}_{self.kind}.{self.clone or 1}.log{self.packed}"
+        return f"{self.prefix}_{self.kind}.{self.job_number or 1}.log{self.packed}"
 
 
 @dataclass
@@ -197,7 +197,7 @@ def _log_of(source: Source) -> LogFile | None:
         source,
         match["prefix"],
         match["kind"],
-        int(match["clone"] or 0),
+        int(match["job_number"] or 0),
         match["host"] or "",
         match["packed"] or "",
     )

@@ -62,7 +62,7 @@ def section_logs(
     if run.tool is not Tool.FIO or not run.sample_s:
         return
     logs = _logs(folder)
-    first = 1 if run.imported is None else run.imported.first_clone
+    first = 1 if run.imported is None else run.imported.first_job_number
     for section in run.sections:
         options = run.effective(section)
         jobs = _log_count(run, section)
@@ -84,7 +84,7 @@ def _log_count(run: Run, section: Section) -> int:
     """Return how many numbered logs a section has."""
     for job in run.imported.jobs if run.imported else ():
         if job.section == section.name:
-            return job.clones
+            return job.numjobs
     return int(run.effective(section).get("numjobs", "1"))
 
 

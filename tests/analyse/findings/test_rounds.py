@@ -21,7 +21,9 @@ FALLING = (6000.0, 5000, 4000, 3000, 2000)
 
 def rounds_of(most: int = 5, **by_job: Sequence[float]) -> list[RunView]:
     """Return the Runs of a profile that tracks IOPS of all its jobs; NaN for one that failed."""
-    rounds = Rounds(max=most, track=tuple(Track(job=job, metric=Metric.IOPS) for job in by_job))
+    rounds = Rounds(
+        max_rounds=most, track=tuple(Track(job=job, metric=Metric.IOPS) for job in by_job)
+    )
     runs = [
         (a_run(name=job).model_copy(update={"id": f"{number}-{job}", "repeat": number}), iops)
         for number, values in enumerate(zip(*by_job.values(), strict=True), start=1)

@@ -126,7 +126,7 @@ def row(
 
 def test_a_frame_is_judged_as_its_numbers_are() -> None:
     """Seven rounds of the frame, the last five of them level."""
-    rounds = Rounds(most=25, track=(WRITES, MIXED))
+    rounds = Rounds(max_rounds=25, track=(WRITES, MIXED))
     found = determination(summary(), rounds, profile="snia")
     assert found.at_round == 7
     assert [one.by_round[0] for one in found.variables] == [300, 300]

@@ -72,15 +72,15 @@ class LogSection:
             OutputError: a histogram log has a number of bins that no fio writes.
         """
         gathered = Gathered(Counts(), BinStore(), {})
-        for clone in sorted({clone for _, clone in self._logs}):
-            single = [kind for kind in _PER_IO_PREFERENCE if self._single.get((kind, clone))]
+        for job_number in sorted({job_number for _, job_number in self._logs}):
+            single = [kind for kind in _PER_IO_PREFERENCE if self._single.get((kind, job_number))]
             if single:
-                tables = self._tables((single[0], clone))
+                tables = self._tables((single[0], job_number))
                 gathered.counts.add(tables, self.windows, kind=single[0])
             else:
-                self._add_averaged(gathered, clone)
-            if ("clat_hist", clone) in self._logs:
-                self._add_histogram(gathered, clone)
+                self._add_averaged(gathered, job_number)
+            if ("clat_hist", job_number) in self._logs:
+                self._add_histogram(gathered, job_number)
         return gathered
 
     @property
@@ -118,29 +118,29 @@ class LogSection:
             if tally.first_bad_line is not None
         )
 
-    def _add_averaged(self, gathered: Gathered, clone: int) -> None:
-        latency = "lat" if ("lat", clone) in self._logs else "clat"
+    def _add_averaged(self, gathered: Gathered, job_number: int) -> None:
+        latency = "lat" if ("lat", job_number) in self._logs else "clat"
         found: dict[str, dict[int, Averages]] = {}
         for kind, role in (("iops", "iops"), ("bw", "bw"), (latency, "lat")):
-            if (kind, clone) not in self._logs:
+            if (kind, job_number) not in self._logs:
                 continue
             span = 1 if role == "lat" else self.windows.rate_span
-            tables = self._tables((kind, clone))
+            tables = self._tables((kind, job_number))
             found[role] = by_direction(tables, self.windows, ways=len(WAYS), span=span)
         for way in {way for parts in found.values() for way in parts}:
             # A log without rows of this direction means that there was no I/O.
             logs = {role: of.get(way, Averages(self.windows)) for role, of in found.items()}
             gathered.averaged.setdefault(way, Totals()).add_job(logs)
 
-    def _add_histogram(self, gathered: Gathered, clone: int) -> None:
-        head = self._heads["clat_hist", clone]
+    def _add_histogram(self, gathered: Gathered, job_number: int) -> None:
+        head = self._heads["clat_hist", job_number]
         fio2 = self._recording.fio_version[0] < 3
         known = (histogram_columns(len(row), fio2=fio2) for row in head)
         found = next((form for form in known if form is not None), None)
         if found is None:
-            raise wrong_histogram(self._logs["clat_hist", clone].name, len(head[0]))
+            raise wrong_histogram(self._logs["clat_hist", job_number].name, len(head[0]))
         columns, bins = found
-        tables = self._tables(("clat_hist", clone), columns)
+        tables = self._tables(("clat_hist", job_number), columns)
         add_histograms(gathered.histograms, tables, self.windows, bins=bins)
 
     def _tables(self, key: _Key, columns: tuple[int, ...] | None = None) -> Iterator[Ints]:

@@ -40,7 +40,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class CampaignStarted:
-    """The first event; `pending` are the Runs still to do."""
+    """The first event; `pending` are the runs still to do."""
 
     campaign: Campaign
     pending: tuple[Run, ...]

@@ -44,7 +44,7 @@ class Host(Frozen):
         hops: the hosts of the inventory that `jump` names, and those that their own way names, so
             that a host can be reached when they themselves are left out.
         sudo: start fio, and what looks at devices, by ``sudo -n``.
-        volumes: role to device, file, directory or NBD uri.
+        volumes: role to device, file, directory or NBD URI.
         labels: what tables and charts tell hosts apart by, such as provider and volume_type.
         limits: role to declared limits; the key ``*`` holds for every role.
         allow_destroy: devices that may be overwritten: paths under ``/dev/disk/by-id`` or

@@ -1,4 +1,4 @@
-"""The plan: a Campaign is an ordered list of Runs; a Run is exactly one process of fio or dd."""
+"""The plan: a Campaign is an ordered list of runs; a run is exactly one process of fio or dd."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Section(Frozen):
 
     Attributes:
         name: its header.
-        options: canonical options, over those of its Run.
+        options: canonical options, over those of its run.
     """
 
     name: str
@@ -27,15 +27,15 @@ class Section(Frozen):
 
 
 class Extent(Frozen):
-    """What one Run of a warm-up touches.
+    """What one run of a warm-up touches.
 
     Attributes:
         offset_bytes: where it starts.
         size_bytes: that it moves.
         volume_bytes: that the warm-up covers in all.
-        whole_bytes: of the whole volume; 0 when nobody can tell.
+        whole_bytes: of the whole volume; 0 when its size is unknown.
         direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
-        auto: the number of clones is chosen right before it runs, from the extents before it.
+        auto: `numjobs` is chosen right before it runs, from the extents before it.
     """
 
     offset_bytes: int
@@ -47,26 +47,26 @@ class Extent(Frozen):
 
 
 class ImportedJob(Frozen):
-    """Entries of another program's result that are one section of a Run.
+    """Entries of another program's result that are one section of a run.
 
     Attributes:
         name: fio's jobname.
         groupid: fio's reporting group.
-        section: of the Run.
-        clones: how many of fio's numbered logs it has.
+        section: of the run.
+        numjobs: jobs in parallel, each with its own numbered log.
     """
 
     name: str
     groupid: int
     section: str
-    clones: int = 1
+    numjobs: int = 1
 
 
 class SourceFile(Frozen):
     """A file that was imported.
 
     Attributes:
-        name: in the folder of the Run.
+        name: in the folder of the run.
         source: where it lay, relative to what was imported.
         sha256: of its content, which is unchanged.
     """
@@ -77,15 +77,15 @@ class SourceFile(Frozen):
 
 
 class Imported(Frozen):
-    """Which part of an imported result a Run is.
+    """Which part of an imported result a run is.
 
     Attributes:
         files: the result first, then its logs; logs only where `read_as` is told.
         document: place of the result among those in its file, from 0.
         hostname: of fio's client; empty where the document tells of none.
         port: of fio's client.
-        jobs: entries that belong to the Run; all others are of other Runs.
-        first_clone: number of its first log.
+        jobs: entries that belong to the run; all others are of other runs.
+        first_job_number: number of its first log.
         untold: sections whose options the document does not tell, so that no default holds.
         unsaid: options that it leaves out although they may have been set.
         read_as: version of fio in whose form logs without a result are read; empty where there is
@@ -97,7 +97,7 @@ class Imported(Frozen):
     hostname: str = ""
     port: int | None = None
     jobs: tuple[ImportedJob, ...]
-    first_clone: int = 1
+    first_job_number: int = 1
     untold: tuple[str, ...] = ()
     unsaid: tuple[str, ...] = ()
     read_as: str = ""
@@ -124,11 +124,11 @@ class Run(Frozen):
         device_sample_s: seconds between looks at the device's own counters; 0 for none.
         latency_log: log how many I/Os took how long, at every point of the series.
         until: end it when it is steady; None to run its full length.
-        pause_before_s: the volume is left alone so long, from the end of the Run before it.
-        extent: the part of a warm-up that it does; None for usual Runs.
+        pause_before_s: the volume is left alone so long, from the end of the run before it.
+        extent: the part of a warm-up that it does; None for usual runs.
         client: which of several processes on its host it is, from 1; 0 where there is one only.
-        step: its place in the plan of its host, from 1; Runs of one step belong together.
-        start: when it starts beside the other Runs of its step.
+        step: its place in the plan of its host, from 1; runs of one step belong together.
+        start: when it starts beside the other runs of its step.
         start_offset_s: how much later than the first of its step it is to start.
         imported: where its files come from; None for what volbench runs itself.
     """
@@ -159,11 +159,11 @@ class Run(Frozen):
     imported: Imported | None = None
 
     def tells(self, section: Section) -> bool:
-        """Tell whether the options of a section are known, so that fio's defaults hold."""
+        """Return whether the options of a section are known, so that fio's defaults hold."""
         return self.imported is None or section.name not in self.imported.untold
 
     def tells_option(self, section: Section, name: str) -> bool:
-        """Tell whether an option has fio's default where a section does not set it."""
+        """Return whether an option has fio's default where a section does not set it."""
         unsaid = () if self.imported is None else self.imported.unsaid
         return self.tells(section) and (name not in unsaid or name in self.effective(section))
 
@@ -173,7 +173,7 @@ class Run(Frozen):
 
 
 class RunState(StrEnum):
-    """Where a Run stands."""
+    """Where a run stands."""
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -194,7 +194,7 @@ class RunState(StrEnum):
 
 
 class OnError(StrEnum):
-    """What a campaign does after a failed Run."""
+    """What a campaign does after a failed run."""
 
     CONTINUE = "continue"
     STOP = "stop"
@@ -222,16 +222,16 @@ class Campaign(Frozen):
         created_utc: ISO 8601 with ``Z``.
         runs: in the order they run.
         seed: of shuffle and offsets, always recorded.
-        order: of the measured Runs.
-        on_error: go on or stop after a failed Run.
+        order: of the measured runs.
+        on_error: go on or stop after a failed run.
         allow_destroy: devices and files the user allowed to be overwritten, as given.
         command: the command line, secrets masked.
-        cold_probe_roles: roles whose volumes are probed for coldness before the first Run.
+        cold_probe_roles: roles whose volumes are probed for coldness before the first run.
         hosts: where it runs; empty for the controller's own machine.
-        policy: how many hosts must do a Run for its totals to count.
+        policy: how many hosts must do a run for its totals to count.
         quorum: that number when the policy is ``quorum``.
         absent: hosts that the policy let it be planned without.
-        rounds: profile to when its rounds end; the repeat of its Runs is the round.
+        rounds: profile to when its rounds end; the repeat of its runs is the round.
     """
 
     name: str
@@ -252,7 +252,7 @@ class Campaign(Frozen):
     @property
     def clients_absent(self) -> int:
         """How many clients every step lacks from the start."""
-        return sum(one.clients for one in self.absent)
+        return sum(host.clients for host in self.absent)
 
     @property
     def key(self) -> str:
@@ -261,9 +261,9 @@ class Campaign(Frozen):
 
     @property
     def is_imported(self) -> bool:
-        """Whether its Runs were measured by somebody else, so that it can't be run."""
+        """Whether its runs are imported results, so that it cannot be executed."""
         return any(run.imported for run in self.runs)
 
     def ends_with(self, run: Run) -> bool:
-        """Tell whether a failure of a Run ends everything, as that of a preparation does."""
+        """Return whether a failure of a run ends the campaign, as a failed preparation does."""
         return run.phase is not Phase.MEASURED or self.on_error is OnError.STOP

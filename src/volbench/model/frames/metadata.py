@@ -71,8 +71,8 @@ _FACTS = (
     _fact("rw", "string", Source.SUMMARY, Weight.REFUSE, "Access pattern."),
     _fact("direct", "bool", Source.SUMMARY, Weight.REFUSE, "Past the page cache or through it."),
     _fact("block_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Block size.", unit="bytes"),
-    _fact("iodepth", "int", Source.SUMMARY, Weight.REFUSE, "I/Os in flight of each clone."),
-    _fact("numjobs", "int", Source.SUMMARY, Weight.REFUSE, "Clones."),
+    _fact("iodepth", "int", Source.SUMMARY, Weight.REFUSE, "I/Os in flight of each job."),
+    _fact("numjobs", "int", Source.SUMMARY, Weight.REFUSE, "Jobs in parallel."),
     _fact("ioengine", "string", Source.SUMMARY, Weight.REFUSE, "I/O engine of fio."),
     _fact("size_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Size of the test.", unit="bytes"),
     _fact(

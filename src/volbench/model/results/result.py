@@ -170,8 +170,8 @@ class SeriesPoint:
 
     Attributes:
         t_s: end of the interval, since I/O began.
-        utc_s: the same instant in seconds since the epoch; None when the logs tell no epoch.
-        iops: mean over the interval, 0 when nothing completed; None without a log that tells.
+        utc_s: the same instant in seconds since the epoch; None when the logs hold no epoch.
+        iops: mean over the interval, 0 when nothing completed; None without a log of it.
         bw_bytes_per_s: as `iops`.
         lat_mean_s: mean latency of the interval's I/Os; None for none.
         lat_p50_s: from histogram or per-I/O logs, as the other percentiles; None without.

@@ -83,7 +83,7 @@ class FieldReader:
             near = nearest(text, list(choices))
             self.complain(
                 node,
-                f"{what} {text!r} is none of {', '.join(choices)}",
+                f"{what} {text!r} must be one of {', '.join(choices)}",
                 hint=f"did you mean `{near}`?" if near else "",
             )
             return next(iter(choices))
