@@ -31,7 +31,7 @@ PROFILE = """
 name: short
 sample: 0
 device_sample: 0
-rounds: {most: 6, until: snia, track: [writes.iops, mixed.lat_mean]}
+rounds: {max: 6, until: snia, track: [writes.iops, mixed.lat_mean]}
 defaults: {ioengine: nbd, size: 8m, bs: 4k, iodepth: 4, runtime: 1s, time_based: 1}
 jobs:
   writes: {rw: randwrite}

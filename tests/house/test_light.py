@@ -25,7 +25,7 @@ HEAVY = {
     "ruamel",
     "scipy",
 }
-FRAMES = {"numpy", "pandas", "pyarrow", "pydantic", "ruamel"}
+FRAMES = {"numpy", "pandas", "pyarrow", "pydantic"}
 MODEL = {"pydantic", "ruamel"}
 ALLOWED: dict[str, set[str]] = {
     "--help": set(),

@@ -8,4 +8,5 @@ from pydantic import BaseModel, ConfigDict
 class Frozen(BaseModel):
     """An immutable model that refuses fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Deferred: a command builds validators only of the models that it reads.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

@@ -70,7 +70,7 @@ def test_a_plan_tells_the_least_and_the_most(
     """Five rounds are the least, and the pauses are in both."""
     profile = tmp_path / "p.yaml"
     profile.write_text(
-        "name: p\nrounds: {most: 20, track: [a.iops]}\n"
+        "name: p\nrounds: {max: 20, track: [a.iops]}\n"
         "defaults: {ioengine: psync, size: 1m, runtime: 50s, time_based: 1}\n"
         "jobs:\n  a: {rw: write, pause_before: 9.5s}\n"
     )

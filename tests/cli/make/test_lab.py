@@ -43,7 +43,7 @@ def test_a_mistake_in_a_file_is_told(volbench: Volbench, tmp_path: Path) -> None
     (tmp_path / "bad.yaml").write_text("name: bad\nsize: big\nservice: {read: 1ms, write: 1ms}\n")
     done = volbench("lab", "up", "bad.yaml")
     assert done.returncode == 2
-    assert "bad.yaml:2:1: size: 'big' is not a size" in done.stderr
+    assert "bad.yaml:2:7: size: 'big' is not a size" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -24,7 +24,7 @@ from volbench.model.document.field_types import (
     Text,
 )
 from volbench.model.document.located_errors import Fault, read_document, reject
-from volbench.model.document.yaml_nodes import yaml_text
+from volbench.model.document.yaml_text import yaml_text
 
 
 class Colour(StrEnum):

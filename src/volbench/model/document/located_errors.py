@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from volbench.errors import InputError, Problems
-from volbench.model.document.yaml_nodes import Entry, Node, parse_document
+from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.model.profile.fio_option import nearest
 
 Location = tuple[str | int, ...]
@@ -94,6 +94,8 @@ def read_document(
         needs: what it must contain, for messages: "a name and jobs".
         context: for validators, as `info.context`.
     """
+    from volbench.model.document.yaml_text import parse_document  # noqa: PLC0415 - reading a campaign parses no YAML
+
     node = parse_document(text, problems, what=what, needs=needs)
     return None if node is None else validate(model, node, problems, context=context)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
-from volbench.model.document.yaml_nodes import Node, parse_document
+from volbench.model.document.yaml_nodes import Node
+from volbench.model.document.yaml_text import parse_document
 from volbench.plan.inventory.ansible.ansible_listing import is_ansible, read_ansible
 from volbench.plan.inventory.host_drafts import HostReader, Sheet
 from volbench.plan.inventory.host_entries import OWN_KEYS, read_host

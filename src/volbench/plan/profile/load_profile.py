@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from volbench.errors import Problems
 from volbench.model.document.located_errors import Fault, Location, note_fault, validate
-from volbench.model.document.yaml_nodes import parse_document, yaml_text
+from volbench.model.document.yaml_text import parse_document, yaml_text
 from volbench.model.profile.fio_option import OptionTable
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.plan.profile.job_conflicts import job_conflicts, rounds_fault

@@ -1,11 +1,12 @@
-"""YAML itself: what is allowed passes in silence, what is not has its place."""
+"""YAML syntax: what is accepted, and where each error is reported."""
 
 from __future__ import annotations
 
 import pytest
 
 from volbench.errors import Problem, Problems
-from volbench.model.document.yaml_nodes import Node, parse_document
+from volbench.model.document.yaml_nodes import Node
+from volbench.model.document.yaml_text import parse_document
 
 
 def problem_of(text: str) -> Problem:

@@ -1,0 +1,204 @@
+"""YAML text to nodes and back: the only module that imports ruamel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from io import StringIO
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from volbench.errors import Problems
+from volbench.model.document.yaml_nodes import Entry, Node
+
+_NODE_LIMIT = 20_000
+"""Nodes of a document with aliases written out; more is a mistake or an attack."""
+
+_CORE = "tag:yaml.org,2002:"
+
+
+def parse_document(
+    text: str,
+    problems: Problems,
+    *,
+    what: str,
+    needs: str,
+    most_values: int = _NODE_LIMIT,
+) -> Node | None:
+    """Return the top mapping of a YAML 1.2 text, or None when problems forbid one.
+
+    Args:
+        text: of the file.
+        problems: collects what is wrong.
+        what: the kind of document, for messages: "a profile".
+        needs: what it must contain, for messages: "a name and jobs".
+        most_values: maximum number of values, aliases written out.
+    """
+    text = text.removeprefix("\ufeff")
+    try:
+        node = _compose(text, _Builder(problems, most_values))
+    except MarkedYAMLError as error:
+        _note_syntax(error, problems)
+        return None
+    except ReaderError as error:
+        before = text[: error.position]
+        problems.add(
+            f"not YAML: the character {text[error.position]!r} is not allowed",
+            line=before.count("\n") + 1,
+            column=error.position - before.rfind("\n"),
+            hint=f"{what} is plain text",
+        )
+        return None
+    except RecursionError:
+        problems.add(
+            "nested too deeply",
+            line=1,
+            column=1,
+            hint="does an alias refer to a value that contains itself?",
+        )
+        return None
+    except (YAMLError, ValueError) as error:
+        words = " ".join(str(error).split())[:200]
+        problems.add(f"not YAML: {words}", line=1, column=1)
+        return None
+    if node is None:
+        problems.add("the file is empty", line=1, column=1, hint=f"{what} needs {needs}")
+    elif node.entries is None:
+        problems.add(
+            f"{what} is a mapping, this is {node.kind}", line=node.line, column=node.column
+        )
+        return None
+    return node
+
+
+def _compose(text: str, builder: _Builder) -> Node | None:
+    with warnings.catch_warnings():
+        # YAML 1.2 (chapter 7.1) lets an anchor be used again; the newest counts.
+        warnings.simplefilter("ignore", YAMLWarning)
+        root = YAML(typ="safe", pure=True).compose(text)
+    return None if root is None else builder.build(root, "")
+
+
+def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
+    words = " ".join(str(error.problem or error.context).split())
+    mark = error.problem_mark or error.context_mark
+    hint = next((hint for word, hint in _SYNTAX_HINTS.items() if word in words), "")
+    opened = error.context_mark
+    if opened and mark and opened.line != mark.line:
+        hint = hint or f"opened in line {opened.line + 1}"
+    problems.add(
+        f"not YAML: {words}",
+        line=mark.line + 1 if mark else 0,
+        column=mark.column + 1 if mark else 0,
+        hint=hint or "quote texts that contain special characters",
+    )
+
+
+_SYNTAX_HINTS = {
+    "'\\t'": "YAML is indented with spaces, not tabs",
+    "another document": "put the second document into a file of its own",
+    "undefined alias": "quote a text that begins with *",
+    "incompatible": "remove the %YAML line",
+}
+
+
+class _Builder:
+    """Converts composed nodes: merges ``<<``, refuses duplicate keys and alias bombs."""
+
+    def __init__(self, problems: Problems, most_values: int) -> None:
+        self._problems = problems
+        self._most_values = most_values
+        self._count = 0
+
+    def build(self, node: object, key: str) -> Node:
+        self._note_node()
+        if isinstance(node, ScalarNode):
+            line, column = _place(node)
+            return Node(line, column, key, raw=_scalar(node))
+        if isinstance(node, SequenceNode):
+            line, column = _place(node)
+            items = tuple(
+                self.build(item, f"{key}.{number}" if key else str(number))
+                for number, item in enumerate(node.value)
+            )
+            return Node(line, column, key, items=items)
+        if isinstance(node, MappingNode):
+            line, column = _place(node)
+            return Node(line, column, key, entries=self._entries(node, key))
+        raise YAMLError(f"{type(node).__name__} is not supported")
+
+    def _note_node(self) -> None:
+        self._count += 1
+        if self._count > self._most_values:
+            raise YAMLError(f"more than {self._most_values} values after expanding aliases")
+
+    def _entries(self, node: MappingNode, key: str) -> tuple[Entry, ...]:
+        own: dict[str, Entry] = {}
+        merged: dict[str, Entry] = {}
+        for key_node, value_node in node.value:
+            line, column = _place(key_node)
+            if not isinstance(key_node, ScalarNode):
+                self._problems.add("a key must be a single word", line=line, column=column, key=key)
+                continue
+            name = str(key_node.value)
+            if name == "<<":
+                merged |= dict(self._merged(value_node, key))
+                continue
+            path = f"{key}.{name}" if key else name
+            if name in own:
+                first = own[name].line
+                self._problems.add(
+                    f"duplicate key, first in line {first}",
+                    line=line,
+                    column=column,
+                    key=path,
+                    hint="keep one",
+                )
+                continue
+            own[name] = Entry(name, line, column, self.build(value_node, path))
+        return tuple((merged | own).values())
+
+    def _merged(self, node: object, key: str) -> Iterator[tuple[str, Entry]]:
+        sources = node.value if isinstance(node, SequenceNode) else [node]
+        for source in reversed(sources):
+            if not isinstance(source, MappingNode):
+                line, column = _place(source)
+                self._problems.add(
+                    "<< must be a mapping or a list of mappings",
+                    line=line,
+                    column=column,
+                    key=key,
+                    hint="use an alias, such as <<: *base",
+                )
+                continue
+            self._note_node()
+            for entry in self._entries(source, key):
+                yield entry.name, entry
+
+
+def _place(node: object) -> tuple[int, int]:
+    mark = getattr(node, "start_mark", None)
+    return (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
+
+
+def _scalar(node: ScalarNode) -> str | bool | None:
+    """Return null and booleans as such, everything else as the text in the file."""
+    if node.tag == f"{_CORE}null":
+        return None
+    if node.tag == f"{_CORE}bool":
+        return str(node.value).lower() in {"true", "yes", "on"}
+    return str(node.value)
+
+
+def yaml_text(content: Mapping[str, object]) -> str:
+    """Return the YAML text of plain values, one key a line."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # ruamel's own name for sort_keys
+    yaml.width = 1_000_000
+    stream = StringIO()
+    yaml.dump(dict(content), stream)
+    return stream.getvalue()
