@@ -78,11 +78,12 @@ def test_columns_that_marks_name_are_there(given: tuple[str, Frames]) -> None:
 
 
 def test_numbers_have_rows_and_names(given: tuple[str, Frames]) -> None:
-    """The table has rows, and no column of the drawing alone."""
+    """The table has rows, each once, and no column of the drawing alone."""
     kind, frames_ = given
     rows = numbers(build_plot(kind, frames_))
     assert len(rows)
     assert all(isinstance(name, str) and not name.startswith("_") for name in rows)
+    assert not rows.duplicated().any()
 
 
 def test_json_form_is_plain(given: tuple[str, Frames]) -> None:

@@ -37,7 +37,6 @@ def build(data: pd.DataFrame) -> Plot:
 SCATTER = Kind(
     name="scatter",
     title="IOPS and bandwidth",
-    frame_names=("summary",),
     help="A point for each run.",
     needs="a finished run",
     read=read,

@@ -41,12 +41,12 @@ class Kind(Generic[Data]):
     Attributes:
         name: on the command line.
         title: over the chart unless another is given.
-        frame_names: the frames it reads.
         help: what it shows, one sentence.
         needs: what a campaign must have for it, a few words.
         read: frames to what is drawn, or to the reason why there is nothing.
         build: what is drawn to its description.
         describe: its main numbers in one sentence, for people who can't see it.
+        frame_names: the frames it reads.
         is_pooled: a mark stands for all repeats of a job, which the caption counts.
         needs_results: `read` is only called when a measured run has finished.
         in_report: every report shows it.
@@ -54,12 +54,12 @@ class Kind(Generic[Data]):
 
     name: str
     title: str
-    frame_names: tuple[str, ...]
     help: str
     needs: str
     read: Callable[[Frames, Options], Data | str]
     build: Callable[[Data], Plot]
     describe: Callable[[Data], str]
+    frame_names: tuple[str, ...] = ("summary",)
     is_pooled: bool = False
     needs_results: bool = True
     in_report: bool = False

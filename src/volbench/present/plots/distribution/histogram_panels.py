@@ -32,15 +32,25 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     rows, kind = in_steps(frames["histogram"], frames["summary"], per_decade=_PER_DECADE)
     if rows.empty:
         return MISSING_BINS
-    key = [*key_of(rows, KEY), "label", *([COLOUR] if COLOUR in rows else [])]
+    steps = shares(rows, [*key_of(rows, KEY), "label"], per_decade=_PER_DECADE)
+    return steps.assign(latency=LATENCY_KINDS[kind])
+
+
+def shares(rows: pd.DataFrame, key: list[str], *, per_decade: int) -> pd.DataFrame:
+    """Return a row for each step of each set of rows that are equal in `key`.
+
+    Returns:
+        Those columns, ``order`` (number of the set), ``step``, ``count``, ``share`` (of the I/Os
+        of the set), ``low_s`` and ``high_s``.
+    """
+    key = [*key, *([COLOUR] if COLOUR in rows else [])]
     order = rows.groupby(key, sort=False, dropna=False).ngroup()
     by = ["order", *key, "step"]
     steps = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
     return steps.assign(
         share=steps["count"] / steps.groupby("order")["count"].transform("sum"),
-        low_s=10.0 ** (steps["step"] / _PER_DECADE),
-        high_s=10.0 ** ((steps["step"] + 1) / _PER_DECADE),
-        latency=LATENCY_KINDS[kind],
+        low_s=10.0 ** (steps["step"] / per_decade),
+        high_s=10.0 ** ((steps["step"] + 1) / per_decade),
     )
 
 

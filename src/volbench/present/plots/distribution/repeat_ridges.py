@@ -10,6 +10,7 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import KEY, in_steps, key_of
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
+from volbench.present.plots.distribution.histogram_panels import shares
 from volbench.present.plots.distribution.job_grid import job_grid
 from volbench.present.plots.distribution.latency_curves import MISSING_BINS, NEEDS_BINS
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -34,12 +35,9 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     if rows.empty:
         return MISSING_BINS
     rows["line"] = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
-    key = ["line", "label", "direction", "run", "repeat", "step"]
-    shares = rows.groupby(key, sort=False, dropna=False)["count"].sum().reset_index()
-    shares["share"] = shares["count"] / shares.groupby(["line", "run"])["count"].transform("sum")
-    shares["low_s"] = 10.0 ** (shares["step"] / _PER_DECADE)
-    ordered = shares.sort_values(["line", "repeat", "run", "step"], ignore_index=True)
-    return ordered.assign(latency=LATENCY_KINDS[kind])
+    key = ["line", "label", "direction", "run", "repeat"]
+    steps = shares(rows, key, per_decade=_PER_DECADE).assign(latency=LATENCY_KINDS[kind])
+    return steps.sort_values(["line", "repeat", "run", "step"], ignore_index=True)
 
 
 def build(rows: pd.DataFrame) -> Plot:

@@ -180,7 +180,6 @@ def describe(fleet: _Fleet) -> str:
 FLEET = Kind(
     name="fleet",
     title="The fleet, host by host",
-    frame_names=("summary",),
     help="IOPS and p99 latency of every host as a strip of dots per job, outliers named.",
     needs="several hosts, clients or volumes",
     read=read,

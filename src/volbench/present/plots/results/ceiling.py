@@ -133,7 +133,6 @@ def describe(rows: pd.DataFrame) -> str:
 CEILING = Kind(
     name="ceiling",
     title="IOPS and bandwidth, with the limits",
-    frame_names=("summary",),
     help="Every job on a plane of IOPS and bandwidth with lines of equal block size and the "
     "declared limits.",
     needs="a finished run of fio",

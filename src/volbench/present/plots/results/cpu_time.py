@@ -72,7 +72,6 @@ def describe(rows: pd.DataFrame) -> str:
 CPU = Kind(
     name="cpu",
     title="CPU time of the jobs",
-    frame_names=("summary",),
     help="User and system time that each job's processes used.",
     needs="a finished run of fio",
     read=read,

@@ -167,7 +167,6 @@ def describe(grids: Sequence[Grid]) -> str:
 HEATMAP = Kind(
     name="heatmap",
     title="IOPS and latency over two options",
-    frame_names=("summary",),
     help="Grids of IOPS and mean latency where jobs sweep two options, such as queue depth and "
     "block size.",
     needs="a sweep over two of queue depth, block size and numjobs",

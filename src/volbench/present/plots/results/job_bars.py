@@ -92,7 +92,6 @@ def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind[pd.DataFrame]:
     return Kind(
         name=name,
         title=f"{label} per job",
-        frame_names=("summary",),
         help=f"{label} of each job and direction, with the declared limits.",
         needs=needs,
         read=bars.read,

@@ -98,7 +98,6 @@ def describe(found: Sweep) -> str:
 KNEE = Kind(
     name="knee",
     title="Throughput and latency, with the knee",
-    frame_names=("summary",),
     help="Latency over IOPS as the load grows, a curve per pattern, with the knee of each.",
     needs="jobs that differ in queue depth or numjobs alone",
     read=read,

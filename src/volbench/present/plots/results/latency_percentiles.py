@@ -101,7 +101,6 @@ def _p99(row: Row) -> str:
 LATENCY = Kind(
     name="latency",
     title="Latency percentiles per job",
-    frame_names=("summary",),
     help="Median, p90, p99, p99.9 and max latency of each job and direction.",
     needs="latencies of fio",
     read=read,

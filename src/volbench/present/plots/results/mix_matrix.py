@@ -107,7 +107,6 @@ def describe(mixes: _Mixes) -> str:
 MIXES = Kind(
     name="mixes",
     title="IOPS by read/write mix and block size",
-    frame_names=("summary",),
     help="A heat map of mean IOPS over read/write mixes and block sizes.",
     needs="repeats of jobs with several read/write mixes or block sizes",
     read=read,

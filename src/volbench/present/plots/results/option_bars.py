@@ -137,7 +137,6 @@ def _kind(name: str, option: str, title: str) -> Kind[Sweep]:
     return Kind(
         name=name,
         title=title,
-        frame_names=("summary",),
         help=f"Bars of IOPS and mean latency at each {short}, with deviations and a table.",
         needs=f"jobs that differ in {short} alone",
         read=partial(read, option=option),

@@ -121,7 +121,6 @@ def describe(rows: pd.DataFrame) -> str:
 SETS = Kind(
     name="sets",
     title="Result sets side by side",
-    frame_names=("summary",),
     help="IOPS, bandwidth, mean and p99 latency of several sets of results, job by job.",
     needs="several folders, or --by",
     read=read,

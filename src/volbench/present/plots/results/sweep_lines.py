@@ -140,7 +140,6 @@ def describe(found: Sweep) -> str:
 SWEEP = Kind(
     name="sweep",
     title="Sweep: throughput and latency",
-    frame_names=("summary",),
     help="IOPS and p99 latency along the option that jobs differ in: queue depth, block size or "
     "numjobs.",
     needs="jobs that differ in queue depth, block size or numjobs alone",

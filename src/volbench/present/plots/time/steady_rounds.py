@@ -176,7 +176,10 @@ def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
     shown = judged.found.variables[:_MOST_VARIABLES]
     more = len(judged.found.variables) - len(shown)
-    panels = [_variable_panel(variable, judged) for variable in shown]
+    rows = [_variable_rows(variable, judged) for variable in shown]
+    panels = [
+        _variable_panel(variable, own, judged) for variable, own in zip(shown, rows, strict=True)
+    ]
     plot = grid(panels, height_in=_PANEL_IN, abreast=2)
     table = Panel(
         x=Axis(),
@@ -201,31 +204,27 @@ def build_window(judged: JudgedRounds) -> Plot:
             "Band: 10 % around the window's mean. Line: least squares",
             f"{more} further variables are not shown: choose with --where" * (more > 0),
         ),
+        rows=pd.concat(rows, ignore_index=True),
     )
 
 
-def _variable_panel(variable: Variable, judged: JudgedRounds) -> Panel:
+def _variable_panel(variable: Variable, rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
     """Draw one variable over all rounds; the window is marked."""
     quantity = QUANTITIES[variable.track.metric]
-    rows = _variable_rows(variable, judged)
-    parts: list[marks.AnyMark] = [
-        marks.Lines(rows, x="round", y="value", width=0.9, series="rounds")
-    ]
     inside = rows[rows["in_window"]]
-    if len(inside):
-        parts = [
-            marks.Areas(inside, x="round", alpha=0.3, series="palette-5"),
-            *parts,
-            marks.Lines(inside, x="round", y="mean", series="mean"),
-            marks.Lines(inside, x="round", y="fit", series="fit"),
-            marks.Points(inside, x="round", y="value", size=6, series="window"),
-        ]
+    parts = (
+        marks.Areas(inside, x="round", alpha=0.3, series="palette-5"),
+        marks.Lines(rows, x="round", y="value", width=0.9, series="rounds"),
+        marks.Lines(inside, x="round", y="mean", series="mean"),
+        marks.Lines(inside, x="round", y="fit", series="fit"),
+        marks.Points(inside, x="round", y="value", size=6, series="window"),
+    )
     job = variable.track.job
     name = judged.names.get(job, job)
     return Panel(
         x=_rounds_axis(judged),
-        y=quantity.axis(1.2 * float(rows["value"].max(skipna=True)) if len(rows) else 1.0),
-        marks=tuple(parts),
+        y=quantity.axis(1.2 * float(rows["value"].max())),
+        marks=parts,
         title=printable(job if name == job else f"{job} ({name})"),
     )
 
@@ -298,7 +297,6 @@ def describe(judged: JudgedRounds) -> str:
 CONVERGENCE = Kind(
     name="convergence",
     title="Steady-state convergence",
-    frame_names=("summary",),
     help="IOPS of every job from round to round, a panel per mix, a line per block size.",
     needs="repeats of the profile: its rounds",
     read=judge_rounds,
