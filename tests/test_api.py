@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 import volbench
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from tests.finished_campaign import finish, half_finished
 from volbench.model.frames.columns import FRAMES
-from volbench.store.archive import Archive, Provenance, create_campaign
-from volbench.store.journal import Journal
 from volbench.store.layout import Layout
-
-CASES = Path(__file__).parent / "cases"
 
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     """Return a campaign of two runs, the first of them finished."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-    section = Section(name="mix", options={"rw": "randrw"})
-    runs = tuple(
-        Run(
-            id=f"00{n}-mix-r{n}",
-            profile="p",
-            job="mix",
-            volume=volume,
-            repeat=n,
-            sample_s=0,
-            sections=(section,),
-        )
-        for n in (1, 2)
-    )
-    campaign = Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=1)
-    provenance = Provenance(volbench_version="0", python_version="3")
-    made = create_campaign(tmp_path / "c", Archive(campaign=campaign, provenance=provenance))
-    finish(made, runs[0].id)
-    return made
-
-
-def finish(layout: Layout, run_id: str) -> None:
-    """Put what a real fio left into a run's folder and note it as finished."""
-    folder = layout.run(run_id)
-    folder.path.mkdir()
-    folder.fio_output.write_bytes((CASES / "fio-3.33/randrw-jsonplus/stdout").read_bytes())
-    folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
-    with Journal(layout.journal) as journal:
-        journal.write("run", run=run_id, state=RunState.FINISHED, reason="")
+    return half_finished(tmp_path / "c")
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -60,7 +26,7 @@ def test_frames_have_the_documented_columns(layout: Layout, name: str) -> None:
 
 
 def test_states_of_all_runs(layout: Layout) -> None:
-    """Runs that never started are told too."""
+    """Runs that never started have a state too."""
     notes = volbench.open_campaign(layout.root).runs
     assert [str(note.state) for note in notes.values()] == ["finished", "planned"]
 
@@ -82,7 +48,7 @@ def test_only_what_is_asked_for_is_read(layout: Layout) -> None:
 
 
 def test_frames_are_of_one_moment(layout: Layout) -> None:
-    """A Run that ends between two reads is in both frames, and in the states."""
+    """A run that ends between two reads is in both frames, and in the states."""
     volbench.open_campaign(layout.root).summary()
     campaign = volbench.open_campaign(layout.root)
     assert set(campaign.summary()["run"]) == {"001-mix-r1"}

@@ -33,6 +33,7 @@ def test_every_reading_verb_works_on_an_import(
     done = volbench("import", results, "--labels", pattern, "--output", "campaign")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "campaign\n"
+    assert (tmp_path / "campaign" / "tables" / "rules-stamp").exists()
     assert (
         "not imported: my results/aws/vm3/cut.json:78:2: fio's JSON cannot be parsed" in done.stderr
     )

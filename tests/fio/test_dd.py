@@ -206,9 +206,9 @@ def test_failure_without_words_is_still_a_problem(stderr: str, said: str) -> Non
         (VolumeKind.DIRECTORY, {"bs": 0}, "at least 1 byte"),
         (VolumeKind.DIRECTORY, {"bs": "x"}, "is not a size"),
         (VolumeKind.DIRECTORY, {"of": "/etc/passwd"}, "no option 'of'"),
-        (VolumeKind.DIRECTORY, {"if": "/etc/shadow"}, "none of /dev/zero"),
-        (VolumeKind.DIRECTORY, {"conv": "excl"}, "none of fsync"),
-        (VolumeKind.DIRECTORY, {"rw": "randread"}, "none of read"),
+        (VolumeKind.DIRECTORY, {"if": "/etc/shadow"}, "must be one of /dev/zero"),
+        (VolumeKind.DIRECTORY, {"conv": "excl"}, "must be one of fsync"),
+        (VolumeKind.DIRECTORY, {"rw": "randread"}, "must be one of read"),
     ],
 )
 def test_options_are_checked_again(

@@ -14,7 +14,7 @@ import pytest
 import volbench
 from volbench.lab.scenario import read_scenario
 from volbench.lab.server import serve
-from volbench.present.figures import draw_chart
+from volbench.present.plots.chart import build_plot
 
 pytestmark = [pytest.mark.root, pytest.mark.alone]
 
@@ -94,8 +94,8 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     doubts = campaign.findings()
     doubted = set(doubts[doubts["rule"] == "page-cache"]["job"])
     assert {"test2", "test6", "test7", "test8", "test9"} <= doubted
-    figure = draw_chart("device", {name: campaign.frame(name) for name in FRAMES})
-    assert len(figure.axes) >= 7
+    plot = build_plot("device", {name: campaign.frame(name) for name in FRAMES})
+    assert len(plot.panels) >= 7
 
 
 FRAMES = ("summary", "series", "device")

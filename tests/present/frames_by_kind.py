@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from tests.present.frames_for_figures import Row, bins, frames, intervals, result
+from tests.present.frames_for_plots import Row, bins, frames, intervals, result, samples, sweep
+from tests.present.storm_frames import storm
 from volbench.store.parquet_tables import frame_of, table_of
 
 Frames = dict[str, pd.DataFrame]
@@ -119,9 +120,29 @@ def mapped() -> Frames:
     }
 
 
+def climbs() -> Frames:
+    """Return a sweep whose first run climbs on a fresh volume, with samples of the device."""
+    climb = [10.0, 50.0, 80.0, 0.0, *[100.0] * 7]
+    rows = sweep(depths=(1, 4), blocks=(4096, 65536))
+    return frames(
+        [row | {"limit_iops": 300.0} for row in rows],
+        series=[point for row in rows for point in intervals(row, climb)],
+        device=[sample for row in rows for sample in samples(row, climb, ended_s=9)],
+    )
+
+
+def storms() -> Frames:
+    """Return a storm of two clients."""
+    return storm(clients=2, stagger_s=5, campaign="trial")
+
+
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "iops": repeats,
     "bandwidth": repeats,
+    "distribution": repeats,
+    "device": climbs,
+    "warmup": climbs,
+    "storm": storms,
     "latency": repeats,
     "sweep": ladder,
     "heatmap": ladder,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 
-from tests.present.frames_for_figures import Row, frames, identity, result
+from tests.present.frames_for_plots import Row, frames, identity, result
 
 START_S = 1_700_000_000.0
 BOOT_S, AFTER_S = 60, 300

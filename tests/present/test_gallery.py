@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from volbench.present.figures import KINDS
+from volbench.present.plots.kinds import KINDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 MOST_BYTES = 100_000

@@ -9,32 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from volbench.errors import InputError
-
-
-class LazyChoice(click.ParamType[str]):
-    """A choice whose values are loaded when one is given or completed, not for the help page.
-
-    Args:
-        load: returns the values.
-    """
-
-    name = "choice"
-
-    def __init__(self, load: Callable[[], Sequence[str]]) -> None:
-        self._load = load
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return a value that is one of the choice."""
-        return click.Choice(self._load()).convert(value, param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the values that begin with what was typed."""
-        return click.Choice(self._load()).shell_complete(ctx, param, incomplete)
 
 
 class OutputOption(click.Option):

@@ -10,6 +10,7 @@ import click
 
 from volbench.cli.outputs import binary_output
 from volbench.errors import InputError
+from volbench.present.renderers import PICTURE_FORMATS
 
 if TYPE_CHECKING:
     from volbench.present.plots.description import Plot
@@ -65,12 +66,11 @@ def _format_of(chart: str) -> str:
     Raises:
         InputError: the file has no ending of a picture.
     """
-    from volbench.present.renderers.matplotlib import FORMATS
-
     image = Path(chart).suffix.removeprefix(".").lower()
-    if image not in FORMATS:
+    if image not in PICTURE_FORMATS:
         raise InputError(
-            f"{chart} is not the name of a picture", hint=f"end it with .{', .'.join(FORMATS)}"
+            f"{chart} is not the name of a picture",
+            hint=f"end it with .{', .'.join(PICTURE_FORMATS)}",
         )
     return image
 

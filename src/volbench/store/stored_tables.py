@@ -1,8 +1,8 @@
-"""Frames of a campaign kept as Parquet, with stamps that say what they were made from.
+"""Stored frames of a campaign: Parquet files with stamps of the raw files and rules behind them.
 
-Two kinds of frames have a stamp each: those read from raw files, and those judged from them. A
-frame is read from its file only while its stamp matches the versions below and the fingerprint of
-the raw files.
+Frames read from raw files share one stamp, frames computed from them (verdicts, findings,
+aggregates) another. A frame is read from its file only while its stamp matches the versions below
+and the fingerprint of the raw files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from volbench.store.layout import Layout
 from volbench.store.parquet_tables import read_table, write_table
 
 TABLES_VERSION = "9"
-"""Raised whenever rows are read differently from raw files, so that stored tables are rebuilt."""
+"""Raised whenever the same raw files give other rows, so that stored tables are rebuilt."""
 RULES_VERSION = "1"
-"""Raised whenever verdicts, findings or aggregates are judged differently from the same rows."""
+"""Raised whenever the same rows give other verdicts, findings or aggregates."""
 
 
 def fingerprint_of(layout: Layout, campaign: Campaign, history: History) -> str:
@@ -76,9 +76,9 @@ class StoredTables:
         return self.layout.tables / f"{name}.parquet"
 
     def is_current(self, name: str) -> bool:
-        """Return whether the file of a frame is what would be made now."""
+        """Return whether the stored frame is what would be computed now."""
         file = self._stamp_file(name)
-        return file.exists() and file.read_text(encoding="utf-8") == self._stamp(name)
+        return file.exists() and file.read_bytes() == self._stamp(name).encode()
 
     def read(self, name: str) -> pa.Table:
         """Read a frame from its file.

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_figures import aks, bins, dd, frames, result, sweep
+from tests.present.frames_for_plots import aks, bins, dd, frames, result, sweep
 from volbench.analyse.frames.job_frames import (
     distribution,
     grid,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_figures import Row, frames, result
+from tests.present.frames_for_plots import Row, frames, result
 from tests.present.storm_frames import START_S, both, client, samples, series, storm
 from volbench.analyse.time.boot_storm import Storm, storms
 from volbench.analyse.time.resample import covered, spread

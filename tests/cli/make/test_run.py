@@ -141,8 +141,30 @@ def test_series_covers_its_run(scratch: Path, tmp_path: Path, volbench: Volbench
         assert points["utc"].str.endswith("Z").all()
 
 
+def test_end_of_a_campaign_stores_verdicts_and_findings(
+    scratch: Path, tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `run` has computed and stored, `show` and `check` read."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "name: short\njobs:\n  reads: {rw: randread, ioengine: psync, size: 1m, runtime: 1s}\n"
+    )
+    out = tmp_path / "out"
+    done = volbench("run", profile, "--on", scratch, "--output", out)
+    assert done.returncode == 0, done.stderr
+    stamp = out / "tables" / "rules-stamp"
+    assert stamp.exists()
+    stored = stamp.stat().st_mtime_ns
+    monkeypatch.delattr("volbench.analyse.findings.finding_rows")
+    monkeypatch.delattr("volbench.analyse.bottleneck.run_verdicts.verdict_rows")
+    for verb in ("show", "check"):
+        read = volbench(verb, out)
+        assert read.returncode == 0, read.stderr
+    assert stamp.stat().st_mtime_ns == stored
+
+
 def test_percentiles_and_histogram_belong_together(aks: Path) -> None:
-    """The bins of a Run hold as many I/Os as it did."""
+    """The bins of a run hold as many I/Os as it did."""
     campaign = volbench_package.open_campaign(aks)
     bins = campaign.histogram()
     for row in campaign.summary().itertuples():

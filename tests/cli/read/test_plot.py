@@ -14,7 +14,7 @@ import volbench as api
 from tests.cli.conftest import settings
 from volbench.cli.main import cli
 from volbench.errors import InputError
-from volbench.present.figures import KINDS
+from volbench.present.plots.kinds import KINDS
 
 QUICK = settings("size=2m", "direct=0", "sample=250ms")
 

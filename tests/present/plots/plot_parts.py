@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from volbench.present.plots.description import Mark, Panel, Plot, ReferenceLine, Texts
+from volbench.present.plots.description import Panel, Plot
+from volbench.present.plots.marks import Mark, ReferenceLine, Texts
 
 MarkType = TypeVar("MarkType")
 

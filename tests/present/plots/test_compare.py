@@ -9,15 +9,15 @@ from io import BytesIO
 import pytest
 
 from tests.analyse.compared_rows import candidates_of_three_jobs, no_findings, rows_of
+from tests.present.figure_texts import texts_outside
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
-from tests.present.test_figures import texts_outside
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.price.price_performance import Market, Offer
 from volbench.errors import InputError
 from volbench.present.plots.compare.forest import forest_plot
 from volbench.present.plots.compare.pareto import pareto_plot
-from volbench.present.plots.description import Lines, Points, ReferenceLine, Span, Whiskers
+from volbench.present.plots.marks import Lines, Points, ReferenceLine, Span, Whiskers
 from volbench.present.renderers.matplotlib import draw, save
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)

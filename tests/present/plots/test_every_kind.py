@@ -6,22 +6,17 @@ import json
 
 import pytest
 
+from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import FOR_KIND, Frames
-from tests.present.frames_for_figures import frames, result
-from tests.present.test_figures import texts_outside
+from tests.present.frames_for_plots import aks, bins, frames, intervals, result, samples, sweep
+from tests.present.storm_frames import both, storm
 from volbench.errors import InputError
-from volbench.present.plots.chart import applicable, build_plot, describe
-from volbench.present.plots.description import (
-    Plot,
-    ReferenceLine,
-    Span,
-    data_marks,
-    numbers,
-    series_of,
-)
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import Plot, data_marks, numbers
 from volbench.present.plots.formats import FORMATS
 from volbench.present.plots.json_form import json_form
 from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.marks import ReferenceLine, Span, series_of
 from volbench.present.renderers.colour_themes import THEMES
 from volbench.present.renderers.matplotlib import draw
 
@@ -102,7 +97,7 @@ def test_json_form_is_plain(given: tuple[str, Frames]) -> None:
 def test_sentence_has_a_number(given: tuple[str, Frames]) -> None:
     """The description is one line with a number in it, and nothing unknown."""
     kind, frames_ = given
-    sentence = describe(kind, frames_)
+    sentence = build_plot(kind, frames_).description
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert any(letter.isdigit() for letter in sentence)
@@ -145,11 +140,55 @@ def test_failed_runs_give_no_chart(kind: str) -> None:
     given = frames([result("a", status="failed"), result("b", status="failed")])
     with pytest.raises(InputError, match="no measured run finished: 2 failed"):
         build_plot(kind, given)
-    assert applicable(given) == ()
+    assert list(build_plots(given)) == []
 
 
 def test_frames_may_be_missing() -> None:
     """A summary alone is enough for the charts that need no more."""
     alone = {"summary": frames([result("a")])["summary"]}
-    assert applicable(alone)[:3] == ("iops", "bandwidth", "latency")
-    assert applicable({}) == ()
+    assert [plot.name for plot in build_plots(alone)][:3] == ["iops", "bandwidth", "latency"]
+    assert list(build_plots({})) == []
+
+
+CLIMB = [10.0, 50.0, 80.0, 0.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]
+
+
+def test_a_report_has_its_charts_where_there_is_something() -> None:
+    """A campaign that measured all has all charts of a report, in the order of the kinds."""
+    rows = sweep(depths=(1, 4), blocks=(4096, 65536))
+    alone = frames(
+        [row | {"limit_iops": 300.0} for row in rows],
+        series=[point for row in rows for point in intervals(row, CLIMB)],
+        histogram=[step for row in rows for step in bins(row, {0.001: 90, 0.01: 10})],
+        device=[sample for row in rows for sample in samples(row, CLIMB, ended_s=9)],
+    )
+    everything = both(alone, storm(clients=2, stagger_s=5, campaign="trial"))
+    usual = [name for name, kind in KINDS.items() if kind.in_report]
+    assert len(usual) == 10
+    plots = list(build_plots(everything, usual))
+    assert [plot.name for plot in plots] == usual
+    for plot in plots:
+        assert texts_outside(draw(plot)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("series", "sample 0"),
+        ("device", "not sampled"),
+        ("distribution", "no histogram"),
+        ("histogram", "no histogram"),
+        ("ridgeline", "no histogram"),
+        ("lines", "no series"),
+        ("violin", "no series"),
+        ("latency-map", "no latencies over time"),
+        ("sweep", "nothing is swept"),
+        ("heatmap", "no grid"),
+    ],
+)
+def test_what_is_missing_is_said(kind: str, reason: str) -> None:
+    """A chart that has nothing to show says why, and which charts would work."""
+    given = frames(aks())
+    with pytest.raises(InputError, match=reason) as caught:
+        build_plot(kind, given)
+    assert "iops, bandwidth, latency" in caught.value.hint

@@ -6,15 +6,16 @@ import json
 import numpy as np
 import pandas as pd
 
-from volbench.present.plots.description import Axis, Lines, Panel, Plot, Points, Series
+from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.json_form import json_form
+from volbench.present.plots.marks import Lines, Points
 
 
 def plot_of(data: pd.DataFrame) -> Plot:
     """Return a line and points over the same data."""
     marks = (
-        Lines(data=data, by="way", x="x", y="y"),
-        Points(data=data, x="x", y="y", size=3.0),
+        Lines(data, by="way", x="x", y="y"),
+        Points(data, x="x", y="y", size=3.0),
     )
     panel = Panel(x=Axis("Time", "duration", "time", (0, 9.0)), y=Axis("IOPS"), marks=marks)
     series = (Series("read", "read", "read"),)

@@ -5,25 +5,31 @@ from __future__ import annotations
 import io
 import json
 
+import pandas as pd
 import pytest
 
-from tests.present.frames_for_figures import frames, result
+from tests.present.frames_for_plots import frames, result
 from volbench.errors import InputError
 from volbench.present.plots import kinds
-from volbench.present.plots.chart import applicable, build_plot, describe
-from volbench.present.plots.description import Axis, Panel, Plot, Points, numbers
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import Axis, Panel, Plot, numbers
 from volbench.present.plots.json_form import json_form
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.marks import Points
 from volbench.present.renderers.matplotlib import draw, save
 
 
-def build(frames_: Frames, _: Options) -> Plot:
+def read(frames_: Frames, _: Options) -> pd.DataFrame | str:
+    """Return a row for each run."""
+    return frames_["summary"][["job", "iops", "bw_bytes_per_s"]]
+
+
+def build(data: pd.DataFrame) -> Plot:
     """Draw a point for each run."""
-    data = frames_["summary"][["job", "iops", "bw_bytes_per_s"]]
     panel = Panel(
         x=Axis("IOPS", "count"),
         y=Axis("Bandwidth", "rate"),
-        marks=(Points(data=data, x="iops", y="bw_bytes_per_s", series="palette-0"),),
+        marks=(Points(data, x="iops", y="bw_bytes_per_s", series="palette-0"),),
     )
     return Plot(panels=(panel,), heights=(2.0,))
 
@@ -34,9 +40,9 @@ SCATTER = Kind(
     frame_names=("summary",),
     help="A point for each run.",
     needs="a finished run",
-    missing=missing_runs,
+    read=read,
     build=build,
-    describe=lambda frames_: f"{len(frames_['summary'])} runs.",
+    describe=lambda data: f"{len(data)} runs.",
 )
 """All that a contributor writes."""
 
@@ -65,8 +71,8 @@ def test_a_new_kind_has_picture_numbers_and_json() -> None:
     assert json.loads(json.dumps(form, allow_nan=False)) == form
     assert form["title"] == "IOPS and bandwidth"
     assert len(build_plot("scatter", given, by=["host", "job"]).panels) == 2
-    assert "scatter" in applicable(given)
-    assert describe("scatter", given) == "2 runs."
+    assert "scatter" in [other.name for other in build_plots(given)]
+    assert plot.description == form["description"] == "2 runs."
 
 
 def test_unknown_kind_is_corrected() -> None:

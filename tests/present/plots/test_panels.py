@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.present.frames_by_kind import Frames, fleet, two_sets
-from tests.present.frames_for_figures import frames, intervals, result
+from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import Bars, numbers
+from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.marks import Bars
 
 
 def labelled() -> Frames:

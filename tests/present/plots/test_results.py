@@ -4,19 +4,13 @@ import math
 
 import pytest
 
-from tests.present.frames_for_figures import AKS, aks, dd, frames, result, sweep
+from tests.present.frames_for_plots import AKS, aks, dd, frames, result, sweep
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from volbench.errors import InputError
-from volbench.present.plots.chart import applicable, build_plot, describe
-from volbench.present.plots.description import (
-    Bars,
-    Cells,
-    Points,
-    ReferenceLine,
-    Whiskers,
-    numbers,
-)
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import numbers
 from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.marks import Bars, Cells, Points, ReferenceLine, Whiskers
 
 
 def test_iops_bars_hold_the_numbers() -> None:
@@ -110,7 +104,7 @@ def test_warmups_are_not_drawn() -> None:
 
 def test_iops_are_described_with_their_extremes() -> None:
     """The sentence names the fastest, the slowest and the limit."""
-    sentence = describe("iops", frames(aks()))
+    sentence = build_plot("iops", frames(aks())).description
     for part in ("9 results", "test2", "11.5k", "test5", "398", "limit: 1.1k"):
         assert part in sentence
 
@@ -153,7 +147,8 @@ def test_heatmap_holds_the_values() -> None:
 def test_dd_has_bandwidth_alone() -> None:
     """A campaign of dd has one chart of its results, and the others say what dd does not report."""
     given = frames([dd("copy")])
-    assert applicable(given, among=("iops", "bandwidth", "latency")) == ("bandwidth",)
+    plots = build_plots(given, ("iops", "bandwidth", "latency"))
+    assert [plot.name for plot in plots] == ["bandwidth"]
     with pytest.raises(InputError, match="dd reports bandwidth alone"):
         build_plot("iops", given)
     with pytest.raises(InputError, match="dd does not measure it"):

@@ -3,11 +3,13 @@ from __future__ import annotations
 import pytest
 
 from tests.present.frames_by_kind import in_campaign, ladder, repeats, together, two_sets
-from tests.present.frames_for_figures import frames, result, sweep
+from tests.present.frames_for_plots import frames, result, sweep
 from tests.present.plots.plot_parts import all_marks, column, the_mark, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import (
+from volbench.present.plots.description import numbers
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.marks import (
     Bars,
     Bars3D,
     Lines,
@@ -16,10 +18,8 @@ from volbench.present.plots.description import (
     Table,
     Texts,
     Whiskers,
-    numbers,
     series_of,
 )
-from volbench.present.plots.formats import FORMATS
 
 
 def test_sweep_has_a_line_per_pattern() -> None:
@@ -30,7 +30,7 @@ def test_sweep_has_a_line_per_pattern() -> None:
     assert list(lines) == ["randread", "randwrite"]
     assert lines["randread"]["iodepth"].tolist() == [1, 4, 16]
     assert lines["randread"]["iops"].tolist() == [100.0, 400.0, 1600.0]
-    assert lines["randread"]["p99_s"].tolist() == pytest.approx([0.06, 0.015, 0.00375])
+    assert lines["randread"]["lat_p99_s"].tolist() == pytest.approx([0.06, 0.015, 0.00375])
     assert iops.x.ticks == (1, 4, 16)
     assert iops.x.scale == "log2"
     assert iops.y.limits is not None

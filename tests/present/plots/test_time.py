@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 
 from tests.present.frames_by_kind import repeats
-from tests.present.frames_for_figures import frames, intervals, result
+from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, column, the_mark
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import Lines, ReferenceLine, numbers, series_of
+from volbench.present.plots.description import numbers
+from volbench.present.plots.marks import Lines, ReferenceLine, series_of
 
 
 def test_series_draws_zeros_and_gaps() -> None:

@@ -11,11 +11,12 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from tests.present.frames_for_figures import aks, frames, intervals, result, sweep
-from tests.present.test_figures import texts_outside
+from tests.present.figure_texts import texts_outside
+from tests.present.frames_for_plots import aks, frames, intervals, result, sweep
 from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
-from volbench.present.renderers.matplotlib import FORMATS, draw, save, svg_text
+from volbench.present.renderers import PICTURE_FORMATS
+from volbench.present.renderers.matplotlib import draw, save, svg_text
 
 
 def test_bars_whiskers_and_limits_stand_where_they_belong() -> None:
@@ -143,7 +144,7 @@ def test_drawing_leaves_no_trace() -> None:
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", PICTURE_FORMATS)
 def test_files_are_reproducible(format_name: str, tmp_path: Path) -> None:
     """The same frames give the same bytes, by path or to an open file."""
     given = frames(aks())
@@ -177,3 +178,15 @@ def test_svg_stands_in_a_page_beside_others() -> None:
         assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
         ids.append(found)
     assert not ids[0] & ids[1]
+
+
+def test_a_hundred_lines_are_counted_in_the_legend() -> None:
+    """The legend names some of the lines and counts the rest; nothing is cut off."""
+    rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
+    series = [point for row in rows for point in intervals(row, [1.0, 2.0, 3.0])]
+    figure = draw(build_plot("lines", frames(rows, series=series)))
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names[-1] == f"and {100 - (len(names) - 1)} more"
+    assert len(names) < 40

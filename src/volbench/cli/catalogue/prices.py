@@ -53,4 +53,8 @@ def schema() -> None:
     from volbench.model.catalogue.price_list import PricesFile
     from volbench.model.document.document_schema import document_schema
 
-    click.echo(json.dumps(document_schema(PricesFile), indent=2, ensure_ascii=False))
+    click.echo(
+        json.dumps(
+            document_schema(PricesFile, title="volbench prices"), indent=2, ensure_ascii=False
+        )
+    )

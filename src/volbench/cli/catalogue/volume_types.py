@@ -99,4 +99,8 @@ def schema() -> None:
     from volbench.model.catalogue.volume_type import TypesFile
     from volbench.model.document.document_schema import document_schema
 
-    click.echo(json.dumps(document_schema(TypesFile), indent=2, ensure_ascii=False))
+    click.echo(
+        json.dumps(
+            document_schema(TypesFile, title="volbench volume types"), indent=2, ensure_ascii=False
+        )
+    )

@@ -83,7 +83,11 @@ def schema() -> None:
     from volbench.lab.scenario import Scenario
     from volbench.model.document.document_schema import document_schema
 
-    click.echo(json.dumps(document_schema(Scenario), indent=2, ensure_ascii=False))
+    click.echo(
+        json.dumps(
+            document_schema(Scenario, title="volbench lab scenario"), indent=2, ensure_ascii=False
+        )
+    )
 
 
 @command.command("up")

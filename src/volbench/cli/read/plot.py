@@ -6,25 +6,19 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.options import WHERE, LazyChoice, examples, output_option
-from volbench.model.frames.columns import FRAMES, ON_DEMAND
+from volbench.cli.options import WHERE, examples, output_option
+from volbench.present.plots.kinds import KINDS
+from volbench.present.renderers import CHART_FORMATS
 from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
-
-
-def _kinds() -> list[str]:
-    from volbench.present.figures import KINDS
-
-    return [*KINDS, "all"]
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
     """Print every kind with what it shows and what it needs, and end."""
     del option
     if value and not context.resilient_parsing:
-        from volbench.cli.read.plot_steps import list_kinds
-
-        list_kinds()
+        for name, kind in KINDS.items():
+            click.echo(f"{name}\n    {kind.help}\n    Needs {kind.needs}.")
         context.exit()
 
 
@@ -37,7 +31,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         "volbench plot sweep results --by volume_type,zone --output sweep.png",
     ),
 )
-@click.argument("kind", type=LazyChoice(_kinds), metavar="KIND")
+@click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
 @click.argument(
     "campaigns",
     nargs=-1,
@@ -69,7 +63,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 @click.option(
     "--format",
     "image",
-    type=click.Choice(["svg", "png", "pdf", "html"]),
+    type=click.Choice([*CHART_FORMATS]),
     help="Of the chart; html is a page with zoom, hover texts and legend toggles. Default: as "
     "--output ends, else svg.",
 )
@@ -110,15 +104,9 @@ def command(
     price: str | None,
 ) -> None:
     """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
-    from volbench.cli.read.plot_steps import (
-        Picture,
-        columns_of,
-        kinds_of,
-        report_folder,
-        tracked_rounds,
-    )
+    from volbench.cli.read.plot_steps import Picture, columns_of, report_folder, tracked_rounds
     from volbench.dataset import open_campaigns
-    from volbench.present.figures import KINDS
+    from volbench.model.frames.columns import FRAMES, ON_DEMAND
     from volbench.present.plots.kind import Options
 
     amount, currency = parse_price(price)
@@ -130,9 +118,9 @@ def command(
         columns_of(by), title, theme or "", image or "", output or "", numbers or "", options
     )
     folder = Path() if output else report_folder(dataset)
-    kinds = kinds_of(kind, frames, picture=picture)
-    if picture.format_at(picture.output) == "html":
-        picture.write_page(kinds, frames, folder=folder)
+    plots = picture.plots(kind, frames)
+    if picture.is_page:
+        picture.write_page(list(plots), folder=folder)
         return
-    for name in kinds:
-        picture.write(name, frames, folder=folder)
+    for plot in plots:
+        picture.write(plot, folder=folder)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import pandas as pd
 
 from volbench.cli.outputs import binary_output
@@ -14,24 +13,27 @@ from volbench.dataset import Dataset
 from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Rounds
 from volbench.present.export.frame_export import export_frame
-from volbench.present.figures import KINDS, applicable, chart_numbers, draw_chart
-from volbench.present.plots.description import numbers
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kind import Options
-from volbench.present.plots.kinds import KINDS as DESCRIBED
-from volbench.present.renderers.matplotlib import FORMATS, save
+from volbench.present.renderers import CHART_FORMATS
+from volbench.present.renderers.interactive import chart_page, is_interactive
+from volbench.present.renderers.matplotlib import draw, save
+
+Frames = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What was asked of a picture.
+    """How a chart is drawn, and where it goes.
 
     Attributes:
-        by: columns that are told apart.
+        by: columns whose values have a colour, or a panel.
         title: over it; None for the chart's own.
-        theme: of its colours; "" for light, and for the reader's own in a page.
-        image: format; "" to take it from the name of the file.
-        output: file or folder; ``-`` for standard output; "" for the campaign's report folder.
-        numbers: where its numbers go; "" for beside it.
+        theme: of its colours; empty for light, and for the reader's own in a page.
+        image: format; empty to take it from the name of the file.
+        output: file or folder; ``-`` for standard output; empty for the campaign's report folder.
+        numbers: where its numbers go; empty for beside it.
         options: for the kinds that take some.
     """
 
@@ -43,79 +45,63 @@ class Picture:
     numbers: str
     options: Options
 
-    def write(self, kind: str, frames: Mapping[str, pd.DataFrame], *, folder: Path) -> None:
-        """Draw a chart, and write it and its numbers.
+    def plots(self, kind: str, frames: Frames) -> Iterable[Plot]:
+        """Return the chart of a kind, or every chart that applies for ``all``.
 
         Raises:
-            InputError: there is nothing to draw, or it can't be written.
+            InputError: there is nothing to draw, or several charts would go into one file.
+        """
+        if kind != "all":
+            return [build_plot(kind, frames, title=self.title, by=self.by, options=self.options)]
+        for place in (self.numbers, "" if self.is_page else self.output):
+            if place and not Path(place).is_dir():
+                raise InputError(
+                    f"all charts can't go into {place}: it is not a folder",
+                    hint="make a folder, and name it with --output",
+                )
+        plots = build_plots(frames, title=self.title, by=self.by, options=self.options)
+        return (plot for plot in plots if not self.is_page or is_interactive(plot))
+
+    @property
+    def is_page(self) -> bool:
+        """Whether a page is written, which holds all charts."""
+        return self._format == "html"
+
+    @property
+    def _format(self) -> str:
+        ending = Path(self.output).suffix.removeprefix(".").lower()
+        return self.image or (ending if ending in CHART_FORMATS else "svg")
+
+    def write(self, plot: Plot, *, folder: Path) -> None:
+        """Write a chart as a picture, and its numbers.
+
+        Raises:
+            InputError: it can't be written.
         """
         place = self.output or str(folder)
-        theme = self.theme or "light"
-        figure = draw_chart(
-            kind, frames, title=self.title, by=self.by, theme=theme, options=self.options
-        )
-        table = chart_numbers(kind, frames, by=self.by, options=self.options)
-        image = self.format_at(place)
-        with binary_output(place, default_name=f"{kind}.{image}") as sink:
-            save(figure, sink, format=image)
+        with binary_output(place, default_name=f"{plot.name}.{self._format}") as sink:
+            save(draw(plot, theme=self.theme or "light"), sink, format=self._format)
         if beside := self.numbers or _beside(place):
-            with binary_output(beside, default_name=f"{kind}.csv") as sink:
-                export_frame(table, frame_name=kind, format="csv", into=sink)
+            _write_numbers(plot, beside)
 
-    def write_page(
-        self, kinds: Sequence[str], frames: Mapping[str, pd.DataFrame], *, folder: Path
-    ) -> None:
+    def write_page(self, plots: Sequence[Plot], *, folder: Path) -> None:
         """Write one page with interactive charts, and their numbers if they are wanted.
 
         Raises:
-            InputError: there is nothing to draw, it can't be written, or a kind needs a picture.
+            InputError: it can't be written, or a kind needs a picture.
         """
-        from volbench.present.plots.chart import build_plot
-        from volbench.present.renderers.interactive import chart_page, is_interactive
-
-        plots = [
-            build_plot(kind, frames, title=self.title, by=self.by, options=self.options)
-            for kind in kinds
-            if kind in DESCRIBED or len(kinds) == 1
-        ]
-        shown = [plot for plot in plots if len(kinds) == 1 or is_interactive(plot)]
-        title = shown[0].title if len(shown) == 1 else self.title or folder.resolve().parent.name
-        page = chart_page(shown, title=title, theme=self.theme)
-        name = kinds[0] if len(kinds) == 1 else "charts"
+        first, name = plots[0], plots[0].name if len(plots) == 1 else "charts"
+        title = first.title if len(plots) == 1 else self.title or folder.resolve().parent.name
+        page = chart_page(plots, title=title, theme=self.theme)
         with binary_output(self.output or str(folder), default_name=f"{name}.html") as sink:
             sink.write(page.encode())
-        if self.numbers:
-            for plot in shown:
-                with binary_output(self.numbers, default_name=f"{plot.name}.csv") as sink:
-                    export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
-
-    def format_at(self, place: str) -> str:
-        """Return the format of what is written to a place."""
-        ending = Path(place).suffix.removeprefix(".").lower()
-        return self.image or (ending if ending in (*FORMATS, "html") else "svg")
+        for plot in plots if self.numbers else ():
+            _write_numbers(plot, self.numbers)
 
 
-def kinds_of(kind: str, frames: Mapping[str, pd.DataFrame], *, picture: Picture) -> tuple[str, ...]:
-    """Return a kind, or every kind that applies for ``all``.
-
-    Args:
-        kind: its name.
-        frames: of the campaigns.
-        picture: where the charts go.
-
-    Raises:
-        InputError: several charts would go into one file.
-    """
-    if kind != "all":
-        return (kind,)
-    is_page = picture.format_at(picture.output) == "html"
-    for place in (picture.numbers, *([] if is_page else [picture.output])):
-        if place and not Path(place).is_dir():
-            raise InputError(
-                f"all charts can't go into {place}: it is not a folder",
-                hint="make a folder, and name it with --output",
-            )
-    return applicable(frames, among=list(KINDS))
+def _write_numbers(plot: Plot, place: str) -> None:
+    with binary_output(place, default_name=f"{plot.name}.csv") as sink:
+        export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
 
 
 def report_folder(dataset: Dataset) -> Path:
@@ -146,12 +132,6 @@ def tracked_rounds(dataset: Dataset) -> dict[str, Rounds]:
 def columns_of(by: str | None) -> tuple[str, ...]:
     """Return the columns that ``--by`` names."""
     return tuple(part.strip() for part in by.split(",")) if by else ()
-
-
-def list_kinds() -> None:
-    """Print every kind with what it shows and what it needs."""
-    for name, chart in KINDS.items():
-        click.echo(f"{name}\n    {chart.help}\n    Needs {chart.needs}.")
 
 
 def _beside(place: str) -> str:

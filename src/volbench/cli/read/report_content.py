@@ -13,9 +13,9 @@ from volbench.api import CampaignData
 from volbench.dataset import Dataset
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
-from volbench.present.figures import KINDS, applicable, describe
-from volbench.present.plots.chart import build_plot
-from volbench.present.plots.kind import Kind
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import Plot
+from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers.interactive import embed, is_interactive
 from volbench.present.report import MultiCampaignContent, ReportContent, ReportFigure
 from volbench.present.tables.hosts_tables import facts_text
@@ -50,7 +50,7 @@ def report_content(
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
-        figures=[_figure(kind, frames) for kind in dict.fromkeys([*applicable(frames), *charts])],
+        figures=[_figure(plot) for plot in _plots(frames, charts)],
         generated_utc=utc_now(),
         volbench_version=__version__,
     )
@@ -59,7 +59,7 @@ def report_content(
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     """Gather what is shown of several campaigns together; the first is the base of the others."""
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
-    figures = [_figure(kind, frames) for kind in applicable(frames, among=_COMPARED)]
+    figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
     try:
         comparison = compare(
@@ -73,23 +73,28 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     return MultiCampaignContent(frames, comparison, figures=figures)
 
 
-def _figure(kind: str, frames: Frames) -> ReportFigure:
+def _plots(frames: Frames, charts: Sequence[str]) -> list[Plot]:
+    """Return the charts of every report that apply, and those that are asked for."""
+    usual = [name for name, kind in KINDS.items() if kind.in_report]
+    plots = {plot.name: plot for plot in build_plots(frames, usual)}
+    for name in charts:
+        if name not in plots:
+            plots[name] = build_plot(name, frames)
+    return list(plots.values())
+
+
+def _figure(plot: Plot) -> ReportFigure:
     """Return a chart that the page draws, or a picture of one with towers."""
-    description = describe(kind, frames)
-    title = KINDS[kind].title
-    if isinstance(KINDS[kind], Kind):
-        plot = build_plot(kind, frames)
-        if is_interactive(plot):
-            return ReportFigure(kind, title, description, embed(plot))
-    return ReportFigure(kind, title, description, picture=_picture(kind, frames))
+    if is_interactive(plot):
+        return ReportFigure(plot.name, plot.title, plot.description, embed(plot))
+    return ReportFigure(plot.name, plot.title, plot.description, picture=_picture(plot))
 
 
-def _picture(kind: str, frames: Frames) -> str:
+def _picture(plot: Plot) -> str:
     """Return a chart as a data URI."""
     import base64
 
-    from volbench.present.figures import draw_chart
-    from volbench.present.renderers.matplotlib import svg_text
+    from volbench.present.renderers.matplotlib import draw, svg_text
 
-    drawing = svg_text(draw_chart(kind, frames))
+    drawing = svg_text(draw(plot))
     return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()

@@ -13,10 +13,11 @@ MAY_BE_NULL = "may be null"
 """Comment of a value that may be null; elsewhere a key without a value is refused."""
 
 
-def document_schema(model: type[BaseModel]) -> Schema:
+def document_schema(model: type[BaseModel], *, title: str = "") -> Schema:
     """Return the JSON Schema (2020-12) of a document, for editors and reference pages."""
     schema: Schema = _cleaned(model.model_json_schema(by_alias=True))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    titled = {"title": title} if title else {}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **titled, **schema}
 
 
 def _cleaned(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema

@@ -220,7 +220,7 @@ def _check_local(reader: HostReader, draft: Draft) -> None:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of an inventory in volbench's own YAML."""
-    schema: dict[str, Any] = _closed(document_schema(InventoryFile))
+    schema: dict[str, Any] = _closed(document_schema(InventoryFile, title="volbench inventory"))
     keys = schema["$defs"]["HostEntry"]["properties"]
     for name, key in keys.items():  # null takes a default away
         keys[name] = {"anyOf": [key, {"type": "null"}]}

@@ -17,6 +17,7 @@ from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.errors import InputError
 from volbench.model.frames.columns import SUMMARY, Column, described
 from volbench.present.formatting import records
+from volbench.present.renderers.colour_themes import THEMES
 
 if TYPE_CHECKING:
     from openpyxl.chart import BarChart
@@ -36,8 +37,9 @@ _FORMATS = {
 }
 """How numbers of a unit are shown; what a cell holds stays exact."""
 
-_COLOURS = ("0072B2", "D55E00", "009E73", "CC79A7")
-"""The first of `present.style.PALETTE`."""
+_COLOURS = tuple(
+    THEMES["light"].colours[f"palette-{place}"].removeprefix("#").upper() for place in range(4)
+)
 
 _CHARTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("IOPS", "1/s", ("IOPS",)),

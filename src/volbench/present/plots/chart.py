@@ -1,18 +1,19 @@
-"""Charts of campaigns: frames and a kind become a plot description, its numbers or a sentence."""
+"""Charts of campaigns: a kind and frames become a plot description with title and caption."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.plots.captions import caption
+from volbench.present.plots.captions import caption, pooled
 from volbench.present.plots.description import Plot
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kind import Frames, Kind, Options, missing_results
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.panels import by_columns, compose, split
 
@@ -20,7 +21,7 @@ _DEFAULTS = Options()
 
 
 def build_plot(
-    kind: str | Kind,
+    kind: str | Kind[Any],
     frames: Frames,
     *,
     title: str | None = None,
@@ -40,60 +41,78 @@ def build_plot(
     Raises:
         InputError: there is no such kind or column, or the campaign has nothing for it.
     """
-    chosen, parts = _ready(kind, frames, by=by)
-    plots = [
-        (name, chosen.build(part, options)) for name, part in parts if not chosen.missing(part)
-    ]
-    plot = plots[0][1] if len(parts) == 1 else compose(plots)
-    summaries = pd.concat([part["summary"] for _, part in parts], ignore_index=True)
-    sentences = list(plot.caption)
-    if empty := len(parts) - len(plots):
-        sentences.append(f"{empty} further panels have nothing to show")
-    shown = chosen.title if title is None else title
-    heading = ", ".join(part for part in (shown, parts[0][0] * (len(parts) == 1)) if part)
-    return replace(plot, name=chosen.name, title=heading, caption=caption(summaries, sentences))
-
-
-def applicable(frames: Frames, *, among: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the names of the kinds that the frames have something for.
-
-    Args:
-        frames: the campaign's frames by name.
-        among: names of kinds; all of them when None.
-    """
-    [(_, complete)] = split(_complete(frames), ())
-    names = KINDS if among is None else among
-    return tuple(name for name in names if not KINDS[name].missing(complete))
-
-
-def describe(kind: str, frames: Frames) -> str:
-    """Return the main numbers of a chart in one plain sentence, for people who can't see it.
-
-    Raises:
-        InputError: there is no such kind, or the campaign has nothing for it.
-    """
-    chosen, [(_, complete)] = _ready(kind, frames)
-    return chosen.describe(complete)
-
-
-def _ready(
-    kind: str | Kind, frames: Frames, *, by: Sequence[str] = ()
-) -> tuple[Kind, list[tuple[str, dict[str, pd.DataFrame]]]]:
-    """Return the kind and the frames of each panel, once it is known that they go together."""
     chosen = _kind(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
+    plot = _built(chosen, split(complete, by_columns(complete["summary"], by)), title, options)
+    if isinstance(plot, Plot):
+        return plot
+    others = ", ".join(other.name for other in build_plots(frames))
+    raise InputError(
+        f"the chart {chosen.name} can't be drawn: {plot}",
+        hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
+    )
+
+
+def build_plots(
+    frames: Frames,
+    kinds: Iterable[str] | None = None,
+    *,
+    title: str | None = None,
+    by: Sequence[str] = (),
+    options: Options = _DEFAULTS,
+) -> Iterator[Plot]:
+    """Yield the descriptions of all charts that the frames have something for.
+
+    Args:
+        frames: as for `build_plot`.
+        kinds: names; all of them when None.
+        title: as for `build_plot`, like the others.
+        by: same.
+        options: same.
+
+    Raises:
+        InputError: there is no such column.
+    """
+    complete = _complete(frames)
     parts = split(complete, by_columns(complete["summary"], by))
-    if not parts or all(chosen.missing(part) for _, part in parts):
-        reason = chosen.missing(parts[0][1] if parts else complete)
-        others = ", ".join(applicable(frames))
-        raise InputError(
-            f"the chart {chosen.name} can't be drawn: {reason}",
-            hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
-        )
-    return chosen, parts
+    for name in KINDS if kinds is None else kinds:
+        plot = _built(_kind(name), parts, title, options)
+        if isinstance(plot, Plot):
+            yield plot
 
 
-def _kind(name: str) -> Kind:
+def _built(
+    kind: Kind[Any], parts: Sequence[tuple[str, Frames]], title: str | None, options: Options
+) -> Plot | str:
+    """Return the description of all parts, or why none of them has anything to show."""
+    read = [(name, _read(kind, frames, options)) for name, frames in parts]
+    plots = [
+        (name, replace(kind.build(data), description=kind.describe(data)))
+        for name, data in read
+        if not isinstance(data, str)
+    ]
+    if not plots:
+        return str(read[0][1]) if read else "no run of the campaign has ended yet"
+    plot = compose(plots) if len(parts) > 1 else plots[0][1]
+    summary = pd.concat([frames["summary"] for _, frames in parts], ignore_index=True)
+    counted = [pooled(frames["summary"]) for _, frames in parts if kind.is_pooled]
+    empty = len(parts) - len(plots)
+    others = f"{empty} further panels have nothing to show" if empty else ""
+    named = (kind.title if title is None else title, parts[0][0] if len(parts) == 1 else "")
+    return replace(
+        plot,
+        name=kind.name,
+        title=", ".join(text for text in named if text),
+        caption=caption(summary, [*counted, *plot.caption, others]),
+    )
+
+
+def _read(kind: Kind[Any], frames: Frames, options: Options) -> object:
+    reason = missing_results(frames) if kind.needs_results else ""
+    return reason or kind.read(frames, options)
+
+
+def _kind(name: str) -> Kind[Any]:
     if name in KINDS:
         return KINDS[name]
     close = difflib.get_close_matches(name, KINDS, n=1)
@@ -103,7 +122,7 @@ def _kind(name: str) -> Kind:
     )
 
 
-def _complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def _complete(frames: Frames) -> dict[str, pd.DataFrame]:
     """Return every frame of the contract; one that was not given has its columns and no rows."""
     empty = {
         name: pd.DataFrame(columns=[column.name for column in columns])

@@ -9,17 +9,16 @@ their meaning: a mark has the key of a `Series` or a role such as ``read``, ``in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
 
 from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.marks import AnyMark, Dash, Mark
 
 Scale = Literal["linear", "time", "log", "log2", "symlog", "category"]
-Dash = Literal["solid", "dashed", "dotted", "dashdot", "limit"]
-Align = Literal["left", "center", "right"]
 
 IDENTITY = (
     "label",
@@ -90,198 +89,12 @@ class Series:
     dash: Dash = "solid"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Mark:
-    """Something drawn for each row of a frame.
-
-    Attributes:
-        data: a row for each point; NaN leaves a gap.
-        series: key of a `Series`, or a role, of all rows.
-        by: column that holds the series of each row instead.
-    """
-
-    data: pd.DataFrame
-    series: str = "ink"
-    by: str = ""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Bars(Mark):
-    """Bars from `base` (0 without one) by `value`, at `at` or from `at` to `at_end`."""
-
-    at: str
-    value: str
-    at_end: str = ""
-    base: str = ""
-    thickness: float = 0.62
-    is_horizontal: bool = True
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Lines(Mark):
-    """A line for each value of `group` and each series; dots where it has few points.
-
-    Attributes:
-        step: ``post`` keeps a value up to the next point, ``pre`` has it since the last one.
-    """
-
-    x: str
-    y: str
-    group: str = ""
-    step: Literal["", "post", "pre"] = ""
-    width: float = 1.4
-    has_dots: bool = False
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Areas(Mark):
-    """Filled bands from `low` to `high` along `x`; upright, along the y axis, if so told."""
-
-    x: str
-    low: str
-    high: str
-    group: str = ""
-    step: Literal["", "post", "pre"] = ""
-    alpha: float = 0.85
-    is_upright: bool = False
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Points(Mark):
-    """Markers; `marker_of` is a column with the key of the series that gives the shape."""
-
-    x: str
-    y: str
-    marker_of: str = ""
-    size: float = 6.5
-    is_hollow: bool = False
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Whiskers(Mark):
-    """Ranges from `low` to `high` along one axis, at the place of the point on the other."""
-
-    at: str
-    low: str
-    high: str
-    along: Literal["x", "y"] = "x"
-    width: float = 1.0
-    has_caps: bool = True
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Cells(Mark):
-    """Coloured cells centred on whole numbers, or from `x` to `x_end` and `y` to `y_end`.
-
-    Attributes:
-        ramp: ``blue``, ``orange`` or ``purple``, from pale to dark.
-        limits: values of the palest and the darkest colour.
-        bar: title of a bar that explains the colours; empty for none.
-        format: of the values.
-    """
-
-    x: str
-    y: str
-    value: str
-    x_end: str = ""
-    y_end: str = ""
-    text: str = ""
-    ramp: Literal["blue", "orange", "purple"] = "blue"
-    scale: Literal["linear", "log"] = "log"
-    limits: tuple[float, float] | None = None
-    bar: str = ""
-    format: str = "count"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Texts(Mark):
-    """Texts beside points.
-
-    Attributes:
-        x_in: what `x` counts in: the ``data``, or shares of the ``panel``.
-        y_in: the same for `y`.
-        offset_pt: distance from the point.
-        has_leader: a thin line joins text and point.
-    """
-
-    x: str = "_x"
-    y: str = "_y"
-    text: str = "_text"
-    x_in: Literal["data", "panel"] = "data"
-    y_in: Literal["data", "panel"] = "data"
-    offset_pt: tuple[float, float] = (0, 0)
-    align: Align = "left"
-    valign: Literal["top", "center", "bottom"] = "center"
-    size: float = 8
-    rotation: float = 0
-    is_bold: bool = False
-    is_italic: bool = False
-    is_boxed: bool = False
-    has_leader: bool = False
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Bars3D(Mark):
-    """Towers of `value` on two category axes; only matplotlib draws them."""
-
-    x: str
-    y: str
-    value: str
-    z: Axis
-
-
-@dataclass(frozen=True)
-class ReferenceLine:
-    """A line across the panel at a value, such as a declared limit.
-
-    Attributes:
-        value: where it crosses the axis.
-        axis: that it crosses.
-        name: beside it; empty for none.
-        extent: its ends on the other axis; None for the whole panel.
-        is_beyond: the value lies outside the panel, so only its name is shown.
-    """
-
-    value: float
-    axis: Literal["x", "y"]
-    name: str = ""
-    extent: tuple[float, float] | None = None
-    series: str = "ink"
-    dash: Dash = "limit"
-    width: float = 1.2
-    is_beyond: bool = False
-
-
-@dataclass(frozen=True)
-class Span:
-    """A shaded stretch of one axis, across the panel."""
-
-    low: float
-    high: float
-    axis: Literal["x", "y"] = "x"
-    series: str = "shade"
-    alpha: float = 1.0
-
-
-@dataclass(frozen=True)
-class Table:
-    """Texts in rows and columns, in a panel of its own; `series` gives each row a colour."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    names: tuple[str, ...] = ()
-    series: tuple[str, ...] = ()
-    size: float = 7.5
-
-
-AnyMark = Mark | ReferenceLine | Span | Table
-
-
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Two axes with marks, of which later ones cover earlier ones.
 
     Attributes:
+        z: of `Bars3D`.
         heading: in bold, over the title.
         row: of the grid, from 0 at the top; `column` likewise from the left.
         has_grid: lines at the ticks of axes without categories.
@@ -292,6 +105,7 @@ class Panel:
     x: Axis
     y: Axis
     marks: tuple[AnyMark, ...]
+    z: Axis | None = None
     title: str = ""
     heading: str = ""
     row: int = 0
@@ -315,6 +129,7 @@ class Plot:
         legend: where it stands; empty for none.
         caption: sentences, without their full stops.
         rows: the numbers of the chart, where marks hold shapes that are made from them.
+        description: its main numbers in one sentence, for people who can't see it.
         shared_x: zooming one panel zooms all along x; `shared_y` likewise, with the names of a
             category axis only at the left.
     """
@@ -331,11 +146,20 @@ class Plot:
     shared_y: bool = False
     name: str = ""
     title: str = ""
+    description: str = ""
 
 
-def text_at(x: float, y: float, text: str) -> pd.DataFrame:
-    """Return the data of `Texts` for a single text."""
-    return pd.DataFrame({"_x": [x], "_y": [y], "_text": [text]})
+def grid(panels: Sequence[Panel], *, height_in: float, abreast: int = 1) -> Plot:
+    """Return a plot of panels row by row, so many abreast, all of one height."""
+    places = [divmod(place, abreast) for place in range(len(panels))]
+    return Plot(
+        panels=tuple(
+            replace(panel, row=row, column=column)
+            for panel, (row, column) in zip(panels, places, strict=True)
+        ),
+        heights=(height_in,) * (places[-1][0] + 1),
+        widths=(1.0,) * min(abreast, len(panels)),
+    )
 
 
 def numbers(plot: Plot) -> pd.DataFrame:
@@ -356,13 +180,6 @@ def data_marks(plot: Plot) -> Iterator[Mark]:
     """Yield the marks that have rows, panel by panel."""
     for panel in plot.panels:
         yield from (mark for mark in panel.marks if isinstance(mark, Mark))
-
-
-def series_of(mark: Mark) -> list[tuple[str, pd.DataFrame]]:
-    """Return the rows of each series of a mark under its key."""
-    if not mark.by:
-        return [(mark.series, mark.data)]
-    return [(str(key), rows) for key, rows in mark.data.groupby(mark.by, sort=False, dropna=False)]
 
 
 def _ordered(frame: pd.DataFrame) -> pd.DataFrame:

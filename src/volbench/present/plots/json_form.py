@@ -21,7 +21,8 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from volbench.analyse.frames.job_frames import keep_extremes
-from volbench.present.plots.description import AnyMark, Lines, Mark, Panel, Plot
+from volbench.present.plots.description import Panel, Plot
+from volbench.present.plots.marks import AnyMark, Lines, Mark
 
 _FEW = 24
 """Up to so many numbers are written as such."""

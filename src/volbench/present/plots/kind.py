@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import pandas as pd
 
@@ -13,6 +14,7 @@ from volbench.model.profile.profile_settings import Rounds
 from volbench.present.plots.description import Plot
 
 Frames = Mapping[str, pd.DataFrame]
+Data = TypeVar("Data")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Generic[Data]):
     """One kind of chart.
 
     Attributes:
@@ -42,9 +44,11 @@ class Kind:
         frame_names: the frames it reads.
         help: what it shows, one sentence.
         needs: what a campaign must have for it, a few words.
-        missing: why the frames have nothing for it; empty when they have.
-        build: frames to description; only called when `missing` finds nothing.
+        read: frames to what is drawn, or to the reason why there is nothing.
+        build: what is drawn to its description.
         describe: its main numbers in one sentence, for people who can't see it.
+        is_pooled: a mark stands for all repeats of a job, which the caption counts.
+        needs_results: `read` is only called when a measured run has finished.
         in_report: every report shows it.
     """
 
@@ -53,13 +57,15 @@ class Kind:
     frame_names: tuple[str, ...]
     help: str
     needs: str
-    missing: Callable[[Frames], str]
-    build: Callable[[Frames, Options], Plot]
-    describe: Callable[[Frames], str]
+    read: Callable[[Frames, Options], Data | str]
+    build: Callable[[Data], Plot]
+    describe: Callable[[Data], str]
+    is_pooled: bool = False
+    needs_results: bool = True
     in_report: bool = False
 
 
-def missing_runs(frames: Frames) -> str:
+def missing_results(frames: Frames) -> str:
     """Return why there is nothing to draw at all; empty when a measured run finished."""
     summary = frames["summary"]
     if len(measured(summary)):

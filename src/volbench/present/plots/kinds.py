@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from volbench.present.plots.kind import Kind
@@ -21,18 +21,34 @@ _PLACES = {
     "sets": "results.result_sets.SETS",
     "knee": "results.knee.KNEE",
     "ceiling": "results.ceiling.CEILING",
-    "bars3d": "results.option_towers.BARS3D",
+    "bars3d": "results.heatmap.BARS3D",
     "cpu": "results.cpu_time.CPU",
+    "mixes": "results.mix_matrix.MIXES",
+    "mixes3d": "results.mix_matrix.MIXES3D",
+    "distribution": "distribution.latency_curves.DISTRIBUTION",
+    "histogram": "distribution.histogram_panels.HISTOGRAM",
+    "hdr": "distribution.latency_curves.HDR",
+    "ecdf": "distribution.latency_curves.ECDF",
+    "ridgeline": "distribution.repeat_ridges.RIDGELINE",
+    "violin": "distribution.rate_violins.VIOLIN",
+    "latency-map": "distribution.latency_maps.LATENCY_MAP",
+    "lines": "time.run_lines.LINES",
+    "device": "time.device_view.DEVICE",
+    "warmup": "time.warmup_curves.WARMUP",
+    "convergence": "time.steady_rounds.CONVERGENCE",
+    "window": "time.steady_rounds.WINDOW",
+    "fleet": "fleet.fleet_strips.FLEET",
+    "storm": "fleet.storm_columns.STORM",
 }
 """Name to module and constant below this package, in the order of lists."""
 
 
-class _Registry(Mapping[str, "Kind"]):
+class _Registry(Mapping[str, "Kind[Any]"]):
     """Kinds by their name, each imported when it is first needed."""
 
-    def __getitem__(self, name: str) -> Kind:
+    def __getitem__(self, name: str) -> Kind[Any]:
         module, _, constant = _PLACES[name].rpartition(".")
-        kind: Kind = getattr(import_module(f"volbench.present.plots.{module}"), constant)
+        kind: Kind[Any] = getattr(import_module(f"volbench.present.plots.{module}"), constant)
         return kind
 
     def __iter__(self) -> Iterator[str]:
@@ -42,5 +58,5 @@ class _Registry(Mapping[str, "Kind"]):
         return len(_PLACES)
 
 
-KINDS: Mapping[str, Kind] = _Registry()
+KINDS: Mapping[str, Kind[Any]] = _Registry()
 """Every kind by its name. The names alone cost no import."""

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR
+from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
+from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
-from volbench.present.plots.description import IDENTITY, Dash, Series
+from volbench.present.plots.description import IDENTITY, Series
+from volbench.present.plots.marks import Dash
 from volbench.units import format_size
 
 OPTION_NAMES = {
@@ -21,7 +23,7 @@ DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
 PALETTE_SIZE = 7
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 """Beside the colour, so that charts can be read in grey."""
-_DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
+DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
 TWO_LINES = 20
 """Up to how many rows a label takes two lines."""
 
@@ -79,6 +81,19 @@ def wrap_name(name: str, *, columns: int = 34) -> str:
     return "\n".join(part.strip() for part in [*lines, line] if part)
 
 
+def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of measured runs with ``label`` and ``line``, the number of their job."""
+    rows = of_measured(frame, summary)
+    line = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
+    return rows.assign(label=job_labels(rows), line=line)
+
+
+def direction_role(rows: pd.DataFrame) -> str:
+    """Return the role of the direction that all rows have."""
+    direction = str(rows["direction"].iloc[0])
+    return direction if direction in DIRECTIONS else "muted"
+
+
 def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Return some columns of a frame after those that identify its rows."""
     return frame[[name for name in dict.fromkeys((*IDENTITY, *columns)) if name in frame]]
@@ -122,8 +137,13 @@ def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...
 
 def line_look(place: int) -> tuple[str, str, Dash]:
     """Return colour, marker and dash of the line at a place; 28 can be told apart."""
-    dash = _DASHES[place // PALETTE_SIZE % len(_DASHES)]
-    return palette(place), MARKERS[place % len(MARKERS)], dash
+    dash = DASHES[place // PALETTE_SIZE % len(DASHES)]
+    return palette(place), marker(place), dash
+
+
+def marker(place: int) -> str:
+    """Return the marker at a place; they repeat."""
+    return MARKERS[place % len(MARKERS)]
 
 
 def palette(place: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.present.formatting import Row, number, text
-from volbench.present.plots.description import ReferenceLine
 from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.marks import ReferenceLine
 
 _FAR = 4.0
 """A limit this many times above the data would flatten it: only its name is shown."""

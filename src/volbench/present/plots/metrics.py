@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from volbench.present.plots.description import Axis
+from volbench.present.plots.description import Axis, Panel
 from volbench.present.plots.formats import FORMATS
 
 LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
@@ -28,6 +28,11 @@ class Metric:
     format: str
     limit: str = ""
 
+    @property
+    def is_latency(self) -> bool:
+        """Whether lower is better."""
+        return self.format == "latency"
+
     def axis(self, top: float, *, label: str = "") -> Axis:
         """Return an axis from zero to `top`."""
         return Axis(label or self.label, self.format, limits=(0.0, top or 1.0))
@@ -40,6 +45,7 @@ class Metric:
 IOPS = Metric("iops", "IOPS", "count", "limit_iops")
 BANDWIDTH = Metric("bw_bytes_per_s", "Bandwidth", "rate", "limit_bw_bytes_per_s")
 MEAN_LATENCY = Metric("lat_mean_s", "Mean latency", "latency")
+P99_LATENCY = Metric("lat_p99_s", "p99 latency", "latency")
 
 
 def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[float, float]:
@@ -57,6 +63,15 @@ def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[f
 def time_axis(end_s: float, *, label: str = SINCE_START) -> Axis:
     """Return an axis of seconds from zero to the end of what is shown."""
     return Axis(label, "duration", "time", (0.0, end_s or 1.0))
+
+
+def only_last_named(panels: Sequence[Panel], *, abreast: int = 1) -> list[Panel]:
+    """Return panels of which those of the last row alone name their x axis."""
+    first = len(panels) - abreast
+    return [
+        panel if place >= first else replace(panel, x=replace(panel.x, label=""))
+        for place, panel in enumerate(panels)
+    ]
 
 
 def rows_axis(names: Sequence[str]) -> Axis:

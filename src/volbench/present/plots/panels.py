@@ -17,9 +17,10 @@ from volbench.errors import InputError
 from volbench.model.frames.column_aliases import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.present.formatting import printable
-from volbench.present.plots.description import Axis, Mark, Panel, Plot, Series, frames_of
+from volbench.present.plots.description import Axis, Panel, Plot, Series, frames_of
 from volbench.present.plots.formats import COLUMN_FORMATS, FORMATS
 from volbench.present.plots.labels import PALETTE_SIZE, SHORT_NAMES, line_look
+from volbench.present.plots.marks import Mark
 
 PANEL = "panel"
 MOST_PANELS = 12
@@ -107,6 +108,7 @@ def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:
         width_in=abreast * first.width_in * (_NARROWER if abreast > 1 else 1),
         series=_joined_series([plot.series for _, plot in parts]),
         caption=tuple(dict.fromkeys(text for _, plot in parts for text in plot.caption)),
+        description=" ".join(f"{name}: {plot.description}" for name, plot in parts),
         rows=None if first.rows is None else _joined_rows(parts),
     )
 

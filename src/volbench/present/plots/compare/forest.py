@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, Verdict
 from volbench.present.formatting import printable
-from volbench.present.plots.description import (
-    Axis,
-    Panel,
-    Plot,
-    Points,
-    ReferenceLine,
-    Series,
-    Span,
-    Texts,
-    Whiskers,
-)
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.labels import rows_height_in, wrap_name
 from volbench.present.plots.metrics import rows_axis
 from volbench.present.tables.compare_table import measure_name, notes
@@ -55,18 +47,14 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
     names = list(dict.fromkeys(_name(row, rows) for row in rows))
     data = _data(rows, names)
     wrapped = [wrap_name(printable(name)) for name in names]
-    wide = min(len(metrics), _MOST_ABREAST)
     panels = []
-    for place, metric in enumerate(metrics):
-        of_metric = [row for row in rows if measure_name(row.measure) == metric]
+    for metric in metrics:
+        first = next(row for row in rows if measure_name(row.measure) == metric)
         own = data[data["_metric"] == metric]
-        at = divmod(place, wide)
-        panels.append(_panel(own, of_metric, rows_axis(wrapped), title=metric, at=at))
+        panels.append(replace(_panel(own, first), y=rows_axis(wrapped), title=metric))
     remarks = (*notes(comparison)[1:3], *comparison.remarks[:3])
-    return Plot(
-        panels=tuple(panels),
-        heights=(rows_height_in(wrapped) + 0.2,) * math.ceil(len(metrics) / wide),
-        widths=(1.0,) * wide,
+    return replace(
+        grid(panels, height_in=rows_height_in(wrapped) + 0.2, abreast=_MOST_ABREAST),
         series=(*(s for s in _VERDICTS if s.key in set(data["_verdict"])), *_SIDES),
         caption=tuple(text.rstrip(".") for text in remarks),
         shared_y=True,
@@ -110,14 +98,15 @@ def _text(row: Compared) -> str:
     return "" if row.verdict is Verdict.NOT_SHOWN else f"{row.interval.estimate:.3g}x"
 
 
-def _panel(
-    data: pd.DataFrame, rows: Sequence[Compared], y: Axis, *, title: str, at: tuple[int, int]
-) -> Panel:
-    tolerance = rows[0].tolerance
+def _panel(data: pd.DataFrame, first: Compared) -> Panel:
+    """Draw the rows of one metric, of which `first` has direction and tolerance."""
+    tolerance = first.tolerance
     known, unknown = data[data["ratio"].notna()], data[data["ratio"].isna()]
-    better = "right" if rows[0].measure.more_is_better else "left"
+    better = "right" if first.measure.more_is_better else "left"
     ends = _limits(known, tolerance or 0)
-    tolerated = () if tolerance is None else (Span(1 - tolerance, 1 + tolerance, series="pale"),)
+    tolerated = (
+        () if tolerance is None else (marks.Span(1 - tolerance, 1 + tolerance, series="pale"),)
+    )
     return Panel(
         x=Axis(
             f"times the base; better is to the {better}",
@@ -125,40 +114,21 @@ def _panel(
             limits=(math.exp(ends[0]), math.exp(ends[1])),
             ticks=tuple(_ticks(*ends)),
         ),
-        y=y,
+        y=Axis(),
         marks=(
             *tolerated,
-            ReferenceLine(1.0, "x", dash="solid", width=0.9),
-            Whiskers(
-                data=known,
-                by="_verdict",
-                at="_row",
-                low="ratio_low",
-                high="ratio_high",
-                width=2.2,
-                has_caps=False,
+            marks.ReferenceLine(1.0, "x", dash="solid", width=0.9),
+            marks.Whiskers(
+                known, by="_verdict", low="ratio_low", high="ratio_high", width=2.2, has_caps=False
             ),
-            Points(data=known, by="_verdict", marker_of="_shape", x="ratio", y="_row", size=7),
-            Texts(
-                data=known,
-                by="_verdict",
-                y="_row",
-                offset_pt=(0, 6),
-                align="center",
-                valign="bottom",
+            marks.Points(known, by="_verdict", marker_of="_shape", x="ratio", y="_row", size=7),
+            marks.Texts(
+                known, by="_verdict", y="_row", offset_pt=(0, 6), align="center", valign="bottom"
             ),
-            Texts(
-                data=unknown,
-                series="muted",
-                y="_row",
-                align="center",
-                is_italic=True,
-                is_boxed=True,
+            marks.Texts(
+                unknown, series="muted", y="_row", align="center", is_italic=True, is_boxed=True
             ),
         ),
-        title=title,
-        row=at[0],
-        column=at[1],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import pandas as pd
@@ -11,21 +12,11 @@ import pandas as pd
 from volbench.analyse.price.price_performance import Market, Offer
 from volbench.errors import InputError
 from volbench.present.formatting import printable
-from volbench.present.plots.description import (
-    AnyMark,
-    Axis,
-    Lines,
-    Panel,
-    Plot,
-    Points,
-    Series,
-    Texts,
-    Whiskers,
-)
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.labels import palette
 
 _TITLE = "Cost and steady IOPS"
-_ABREAST = 2
 _PANEL_IN = 2.7
 _ROOM = 1.12
 """The axes end this far beyond the last point, for its name."""
@@ -53,15 +44,9 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
         )
     families = list(dict.fromkeys(offer.family for offer in known))
     jobs = [(job, list(own)) for job, own in groupby(known, key=lambda offer: offer.job)]
-    wide = min(_ABREAST, len(jobs))
-    panels = []
-    for place, (job, offers) in enumerate(jobs):
-        at = divmod(place, wide)
-        panels.append(_panel(job, offers, market.currency, at=at))
-    return Plot(
-        panels=tuple(panels),
-        heights=(_PANEL_IN,) * math.ceil(len(jobs) / wide),
-        widths=(1.0,) * wide,
+    panels = [_panel(job, offers, market.currency) for job, offers in jobs]
+    return replace(
+        grid(panels, height_in=_PANEL_IN, abreast=2),
         series=(
             Series("frontier", "", "muted", dash="dashed"),
             *(Series(name, "", palette(n)) for n, name in enumerate(families)),
@@ -89,7 +74,7 @@ def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
     return (*parts, *(note[:1].upper() + note[1:].rstrip(".") for note in market.notes))
 
 
-def _panel(job: str, offers: Sequence[Offer], currency: str, *, at: tuple[int, int]) -> Panel:
+def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
     data = pd.DataFrame(
         {
             "job": [offer.job for offer in offers],
@@ -110,8 +95,6 @@ def _panel(job: str, offers: Sequence[Offer], currency: str, *, at: tuple[int, i
         y=Axis("steady IOPS", "count", limits=(0, most_y * _ROOM)),
         marks=(*_points(data), *_names(data, most=(most_x, most_y))),
         title=printable(job),
-        row=at[0],
-        column=at[1],
     )
 
 
@@ -120,7 +103,7 @@ def _is_shown(offer: Offer) -> bool:
     return offer.is_on_front and not offer.no_faster_than
 
 
-def _points(data: pd.DataFrame) -> Sequence[AnyMark]:
+def _points(data: pd.DataFrame) -> Sequence[marks.AnyMark]:
     """Return the frontier as steps, the intervals, and the points: filled, pale or hollow."""
     frontier = data[data["on_frontier"]].sort_values(["monthly", "iops"])
     shown, pale = data[data["on_frontier"]], data[data["_pale"]]
@@ -133,9 +116,9 @@ def _points(data: pd.DataFrame) -> Sequence[AnyMark]:
         else {"_x": [], "_y": []}
     )
     return (
-        Lines(data=steps, series="frontier", x="_x", y="_y", step="post", width=1.0),
-        Whiskers(
-            data=data,
+        marks.Lines(steps, series="frontier", x="_x", y="_y", step="post", width=1.0),
+        marks.Whiskers(
+            data,
             by="family",
             at="monthly",
             low="iops_low",
@@ -144,9 +127,9 @@ def _points(data: pd.DataFrame) -> Sequence[AnyMark]:
             width=1.2,
             has_caps=False,
         ),
-        Points(data=_drawn(pale), series="pale", x="_x", y="_y", size=7),
-        Points(data=data, by="family", x="monthly", y="iops", size=7, is_hollow=True),
-        Points(data=_drawn(shown), by="_family", x="_x", y="_y", size=7),
+        marks.Points(_drawn(pale), series="pale", x="_x", y="_y", size=7),
+        marks.Points(data, by="family", x="monthly", y="iops", size=7, is_hollow=True),
+        marks.Points(_drawn(shown), by="_family", x="_x", y="_y", size=7),
     )
 
 
@@ -155,7 +138,7 @@ def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"_x": rows["monthly"], "_y": rows["iops"], "_family": rows["family"]})
 
 
-def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[AnyMark]:
+def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.AnyMark]:
     """Return each name where it covers the fewest other points and names."""
     places = [
         (str(name), x / most[0], y / most[1])
@@ -177,8 +160,8 @@ def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[AnyMark
         rows.append((at, low * most[1], name, is_right))
     texts = pd.DataFrame(rows, columns=["_x", "_y", "_text", "_right"])
     return [
-        Texts(
-            data=texts[texts["_right"] == (align == "left")],
+        marks.Texts(
+            texts[texts["_right"] == (align == "left")],
             align=align,
             valign="bottom",
             is_boxed=True,

@@ -12,31 +12,12 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import per_job
 from volbench.present.formatting import number, records, text
-from volbench.present.plots.captions import pooled
-from volbench.present.plots.description import (
-    AnyMark,
-    Axis,
-    Lines,
-    Panel,
-    Plot,
-    Points,
-    ReferenceLine,
-    Series,
-    Texts,
-    Whiskers,
-)
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
-from volbench.present.plots.labels import (
-    MARKERS,
-    colour_column,
-    colour_series,
-    identified,
-    side_by_side,
-    wrap_name,
-)
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series
+from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.limits import declared
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, Metric
-from volbench.units import format_count, format_rate, format_size
+from volbench.units import format_size
 
 _BLOCKS = tuple(512 * 2**n for n in range(15))
 _FAR = 30.0
@@ -44,33 +25,32 @@ _FAR = 30.0
 _HEIGHT_IN = 5.0
 
 
-def plane_rows(frames: Frames) -> pd.DataFrame:
+def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     """Return a row per job and direction that has both rates."""
     summary = frames["summary"]
     rated = summary[summary["direction"] != "sync"]
-    rows = side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column]))
-    known = (rows["iops"] > 0) & (rows["bw_bytes_per_s"] > 0)
-    return rows[known].reset_index(drop=True)
+    rows = labels.side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column]))
+    rows = rows[(rows["iops"] > 0) & (rows["bw_bytes_per_s"] > 0)].reset_index(drop=True)
+    return rows if len(rows) else "no run reported both IOPS and bandwidth (fio does, dd does not)"
 
 
-def build(frames: Frames, _: Options) -> Plot:
+def build(rows: pd.DataFrame) -> Plot:
     """Draw the points with their ranges, lines of equal block size, and the limits."""
-    rows = plane_rows(frames)
     x, y = _axis(rows, IOPS), _axis(rows, BANDWIDTH)
     jobs = list(dict.fromkeys(str(job) for job in rows["job"]))
     shapes = tuple(
-        Series(f"job {name}", wrap_name(name, columns=26), "muted", MARKERS[n % len(MARKERS)])
+        Series(f"job {name}", labels.wrap_name(name, columns=26), "muted", labels.marker(n))
         for n, name in enumerate(jobs)
     )
-    marks = (*_block_lines(x, y), *_limit_lines(rows, IOPS, x), *_limit_lines(rows, BANDWIDTH, y))
+    limits = (*_limits(rows, IOPS, x), *_limits(rows, BANDWIDTH, y))
+    parts = (*_block_lines(x, y), *limits, *_points(rows))
     return Plot(
-        panels=(Panel(x=x, y=y, marks=(*marks, *_points(rows)), has_grid=False),),
+        panels=(Panel(x=x, y=y, marks=parts, has_grid=False),),
         heights=(_HEIGHT_IN,),
         width_in=10,
-        series=(*colour_series(rows), *shapes),
+        series=(*labels.colour_series(rows), *shapes),
         legend="right",
         caption=(
-            pooled(frames["summary"]),
             "Points: medians; whiskers: min to max",
             "Sloping lines: equal block size",
             "Dashed: declared limits",
@@ -86,28 +66,28 @@ def _axis(rows: pd.DataFrame, metric: Metric) -> Axis:
     return Axis(f"{metric.label} (logarithmic)", metric.format, "log", ends)
 
 
-def _points(rows: pd.DataFrame) -> Sequence[AnyMark]:
-    ends = [f"{m.column}{end}" for m in (IOPS, BANDWIDTH) for end in ("", "_low", "_high")]
-    data = identified(rows, [*ends, IOPS.limit, BANDWIDTH.limit]).assign(
-        _series=rows[colour_column(rows)], _job="job " + rows["job"].astype(str)
-    )
+def _points(rows: pd.DataFrame) -> Sequence[marks.AnyMark]:
     x, y = IOPS.column, BANDWIDTH.column
-    return (
-        Whiskers(data=data, by="_series", at=y, low=f"{x}_low", high=f"{x}_high", has_caps=False),
-        Whiskers(
-            data=data,
-            by="_series",
-            at=x,
-            low=f"{y}_low",
-            high=f"{y}_high",
-            along="y",
-            has_caps=False,
-        ),
-        Points(data=data, by="_series", marker_of="_job", x=x, y=y, size=7),
+    ends = [f"{name}{end}" for name in (x, y) for end in ("", "_low", "_high")]
+    data = labels.identified(rows, [*ends, IOPS.limit, BANDWIDTH.limit]).assign(
+        _series=rows[labels.colour_column(rows)], _job="job " + rows["job"].astype(str)
     )
+    across, upright = (
+        marks.Whiskers(
+            data,
+            by="_series",
+            at=at,
+            low=f"{name}_low",
+            high=f"{name}_high",
+            along="x" if name == x else "y",
+            has_caps=False,
+        )
+        for name, at in ((x, y), (y, x))
+    )
+    return across, upright, marks.Points(data, by="_series", marker_of="_job", x=x, y=y, size=7)
 
 
-def _block_lines(x: Axis, y: Axis) -> Sequence[AnyMark]:
+def _block_lines(x: Axis, y: Axis) -> Sequence[marks.AnyMark]:
     """Return a line for each block size that crosses the plane, named where it leaves it."""
     (left, right), (low, high) = x.limits or (1, 1), y.limits or (1, 1)
     rows = []
@@ -117,55 +97,36 @@ def _block_lines(x: Axis, y: Axis) -> Sequence[AnyMark]:
             name = format_size(block)
             rows += [(first, first * block, name), (last, last * block, name)]
     data = pd.DataFrame(rows, columns=["_x", "_y", "_text"])
-    ends = data[1::2]
-    return (
-        Lines(data=data, x="_x", y="_y", group="_text", series="pale", width=1.0),
-        Texts(data=ends, offset_pt=(-3, -3), align="right", valign="top", size=7, series="muted"),
+    names = marks.Texts(
+        data[1::2], offset_pt=(-3, -3), align="right", valign="top", size=7, series="muted"
     )
+    return marks.Lines(data, group="_text", series="pale", width=1.0), names
 
 
-def _limit_lines(rows: pd.DataFrame, metric: Metric, axis: Axis) -> Sequence[AnyMark]:
+def _limits(rows: pd.DataFrame, metric: Metric, axis: Axis) -> list[marks.AnyMark]:
     """Return the limits within the plane, each with its name along it."""
     end = (axis.limits or (0, 0))[1]
-    limits = [
-        limit for limit in declared(records(rows), metric.limit, metric.format) if limit.value < end
-    ]
-    if metric is IOPS:
-        return [
-            part
-            for limit in limits
-            for part in (
-                ReferenceLine(limit.value, "x"),
-                Texts(
-                    data=pd.DataFrame({"_x": [limit.value], "_y": [0.01], "_text": [limit.name]}),
-                    y_in="panel",
-                    offset_pt=(3, 2),
-                    valign="bottom",
-                    rotation=90,
-                ),
-            )
-        ]
-    return [ReferenceLine(limit.value, "y", name=limit.name) for limit in limits]
+    promised = declared(records(rows), metric.limit, metric.format)
+    near = [limit for limit in promised if limit.value < end]
+    if metric is BANDWIDTH:
+        return [marks.ReferenceLine(limit.value, "y", name=limit.name) for limit in near]
+    names = pd.DataFrame(
+        {"_x": [limit.value for limit in near], "_y": 0.01, "_text": [limit.name for limit in near]}
+    )
+    lines = [marks.ReferenceLine(limit.value, "x") for limit in near]
+    upright = marks.Texts(names, y_in="panel", offset_pt=(3, 2), valign="bottom", rotation=90)
+    return [*lines, upright]
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    if plane_rows(frames).empty:
-        return "no run reported both IOPS and bandwidth (fio does, dd does not)"
-    return ""
-
-
-def describe(frames: Frames) -> str:
+def describe(rows: pd.DataFrame) -> str:
     """Return the two extremes in one sentence."""
-    rows = records(plane_rows(frames))
-    fast = max(rows, key=lambda row: number(row, "iops"))
-    wide = max(rows, key=lambda row: number(row, "bw_bytes_per_s"))
+    results = records(rows)
+    fast = max(results, key=lambda row: number(row, "iops"))
+    wide = max(results, key=lambda row: number(row, "bw_bytes_per_s"))
     return (
         f"{len(rows)} results over IOPS and bandwidth: max "
-        f"{format_count(number(fast, 'iops'))} IOPS ({text(fast, 'label')}) and "
-        f"{format_rate(number(wide, 'bw_bytes_per_s'))} ({text(wide, 'label')})."
+        f"{IOPS.text(number(fast, 'iops'))} IOPS ({text(fast, 'label')}) and "
+        f"{BANDWIDTH.text(number(wide, 'bw_bytes_per_s'))} ({text(wide, 'label')})."
     )
 
 
@@ -176,7 +137,8 @@ CEILING = Kind(
     help="Every job on a plane of IOPS and bandwidth with lines of equal block size and the "
     "declared limits.",
     needs="a finished run of fio",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
+    is_pooled=True,
 )

@@ -7,19 +7,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import measured, per_job
+from volbench.analyse.frames.job_frames import per_job
 from volbench.present.formatting import Row, number, records, text
-from volbench.present.plots.captions import pooled
-from volbench.present.plots.description import AnyMark, Axis, Bars, Panel, Plot, Texts, Whiskers
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
-from volbench.present.plots.labels import (
-    colour_column,
-    colour_series,
-    identified,
-    job_names,
-    rows_height_in,
-    side_by_side,
-)
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot
+from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.limits import declared, limits_across
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, Metric, rows_axis
 
@@ -34,42 +26,42 @@ class _JobBars:
     metric: Metric
     axis_label: str
 
-    def rows(self, frames: Frames) -> pd.DataFrame:
+    def read(self, frames: Frames, _: Options) -> pd.DataFrame | str:
         """Return a row per job and direction; sync has latencies but no rate."""
         summary = frames["summary"]
         rated = summary[summary["direction"] != "sync"]
-        return side_by_side(per_job(rated, [self.metric.column]))
+        rows = labels.side_by_side(per_job(rated, [self.metric.column]))
+        if rows[self.metric.column].isna().all():
+            return f"no {self.metric.label}: no run reported it (dd reports bandwidth alone)"
+        return rows
 
-    def build(self, frames: Frames, _: Options) -> Plot:
+    def build(self, rows: pd.DataFrame) -> Plot:
         """Draw horizontal bars from zero."""
-        rows = self.rows(frames)
-        plain, data = records(rows), self._data(rows)
-        names = job_names(plain)
-        limits = declared(plain, self.metric.limit, self.metric.format)
+        column = self.metric.column
+        names = labels.job_names(records(rows))
+        data = self._data(rows)
+        limits = declared(records(rows), self.metric.limit, self.metric.format)
         longest = max([*data["_end"], *(limit.value for limit in limits)])
-        marks: tuple[AnyMark, ...] = (
-            Bars(data=data, by="_series", at="_row", value=self.metric.column),
+        parts: tuple[marks.AnyMark, ...] = (
+            marks.Bars(data, by="_series", value=column),
             *limits_across(limits),
-            Whiskers(data=data, at="_row", low=f"{self.metric.column}_low", high="_high"),
-            Texts(data=data, x="_end", y="_row", text="_text", offset_pt=(6, 0), is_boxed=True),
+            marks.Whiskers(data, low=f"{column}_low"),
+            marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0), is_boxed=True),
         )
         x = Axis(self.axis_label, self.metric.format, limits=(0, _ROOM * longest or 1))
         repeated = bool((rows["repeats"] > 1).any())
         return Plot(
-            panels=(Panel(x=x, y=rows_axis(names), marks=marks),),
-            heights=(rows_height_in(names),),
-            series=colour_series(rows),
-            caption=(
-                pooled(frames["summary"]),
-                "Bars: median of the repeats; whiskers: min to max" * repeated,
-            ),
+            panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
+            heights=(labels.rows_height_in(names),),
+            series=labels.colour_series(rows),
+            caption=("Bars: median of the repeats; whiskers: min to max" * repeated,),
         )
 
     def _data(self, rows: pd.DataFrame) -> pd.DataFrame:
         column = self.metric.column
         ends = [column, f"{column}_low", f"{column}_high", self.metric.limit]
-        return identified(rows, ends).assign(
-            _series=rows[colour_column(rows)],
+        return labels.identified(rows, ends).assign(
+            _series=rows[labels.colour_column(rows)],
             _row=range(len(rows)),
             _end=rows[f"{column}_high"].fillna(0),
             _high=rows[f"{column}_high"].where(rows["repeats"] > 1),
@@ -82,34 +74,20 @@ class _JobBars:
             return f"not reported by {text(row, 'tool', missing='the tool')}"
         return self.metric.text(value)
 
-    def missing(self, frames: Frames) -> str:
-        """Return why there is nothing to draw."""
-        if reason := missing_runs(frames):
-            return reason
-        if measured(frames["summary"])[self.metric.column].isna().all():
-            return f"no {self.metric.label}: no run reported it (dd reports bandwidth alone)"
-        return ""
-
-    def describe(self, frames: Frames) -> str:
+    def describe(self, rows: pd.DataFrame) -> str:
         """Return the extremes and the limits in one sentence."""
-        column = self.metric.column
-        rows = records(self.rows(frames))
-        known = sorted(
-            (row for row in rows if not math.isnan(number(row, column))),
-            key=lambda row: number(row, column),
-        )
-        low, high = known[0], known[-1]
-        sentence = f"{self.metric.label} of {len(known)} results: max {self._named(high)}"
-        if low is not high:
-            sentence += f", min {self._named(low)}"
-        limits = declared(rows, self.metric.limit, self.metric.format)
+        known = records(rows.dropna(subset=[self.metric.column]).sort_values(self.metric.column))
+        sentence = f"{self.metric.label} of {len(known)} results: max {self._named(known[-1])}"
+        if len(known) > 1:
+            sentence += f", min {self._named(known[0])}"
+        limits = declared(records(rows), self.metric.limit, self.metric.format)
         return "; ".join([sentence, *(f"declared {limit.name}" for limit in limits)]) + "."
 
     def _named(self, row: Row) -> str:
         return f"{self._value(row)} ({text(row, 'label')}, {text(row, 'direction')})"
 
 
-def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind:
+def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind[pd.DataFrame]:
     label = bars.metric.label
     return Kind(
         name=name,
@@ -117,9 +95,10 @@ def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind:
         frame_names=("summary",),
         help=f"{label} of each job and direction, with the declared limits.",
         needs=needs,
-        missing=bars.missing,
+        read=bars.read,
         build=bars.build,
         describe=bars.describe,
+        is_pooled=True,
         in_report=True,
     )
 

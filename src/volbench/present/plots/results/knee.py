@@ -12,13 +12,11 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import swept_options
 from volbench.present.formatting import number, records
-from volbench.present.plots.captions import pooled
-from volbench.present.plots.description import Axis, Lines, Panel, Plot, Points, Texts
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
-from volbench.present.plots.labels import SHORT_NAMES, identified, line_series, option_text
-from volbench.present.plots.metrics import log_limits
-from volbench.present.plots.results.sweep_lines import sweep_points
-from volbench.units import format_count, format_latency
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import IOPS, MEAN_LATENCY, P99_LATENCY, Metric, log_limits
+from volbench.present.plots.results.sweep_lines import Sweep, sweep_points
 
 _LOADS = ("iodepth", "numjobs")
 _WIDE = 30.0
@@ -26,95 +24,74 @@ _WIDE = 30.0
 _PANEL_IN = 3.2
 
 
-def curves(frames: Frames) -> tuple[pd.DataFrame, str, str]:
-    """Return the points of each curve, the option that raises the load, and the kind of latency.
-
-    Returns:
-        Rows in the order of the load with ``label``, ``iops``, ``lat_mean_s``, ``lat_p99_s`` and
-        ``knee`` (bool); empty when nothing raises the load.
-    """
+def read(frames: Frames, _: Options) -> Sweep | str:
+    """Return the points in the order of the load, with ``knee`` (bool)."""
     options = [name for name in swept_options(frames["summary"]) if name in _LOADS]
     if not options:
-        return pd.DataFrame(), "", ""
-    points, kind = sweep_points(frames, options[0], ["mean", "p99"], ["iops"])
-    points = points.dropna(subset=["iops", "mean"])
-    power = points["iops"] / points["mean"]
+        return "no curve: it takes jobs that differ in queue depth or numjobs alone"
+    points = sweep_points(frames, options[0], ["mean", "p99"], ["iops"])
+    points = points.dropna(subset=["iops", "lat_mean_s"])
+    if points.empty:
+        return "no curve: the jobs that differ in load have no latencies"
+    power = points["iops"] / points["lat_mean_s"]
     knee = power == power.groupby(points["line"]).transform("max")
-    renamed = {"mean": "lat_mean_s", "p99": "lat_p99_s"}
-    return points.assign(knee=knee).rename(columns=renamed), options[0], kind
+    metrics = [m for m in (MEAN_LATENCY, P99_LATENCY) if points[m.column].notna().any()]
+    return Sweep(points.assign(knee=knee), options[0], metrics)
 
 
-def build(frames: Frames, _: Options) -> Plot:
+def build(found: Sweep) -> Plot:
     """Draw mean and p99 latency over IOPS, each point with its load, the knee ringed."""
-    points, option, kind = curves(frames)
+    points, option = found.points, found.option
     names = list(dict.fromkeys(points["label"]))
-    numbers = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
-    data = identified(points, numbers).assign(
-        _text=[option_text(option, float(load)) for load in points[option]]
-    )
-    columns = [name for name in ("lat_mean_s", "lat_p99_s") if points[name].notna().any()]
-    panels = [_panel(data, column, names[0], kind) for column in columns]
-    return Plot(
-        panels=tuple(replace(panel, column=place) for place, panel in enumerate(panels)),
-        heights=(_PANEL_IN,),
-        widths=(1.0,) * len(panels),
+    columns = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
+    loads = [labels.option_text(option, float(load)) for load in points[option]]
+    data = labels.identified(points, columns).assign(_text=loads)
+    panels = [_panel(data, metric, names[0]) for metric in found.metrics]
+    return replace(
+        grid(panels, height_in=_PANEL_IN, abreast=2),
         width_in=12,
-        series=line_series(names, columns=28),
+        series=labels.line_series(names, columns=28),
         legend="right",
         caption=(
-            pooled(frames["summary"]),
-            f"Along a curve the {SHORT_NAMES[option]} grows",
+            f"Along a curve the {labels.SHORT_NAMES[option]} grows",
             "Ringed: the knee, where IOPS / mean latency is greatest (Kleinrock's power)",
         ),
     )
 
 
-def _panel(data: pd.DataFrame, column: str, first: str, kind: str) -> Panel:
+def _panel(data: pd.DataFrame, metric: Metric, first: str) -> Panel:
     """Draw the curves of one latency; the points of the first have their load beside them."""
-    rings, loads = data[data["knee"]], data[data["label"] == first]
-    statistic = "Mean" if column == "lat_mean_s" else "p99 of"
+    places = pd.DataFrame({"_x": data["iops"], "_y": data[metric.column], "_text": data["_text"]})
+    rings, loads = places[data["knee"]], places[data["label"] == first]
     return Panel(
-        x=Axis("IOPS", "count", limits=(0, 1.12 * float(data["iops"].max()))),
-        y=_latency_axis(data[column].dropna(), f"{statistic} {kind}"),
+        x=IOPS.axis(1.12 * float(data["iops"].max())),
+        y=_latency_axis(data[metric.column].dropna(), metric),
         marks=(
-            Lines(data=data, by="label", x="iops", y=column),
-            Points(data=_drawn(rings, column), x="_x", y="_y", size=13, is_hollow=True),
-            Texts(data=_drawn(loads, column), offset_pt=(0, 8), align="center", size=7.5),
+            marks.Lines(data, by="label", x="iops", y=metric.column),
+            marks.Points(rings, size=13, is_hollow=True),
+            marks.Texts(loads, offset_pt=(0, 8), align="center", size=7.5),
         ),
     )
 
 
-def _drawn(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return places alone: the numbers are those of the curves."""
-    return pd.DataFrame({"_x": rows["iops"], "_y": rows[column], "_text": rows["_text"]})
-
-
-def _latency_axis(values: pd.Series, label: str) -> Axis:
+def _latency_axis(values: pd.Series, metric: Metric) -> Axis:
     low, high = float(values.min()), float(values.max())
     if low > 0 and high / low > _WIDE:
         ends = log_limits((low, high), room=(0.7, 1.6))
-        return Axis(f"{label} (logarithmic)", "latency", "log", ends)
-    return Axis(label, "latency", limits=(0, high * 1.12 or 1.0))
+        return Axis(f"{metric.label} (logarithmic)", "latency", "log", ends)
+    return metric.axis(high * 1.12)
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    if curves(frames)[0].empty:
-        return "no curve: it takes jobs that differ in queue depth or numjobs alone, with latencies"
-    return ""
-
-
-def describe(frames: Frames) -> str:
+def describe(found: Sweep) -> str:
     """Return the knee with most IOPS in one sentence."""
-    points, option, kind = curves(frames)
+    points, option = found.points, found.option
     best = records(points[points["knee"]].nlargest(1, "iops"))[0]
     return (
-        f"Mean {kind} over IOPS for {points['line'].nunique()} patterns: the highest knee is at "
-        f"{SHORT_NAMES[option]} {option_text(option, number(best, option))} with "
-        f"{format_count(number(best, 'iops'))} IOPS and "
-        f"{format_latency(number(best, 'lat_mean_s'))} ({best['label']})."
+        f"Mean {best['latency']} over IOPS for {points['line'].nunique()} patterns: the highest "
+        f"knee is at {labels.SHORT_NAMES[option]} "
+        f"{labels.option_text(option, number(best, option))} with "
+        f"{IOPS.text(number(best, 'iops'))} IOPS and "
+        f"{MEAN_LATENCY.text(number(best, 'lat_mean_s'))} ({best['label']})."
     )
 
 
@@ -122,10 +99,10 @@ KNEE = Kind(
     name="knee",
     title="Throughput and latency, with the knee",
     frame_names=("summary",),
-    help="Latency over IOPS as the load grows, a curve per pattern, with the best trade-off "
-    "marked.",
+    help="Latency over IOPS as the load grows, a curve per pattern, with the knee of each.",
     needs="jobs that differ in queue depth or numjobs alone",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
+    is_pooled=True,
 )

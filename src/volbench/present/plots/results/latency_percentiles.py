@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.formatting import Row, number, records, text
-from volbench.present.plots.captions import pooled
-from volbench.present.plots.description import (
-    Axis,
-    Panel,
-    Plot,
-    Points,
-    Series,
-    Texts,
-    Whiskers,
-)
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
-from volbench.present.plots.labels import identified, job_names, rows_height_in, side_by_side
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series
+from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, rows_axis
 from volbench.units import format_latency
 
@@ -34,48 +23,50 @@ PERCENTILES = (
 STATISTICS = tuple(series.key for series in PERCENTILES)
 
 
-def latency_rows(frames: Frames) -> tuple[pd.DataFrame, str]:
-    """Return a row per job and direction with `STATISTICS`, and the name of the latency's kind."""
+def latency_rows(frames: Frames) -> pd.DataFrame:
+    """Return a row per job and direction with `STATISTICS` and ``latency``, the kind's name."""
     summary, kind = with_latencies(frames["summary"], STATISTICS)
-    rows = side_by_side(per_job(summary, STATISTICS))
-    known = rows[list(STATISTICS)].notna().any(axis=1)
-    return rows[known].reset_index(drop=True), LATENCY_KINDS[kind]
+    rows = labels.side_by_side(per_job(summary, STATISTICS))
+    known = rows[rows[list(STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
+    return known.assign(latency=LATENCY_KINDS[kind])
 
 
-def build(frames: Frames, _: Options) -> Plot:
+def read(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return `latency_rows`, if any latency is above zero."""
+    rows = latency_rows(frames)
+    if not (rows[list(STATISTICS)] > 0).any(axis=None):
+        return "no latency: no run reported any (dd does not measure it)"
+    return rows
+
+
+def build(rows: pd.DataFrame) -> Plot:
     """Draw the percentiles of each job along a logarithmic axis."""
-    rows, kind = latency_rows(frames)
-    names = job_names(records(rows))
-    data = _data(rows, kind)
-    marks = (
-        Whiskers(data=data, at="_row", low="_low", high="_high", series="pale", width=5),
-        Texts(data=data, x="max_s", y="_row", text="_text", offset_pt=(8, 0), series="muted"),
-        *(Points(data=data, series=name, x=f"{name}_s", y="_row") for name in STATISTICS),
+    names = labels.job_names(records(rows))
+    data = _data(rows)
+    kind = str(rows["latency"].iloc[0])
+    parts = (
+        marks.Whiskers(data, series="pale", width=5, has_caps=False),
+        marks.Texts(data, x="max_s", y="_row", offset_pt=(8, 0), series="muted"),
+        *(marks.Points(data, series=name, x=f"{name}_s", y="_row") for name in STATISTICS),
     )
     x = Axis(f"{kind.capitalize()} (logarithmic)", "latency", "log", _limits(data))
     return Plot(
-        panels=(Panel(x=x, y=rows_axis(names), marks=marks),),
-        heights=(rows_height_in(names),),
+        panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
+        heights=(labels.rows_height_in(names),),
         series=PERCENTILES,
-        caption=(
-            pooled(frames["summary"]),
-            "Points: median of the repeats" * bool((rows["repeats"] > 1).any()),
-        ),
+        caption=("Points: median of the repeats" * bool((rows["repeats"] > 1).any()),),
     )
 
 
-def _data(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+def _data(rows: pd.DataFrame) -> pd.DataFrame:
     values = rows[list(STATISTICS)]
-    return (
-        identified(rows, STATISTICS)
-        .rename(columns={name: f"{name}_s" for name in STATISTICS})
-        .assign(
-            latency=kind,
-            _row=range(len(rows)),
-            _low=values.min(axis=1),
-            _high=values.max(axis=1),
-            _text=[format_latency(value) for value in rows["max"]],
-        )
+    renamed = {name: f"{name}_s" for name in STATISTICS}
+    numbers = labels.identified(rows, [*STATISTICS, "latency"]).rename(columns=renamed)
+    return numbers.assign(
+        _row=range(len(rows)),
+        _low=values.min(axis=1),
+        _high=values.max(axis=1),
+        _text=[format_latency(value) for value in rows["max"]],
     )
 
 
@@ -88,25 +79,12 @@ def _limits(data: pd.DataFrame) -> tuple[float, float]:
     return low / span**0.04, low * span**1.14
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    rows, _ = latency_rows(frames)
-    if not (rows[list(STATISTICS)] > 0).any(axis=None):
-        return "no latency: no run reported any (dd does not measure it)"
-    return ""
-
-
-def describe(frames: Frames) -> str:
+def describe(rows: pd.DataFrame) -> str:
     """Return the lowest and the highest p99 in one sentence."""
-    rows, kind = latency_rows(frames)
-    known = sorted(
-        (row for row in records(rows) if not math.isnan(number(row, "p99"))),
-        key=lambda row: number(row, "p99"),
-    )
+    kind = rows["latency"].iloc[0]
+    known = records(rows.dropna(subset=["p99"]).sort_values("p99"))
     if not known:
-        worst = max(records(rows), key=lambda row: number(row, "max"))
+        worst = records(rows.nlargest(1, "max"))[0]
         value = format_latency(number(worst, "max"))
         return f"Max {kind} of {len(rows)} results: {value} ({text(worst, 'label')})."
     return (
@@ -126,8 +104,9 @@ LATENCY = Kind(
     frame_names=("summary",),
     help="Median, p90, p99, p99.9 and max latency of each job and direction.",
     needs="latencies of fio",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
+    is_pooled=True,
     in_report=True,
 )

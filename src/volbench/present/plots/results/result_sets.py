@@ -2,64 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, per_job, with_latencies
 from volbench.present.formatting import records, text
-from volbench.present.plots.captions import pooled
-from volbench.present.plots.description import Axis, Bars, Panel, Plot, Texts, Whiskers
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
-from volbench.present.plots.labels import (
-    colour_series,
-    identified,
-    shape,
-    side_by_side,
-    wrap_name,
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import (
+    BANDWIDTH,
+    IOPS,
+    LATENCY_KINDS,
+    MEAN_LATENCY,
+    P99_LATENCY,
+    Metric,
 )
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, LATENCY_KINDS, Metric
 
-_MEAN = Metric("lat_mean_s", "Mean latency", "latency")
-_P99 = Metric("lat_p99_s", "p99 latency", "latency")
-_METRICS = (IOPS, BANDWIDTH, _MEAN, _P99)
+_METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
 _BAR_IN = 0.17
 _JOB = ["job", "group", "direction"]
-_ENDS = ("", "_low", "_high")
-_RENAMED = {f"{name}{end}": f"lat_{name}{end}_s" for name in ("mean", "p99") for end in _ENDS}
+_RENAMED = {
+    f"{name}{end}": f"lat_{name}{end}_s"
+    for name in ("mean", "p99")
+    for end in ("", "_low", "_high")
+}
 
 
-def set_rows(frames: Frames) -> tuple[pd.DataFrame, str]:
+def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     """Return a row for each job, direction and set, those of a job together.
 
     Returns:
-        Rows with ``_row``, the place of their bar; and the name of the latency's kind.
+        Rows with ``_row``, the place of their bar, and ``latency``, the name of the kind.
     """
     summary, kind = with_latencies(frames["summary"], ("mean", "p99"))
+    if COLOUR not in summary or summary[COLOUR].nunique() < 2:
+        return "one set of results: name several folders, or a column of two values with --by"
     rated = summary[summary["direction"] != "sync"]
-    rows = side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column, "mean", "p99"]))
+    rows = labels.side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column, "mean", "p99"]))
     job = rows.groupby(_JOB, sort=False, dropna=False).ngroup()
     placed = rows.assign(_row=rows.index + job, latency=LATENCY_KINDS[kind])
-    return placed.rename(columns=_RENAMED), LATENCY_KINDS[kind]
+    return placed.rename(columns=_RENAMED)
 
 
 def _ends(metric: Metric) -> tuple[str, str, str]:
     """Return the columns of a metric's median, min and max."""
-    stem, unit = (
-        (metric.column[:-2], "_s") if metric.column.startswith("lat") else (metric.column, "")
-    )
-    low, high = (f"{stem}{end}{unit}" for end in _ENDS[1:])
-    return metric.column, low, high
+    stem = metric.column.removesuffix("_s") if metric.is_latency else metric.column
+    unit = "_s" * metric.is_latency
+    return metric.column, f"{stem}_low{unit}", f"{stem}_high{unit}"
 
 
-def build(frames: Frames, _: Options) -> Plot:
+def build(rows: pd.DataFrame) -> Plot:
     """Draw a panel for each metric that has values, a group of bars for each job."""
-    rows, kind = set_rows(frames)
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
     names = _names(rows)
     columns = [COLOUR, *(end for metric in _METRICS for end in _ends(metric)), "latency"]
-    data = identified(rows, columns).assign(
-        _row=rows["_row"],
-        **{f"_{m.column}": [m.text(value) for value in rows[m.column]] for m in metrics},
-    )
+    texts = {f"_{m.column}": [m.text(value) for value in rows[m.column]] for m in metrics}
+    data = labels.identified(rows, columns).assign(_row=rows["_row"], **texts)
     last = float(rows["_row"].max())
     y = Axis(
         scale="category",
@@ -68,17 +68,15 @@ def build(frames: Frames, _: Options) -> Plot:
         categories=tuple(names.values()),
         inverted=True,
     )
+    height_in = max(_BAR_IN * (last + 2), 0.5 * len(names))
     repeated = bool((rows["repeats"] > 1).any())
-    return Plot(
-        panels=tuple(_panel(data, metric, y, place) for place, metric in enumerate(metrics)),
-        heights=(max(_BAR_IN * (last + 2), 0.5 * len(names)),),
-        widths=(1.0,) * len(metrics),
+    return replace(
+        grid([_panel(data, m, y) for m in metrics], height_in=height_in, abreast=len(metrics)),
         width_in=max(9.0, 2.4 + 2.7 * len(metrics)),
-        series=colour_series(rows),
+        series=labels.colour_series(rows),
         caption=(
-            pooled(frames["summary"]),
             "Bars: medians; whiskers: min to max" * repeated,
-            f"Latency is {kind}",
+            f"Latency is {rows['latency'].iloc[0]}",
         ),
         shared_y=True,
     )
@@ -90,41 +88,28 @@ def _names(rows: pd.DataFrame) -> dict[float, str]:
     for _, group in rows.groupby(_JOB, sort=False, dropna=False):
         head = records(group.head(1))[0]
         middle = float(group["_row"].iloc[0] + group["_row"].iloc[-1]) / 2
-        names[middle] = f"{wrap_name(text(head, 'job'))}\n{shape(head)}"
+        names[middle] = f"{labels.wrap_name(text(head, 'job'))}\n{labels.shape(head)}"
     return names
 
 
-def _panel(data: pd.DataFrame, metric: Metric, y: Axis, column: int) -> Panel:
+def _panel(data: pd.DataFrame, metric: Metric, y: Axis) -> Panel:
     """Draw the bars of one metric with their ranges and numbers."""
     value, low, high = _ends(metric)
-    better = "lower is better" if metric in (_MEAN, _P99) else "higher is better"
-    most = float(data[high].max())
+    better = "lower is better" if metric.is_latency else "higher is better"
     return Panel(
-        x=Axis(better, metric.format, limits=(0, 1.3 * most or 1.0)),
+        x=metric.axis(1.3 * float(data[high].max()), label=better),
         y=y,
         marks=(
-            Bars(data=data, by=COLOUR, at="_row", value=value, thickness=0.9),
-            Whiskers(data=data, at="_row", low=low, high=high, has_caps=False),
-            Texts(data=data, x=high, y="_row", text=f"_{value}", offset_pt=(3, 0), size=7),
+            marks.Bars(data, by=COLOUR, value=value, thickness=0.9),
+            marks.Whiskers(data, low=low, high=high, has_caps=False),
+            marks.Texts(data, x=high, y="_row", text=f"_{value}", offset_pt=(3, 0), size=7),
         ),
         title=metric.label,
-        column=column,
     )
 
 
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    summary = frames["summary"]
-    if COLOUR not in summary or summary[COLOUR].nunique() < 2:
-        return "one set of results: name several folders, or a column of two values with --by"
-    return ""
-
-
-def describe(frames: Frames) -> str:
+def describe(rows: pd.DataFrame) -> str:
     """Return the number of sets and the max of IOPS in one sentence."""
-    rows, _ = set_rows(frames)
     sets = [str(name) for name in dict.fromkeys(rows[COLOUR])]
     sentence = f"{len(sets)} sets side by side, {', '.join(sets)}"
     if rows["iops"].notna().any():
@@ -139,7 +124,8 @@ SETS = Kind(
     frame_names=("summary",),
     help="IOPS, bandwidth, mean and p99 latency of several sets of results, job by job.",
     needs="several folders, or --by",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
+    is_pooled=True,
 )

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import OPTIONS, sweep, swept_options, with_latencies
 from volbench.present.formatting import Row, number, pattern, records
-from volbench.present.plots.captions import pooled
-from volbench.present.plots.description import Axis, Lines, Panel, Plot
-from volbench.present.plots.kind import Frames, Kind, Options, missing_runs
-from volbench.present.plots.labels import (
-    OPTION_NAMES,
-    SHORT_NAMES,
-    identified,
-    line_series,
-    option_text,
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.limits import declared, limits_along
+from volbench.present.plots.metrics import (
+    BANDWIDTH,
+    IOPS,
+    LATENCY_KINDS,
+    P99_LATENCY,
+    Metric,
+    only_last_named,
 )
-from volbench.present.plots.limits import Limit, declared, limits_along
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, LATENCY_KINDS, Metric
 
-_P99 = Metric("p99_s", "p99 latency", "latency")
 _PANEL_IN = 2.1
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The points along one option.
+
+    Attributes:
+        points: a row per point with ``label``, the name of its line, and ``latency``.
+        option: that is swept.
+        metrics: that have any value.
+    """
+
+    points: pd.DataFrame
+    option: str
+    metrics: Sequence[Metric]
 
 
 def sweep_points(
     frames: Frames, option: str, statistics: Sequence[str], columns: Sequence[str]
-) -> tuple[pd.DataFrame, str]:
-    """Return the points along an option with the name of their line, and the kind of latency.
+) -> pd.DataFrame:
+    """Return the points along an option with the name of their line.
 
     Args:
         frames: with the summary.
@@ -38,15 +52,15 @@ def sweep_points(
         columns: further numeric columns.
 
     Returns:
-        A row per point with ``label``, the columns, the statistics under their own names, and
-        ``latency``; and the name of the latency's kind.
+        A row per point with ``label``, the columns, a column such as ``lat_p99_s`` for each
+        statistic, and ``latency``, the name of the latency's kind.
     """
     summary, kind = with_latencies(frames["summary"], tuple(statistics))
     points = sweep(summary, option, [*columns, *statistics])
     names = line_names(points, option) if len(points) else []
-    latency = LATENCY_KINDS[kind]
-    labels = points["line"].map(dict(enumerate(names)))
-    return points.assign(label=labels, latency=latency), latency
+    named = points["line"].map(dict(enumerate(names)))
+    renamed = {name: f"lat_{name}_s" for name in statistics}
+    return points.assign(label=named, latency=LATENCY_KINDS[kind]).rename(columns=renamed)
 
 
 def line_names(points: pd.DataFrame, option: str) -> list[str]:
@@ -65,77 +79,61 @@ def _value(row: Row, name: str) -> str:
     if name == "direct":
         return "direct" if value else "buffered"
     if name in OPTIONS and isinstance(value, (int, float)):
-        return f"{SHORT_NAMES[name]} {option_text(name, value)}"
+        return f"{labels.SHORT_NAMES[name]} {labels.option_text(name, value)}"
     return str(value)
 
 
-def option_axis(option: str, values: Sequence[float], *, label: str) -> Axis:
-    """Return an axis with a tick at each value of an option, evenly spaced where they double."""
-    ends = (min(values) / 1.1, max(values) * 1.1)
-    written = "size" if option == "block_bytes" else "number"
-    return Axis(label, written, "log2", ends, tuple(values))
+def read(frames: Frames, _: Options) -> Sweep | str:
+    """Return the points along the option with most values."""
+    options = swept_options(frames["summary"])
+    if not options:
+        return "nothing is swept: no jobs differ in queue depth, block size or numjobs alone"
+    rates = [IOPS, BANDWIDTH] if options[0] == "block_bytes" else [IOPS]
+    points = sweep_points(frames, options[0], ["p99"], [metric.column for metric in rates])
+    latency = replace(P99_LATENCY, label=f"p99 of {points['latency'].iloc[0]}")
+    metrics = [m for m in (*rates, latency) if points[m.column].notna().any()]
+    return Sweep(points, options[0], metrics) if metrics else "the sweep has no results"
 
 
-def _points(frames: Frames, option: str) -> tuple[pd.DataFrame, list[Metric]]:
-    """Return the points of the sweep and the metrics that have any."""
-    metrics = [IOPS, BANDWIDTH, _P99] if option == "block_bytes" else [IOPS, _P99]
-    columns = [metric.column for metric in metrics if metric is not _P99]
-    points, latency = sweep_points(frames, option, ["p99"], columns)
-    points = points.rename(columns={"p99": "p99_s"})
-    named = [replace(m, label=f"p99 of {latency}") if m is _P99 else m for m in metrics]
-    return points, [metric for metric in named if points[metric.column].notna().any()]
-
-
-def build(frames: Frames, _: Options) -> Plot:
-    """Draw a panel per metric and a line per pattern along the option with most values."""
-    option = swept_options(frames["summary"])[0]
-    points, metrics = _points(frames, option)
-    data = identified(points, [*(metric.column for metric in metrics), "latency"])
+def build(found: Sweep) -> Plot:
+    """Draw a panel per metric and a line per pattern."""
+    points, option = found.points, found.option
+    data = labels.identified(points, [*(m.column for m in found.metrics), "latency"])
     values = sorted({float(value) for value in points[option]})
+    x = Axis(
+        labels.OPTION_NAMES[option],
+        "size" if option == "block_bytes" else "number",
+        "log2",
+        (values[0] / 1.1, values[-1] * 1.1),
+        tuple(values),
+    )
     panels = []
-    for row, metric in enumerate(metrics):
+    for metric in found.metrics:
         top = 1.05 * float(points[metric.column].max())
-        limits, top = limits_along(_declared(points, metric), top=top)
-        line = Lines(data=data, by="label", x=option, y=metric.column)
-        is_last = row == len(metrics) - 1
-        x = option_axis(option, values, label=OPTION_NAMES[option] * is_last)
-        panels.append(Panel(x=x, y=metric.axis(top), marks=(line, *limits), row=row))
-    return Plot(
-        panels=tuple(panels),
-        heights=(_PANEL_IN,) * len(metrics),
-        series=line_series(list(dict.fromkeys(points["label"]))),
+        promised = declared(records(points), metric.limit, metric.format) if metric.limit else []
+        limits, top = limits_along(promised, top=top)
+        line = marks.Lines(data, by="label", x=option, y=metric.column)
+        panels.append(Panel(x=x, y=metric.axis(top), marks=(line, *limits)))
+    return replace(
+        grid(only_last_named(panels), height_in=_PANEL_IN),
+        series=labels.line_series(list(dict.fromkeys(points["label"]))),
         legend="right",
-        caption=(pooled(frames["summary"]),),
         shared_x=True,
     )
 
 
-def _declared(points: pd.DataFrame, metric: Metric) -> list[Limit]:
-    return declared(records(points), metric.limit, metric.format) if metric.limit else []
-
-
-def missing(frames: Frames) -> str:
-    """Return why there is nothing to draw."""
-    if reason := missing_runs(frames):
-        return reason
-    options = swept_options(frames["summary"])
-    if not options:
-        return "nothing is swept: no jobs differ in queue depth, block size or numjobs alone"
-    return "" if _points(frames, options[0])[1] else "the sweep has neither IOPS nor latency"
-
-
-def describe(frames: Frames) -> str:
+def describe(found: Sweep) -> str:
     """Return the option, its range and the best point of the first panel in one sentence."""
-    option = swept_options(frames["summary"])[0]
-    points, metrics = _points(frames, option)
-    metric = metrics[0]
-    best = records(points.nlargest(1, metric.column))[0]
-    values = sorted({float(value) for value in points[option]})
+    option, metric = found.option, found.metrics[0]
+    best = records(found.points.nlargest(1, metric.column))[0]
+    low, high, at = (
+        labels.option_text(option, float(value))
+        for value in (found.points[option].min(), found.points[option].max(), number(best, option))
+    )
+    name = labels.SHORT_NAMES[option]
     return (
-        f"{', '.join(m.label for m in metrics)} over {SHORT_NAMES[option]} "
-        f"{option_text(option, values[0])} to {option_text(option, values[-1])}: max "
-        f"{metric.text(number(best, metric.column))} at {SHORT_NAMES[option]} "
-        f"{option_text(option, number(best, option))} ({best['label']})."
+        f"{', '.join(m.label for m in found.metrics)} over {name} {low} to {high}: max "
+        f"{metric.text(number(best, metric.column))} at {name} {at} ({best['label']})."
     )
 
 
@@ -146,8 +144,9 @@ SWEEP = Kind(
     help="IOPS and p99 latency along the option that jobs differ in: queue depth, block size or "
     "numjobs.",
     needs="jobs that differ in queue depth, block size or numjobs alone",
-    missing=missing,
+    read=read,
     build=build,
     describe=describe,
+    is_pooled=True,
     in_report=True,
 )

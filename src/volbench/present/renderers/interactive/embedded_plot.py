@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from volbench.present.formatting import printable
-from volbench.present.plots.description import Bars3D, Plot, data_marks
+from volbench.present.plots.description import Plot
 from volbench.present.plots.json_form import json_form
 from volbench.present.renderers.interactive.embedded_data import pack
 
@@ -46,4 +46,4 @@ def embed(plot: Plot) -> EmbeddedPlot:
 
 def is_interactive(plot: Plot) -> bool:
     """Return whether the page can draw a plot; towers need matplotlib."""
-    return not any(isinstance(mark, Bars3D) for mark in data_marks(plot))
+    return all(panel.z is None for panel in plot.panels)

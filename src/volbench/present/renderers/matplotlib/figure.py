@@ -9,7 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from volbench.present.formatting import printable
-from volbench.present.plots.description import Bars3D, Panel, Plot, ReferenceLine
+from volbench.present.plots.description import Panel, Plot
+from volbench.present.plots.marks import ReferenceLine
 from volbench.present.renderers.colour_themes import theme_of
 from volbench.present.renderers.matplotlib.legends import legend_inside
 from volbench.present.renderers.matplotlib.look import Looks, looks_of, styled
@@ -70,8 +71,7 @@ def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
     width_in = max(column_in * panel.columns - _MARGINS_IN, 0.5 * column_in)
     height_in = plot.heights[panel.row]
     size = (width_in / plot.width_in, height_in / float(figure.get_size_inches()[1]))
-    is_3d = any(isinstance(mark, Bars3D) for mark in panel.marks)
-    axes: Axes = figure.add_axes((0.1, 0.1, *size), projection="3d" if is_3d else None)
+    axes: Axes = figure.add_axes((0.1, 0.1, *size), projection="3d" if panel.z else None)
     axes.grid(visible=panel.has_grid)
     set_scales(axes, panel, width_in=width_in, height_in=height_in)
     if panel.background:

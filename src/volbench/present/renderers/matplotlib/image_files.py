@@ -10,9 +10,8 @@ from typing import BinaryIO
 from matplotlib.figure import Figure
 
 from volbench.errors import InputError, VolbenchError
+from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib.look import styled
-
-FORMATS = ("svg", "png", "pdf")
 
 _METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": "volbench"},
@@ -29,9 +28,10 @@ def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa
         InputError: the format is not one of svg, png and pdf.
         VolbenchError: the file can't be written.
     """
-    if format not in FORMATS:
+    if format not in PICTURE_FORMATS:
         raise InputError(
-            f"a chart can't be written as {format!r}", hint=f"choose one of {', '.join(FORMATS)}"
+            f"a chart can't be written as {format!r}",
+            hint=f"choose one of {', '.join(PICTURE_FORMATS)}",
         )
     try:
         with styled():

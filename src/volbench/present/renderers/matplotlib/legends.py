@@ -12,18 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
-from volbench.present.plots.description import (
-    Areas,
-    Bars,
-    Lines,
-    Mark,
-    Panel,
-    Plot,
-    Points,
-    Series,
-    data_marks,
-    series_of,
-)
+from volbench.present.plots.description import Panel, Plot, Series, data_marks
+from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, series_of
 from volbench.present.renderers.matplotlib.look import MARKERS, Looks
 
 MOST_ENTRIES = 20

@@ -9,9 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.colors import Colormap, LinearSegmentedColormap
 
-from volbench.present.plots.description import Dash, Plot, Series
-from volbench.present.renderers.colour_themes import Theme
+from volbench.present.plots.description import Plot, Series
+from volbench.present.plots.marks import Dash
+from volbench.present.renderers.colour_themes import RAMPS, Theme
 
 DASHES: Mapping[Dash, Any] = MappingProxyType(
     {
@@ -37,7 +39,6 @@ MARKERS: Mapping[str, str] = MappingProxyType(
         "tick": "|",
     }
 )
-RAMPS = MappingProxyType({"blue": "Blues", "orange": "Oranges", "purple": "Purples"})
 _SETTINGS: Mapping[Any, Any] = MappingProxyType(
     {
         "font.family": "DejaVu Sans",  # travels with matplotlib, so charts are equal everywhere
@@ -115,9 +116,10 @@ class Looks:
         """Return the settings of a line of a series."""
         return {"color": self.colour(key), "linestyle": DASHES[self.of(key).dash]}
 
-    def ramp(self, name: str) -> str:
-        """Return matplotlib's name of a ramp."""
-        return "Greys" if self.theme.is_grey else RAMPS[name]
+    def ramp(self, name: str) -> Colormap:
+        """Return the colours of a ramp."""
+        colours = RAMPS["grey" if self.theme.is_grey else name]
+        return LinearSegmentedColormap.from_list(name, colours)
 
 
 def looks_of(plot: Plot, theme: Theme) -> Looks:

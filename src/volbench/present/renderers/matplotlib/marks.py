@@ -13,7 +13,8 @@ from matplotlib.ticker import FuncFormatter
 
 from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.formatting import printable
-from volbench.present.plots.description import (
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.marks import (
     Areas,
     Bars,
     Bars3D,
@@ -27,7 +28,6 @@ from volbench.present.plots.description import (
     Whiskers,
     series_of,
 )
-from volbench.present.plots.formats import FORMATS
 from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks
 
 _FEW_POINTS = 15
@@ -121,7 +121,7 @@ def _draw_points(axes: Axes, mark: Points, looks: Looks) -> None:
                 markersize=mark.size,
                 color=colour,
                 markerfacecolor="none" if mark.is_hollow else colour,
-                markeredgecolor=colour if mark.is_hollow else paper,
+                markeredgecolor=colour if mark.is_hollow or shape.marker == "tick" else paper,
                 markeredgewidth=1.0 if mark.is_hollow else 0.6,
                 label=looks.of(key).label or "_",
             )
@@ -275,13 +275,6 @@ def _draw_towers(axes: Any, mark: Bars3D, looks: Looks) -> None:  # noqa: ANN401
         known = rows[rows[mark.value].notna()]
         x, y, value = (floats(known, name) for name in (mark.x, mark.y, mark.value))
         axes.bar3d(x - 0.3, y - 0.3, np.zeros(len(value)), 0.6, 0.6, value, color=looks.colour(key))
-    if mark.z.limits:
-        axes.set_zlim(*mark.z.limits)
-    write = FORMATS[mark.z.format].write
-    axes.zaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
-    axes.set_zlabel(mark.z.label)
-    axes.view_init(elev=24, azim=-125)
-    axes.tick_params(labelsize=7.5, pad=1)
 
 
 _DRAWERS: Mapping[type, Callable[..., None]] = {

@@ -12,14 +12,18 @@ from matplotlib.ticker import (
     Locator,
     LogLocator,
     MaxNLocator,
+    MultipleLocator,
     NullLocator,
 )
 
 from volbench.present.plots.description import Axis, Panel
 from volbench.present.plots.formats import FORMATS
 
-_PER_TICK_IN = {"x": 0.9, "y": 0.34}
-_STEPS = {"linear": [1, 2, 2.5, 5, 10], "time": [1, 2, 3, 6, 10]}
+_PER_TICK_IN = {"x": 0.9, "y": 0.28}
+_TIME_STEPS_S = (
+    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
+    *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400),
+)
 _MARGIN = 0.6
 """Room beside the outermost categories."""
 
@@ -28,6 +32,18 @@ def set_scales(axes: Axes, panel: Panel, *, width_in: float, height_in: float) -
     """Give both axes of a panel their scale, ticks and labels."""
     _set_axis(axes, "x", panel.x, size_in=width_in)
     _set_axis(axes, "y", panel.y, size_in=height_in)
+    if panel.z is not None:
+        _set_upright(axes, panel.z)
+
+
+def _set_upright(axes: Any, axis: Axis) -> None:  # noqa: ANN401 - mplot3d has no types
+    """Scale the third axis, and look at all three from where towers cover each other least."""
+    axes.set_zlim(*(axis.limits or (None, None)))
+    write = FORMATS[axis.format].write
+    axes.zaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axes.set_zlabel(axis.label)
+    axes.view_init(elev=24, azim=-125)
+    axes.tick_params(labelsize=7.5, pad=1)
 
 
 def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float) -> None:
@@ -70,9 +86,11 @@ def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
     if axis.scale in {"log", "log2", "symlog"}:
         low, high = axis.limits or (1.0, 10.0)
         return LogLocator(base=10, subs=_parts(high / low), numticks=15)
-    most = 8 if axis.scale == "time" else 6
-    count = min(most, max(3, math.floor(size_in / _PER_TICK_IN[way])))
-    return MaxNLocator(nbins=count, steps=_STEPS.get(axis.scale, _STEPS["linear"]))
+    count = min(7, max(3, math.floor(size_in / _PER_TICK_IN[way])))
+    if axis.scale == "time":
+        end_s = (axis.limits or (0.0, 1.0))[1]
+        return MultipleLocator(next((s for s in _TIME_STEPS_S if end_s / s <= count), end_s))
+    return MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10])
 
 
 def _parts(span: float) -> tuple[float, ...]:

@@ -1,0 +1,129 @@
+"""Latency map: how many I/Os took how long, moment by moment, a heat map per run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import of_measured
+from volbench.present.formatting import printable
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import log_limits, only_last_named, time_axis
+from volbench.units import format_count, format_latency
+
+_MOST = 12
+_PANEL_IN = 1.9
+_LINES = (
+    ("lat_p50_s", Series("p50", "median", "ink")),
+    ("lat_p99_s", Series("p99", "p99", "palette-1")),
+)
+_LOWEST_S = 1e-9
+"""Where the first bin, which begins at zero, begins on a logarithmic axis."""
+_COLUMNS = ("run", "repeat", "from_s", "t_s", "bin_low_s", "bin_high_s", "count")
+
+
+@dataclass(frozen=True)
+class _Maps:
+    """What is drawn.
+
+    Attributes:
+        runs: name to the cells of each run and direction.
+        series: intervals of the runs.
+    """
+
+    runs: Mapping[str, pd.DataFrame]
+    series: pd.DataFrame
+
+
+def read(frames: Frames, _: Options) -> _Maps | str:
+    """Return the cells of each run and direction."""
+    rows = labels.labelled(frames["latency_map"], frames["summary"])
+    if rows.empty:
+        return (
+            "no latencies over time: logs hold means only; set latency_log in the profile, or "
+            "import logs of single I/Os (log_avg_msec=0) or of histograms (write_hist_log and "
+            "log_hist_msec)"
+        )
+    is_repeated = rows["repeat"].astype("float64").max() > 1
+    names = rows["label"] + ", " + rows["direction"]
+    if is_repeated:
+        names += ", repeat " + rows["repeat"].astype(str)
+    runs = {
+        f"{name}": run
+        for (_, _, name), run in rows.groupby(["run", "direction", names], sort=False)
+    }
+    return _Maps(runs, of_measured(frames["series"], frames["summary"]))
+
+
+def build(maps: _Maps) -> Plot:
+    """Draw a map for each run: darker where more I/Os took so long."""
+    shown = list(maps.runs.items())[:_MOST]
+    more = len(maps.runs) - len(shown)
+    panels = [_panel(name, run, maps.series) for name, run in shown]
+    return replace(
+        grid(only_last_named(panels), height_in=_PANEL_IN),
+        width_in=11,
+        series=tuple(look for _, look in _LINES),
+        caption=(
+            "Darker: more I/Os, on a logarithmic scale; empty: none",
+            f"{more} further runs are not shown: choose with --where" * (more > 0),
+        ),
+        rows=pd.concat([labels.identified(run, _COLUMNS) for _, run in shown], ignore_index=True),
+    )
+
+
+def _panel(name: str, run: pd.DataFrame, series: pd.DataFrame) -> Panel:
+    """Draw the cells of a run on their true edges, median and p99 of the intervals over them."""
+    cells = labels.identified(run, _COLUMNS).assign(_low=run["bin_low_s"].clip(lower=_LOWEST_S))
+    drawn = marks.Cells(
+        cells,
+        x="from_s",
+        x_end="t_s",
+        y="_low",
+        y_end="bin_high_s",
+        value="count",
+        limits=(1.0, max(float(cells["count"].max()), 2.0)),
+    )
+    ends = [float(cells["_low"].min()), float(cells["bin_high_s"].max())]
+    return Panel(
+        x=time_axis(float(cells["t_s"].max())),
+        y=Axis("Latency (log)", "latency", "log", log_limits(ends, room=(0.9, 1.1))),
+        marks=(drawn, *_lines(run, series)),
+        title=labels.wrap_name(printable(name), columns=90),
+    )
+
+
+def _lines(run: pd.DataFrame, series: pd.DataFrame) -> list[marks.AnyMark]:
+    keys = ["run", "direction", "group"]
+    own = series[(series[keys] == run[keys].iloc[0]).all(axis=1)]
+    return [
+        marks.Lines(own[["t_s", column]], x="t_s", y=column, width=0.9, series=look.key)
+        for column, look in _LINES
+        if own[column].notna().any()
+    ]
+
+
+def describe(maps: _Maps) -> str:
+    """Return how many I/Os there are and the extremes of their latency in one sentence."""
+    rows = pd.concat(maps.runs.values(), ignore_index=True)
+    low, high = float(rows["bin_low_s"].min()), float(rows["bin_high_s"].max())
+    return (
+        f"Latency over time of {format_count(float(rows['count'].sum()))} I/Os in "
+        f"{rows['run'].nunique()} runs, between {format_latency(low)} and {format_latency(high)}."
+    )
+
+
+LATENCY_MAP = Kind(
+    name="latency-map",
+    title="Latency over time",
+    frame_names=("summary", "series", "latency_map"),
+    help="How many I/Os took how long, moment by moment, with median and p99 over it.",
+    needs="logs of single I/Os or of histograms, as volbench import reads them",
+    read=read,
+    build=build,
+    describe=describe,
+)

@@ -1,0 +1,189 @@
+"""A fleet at a glance: a strip of dots per job, with a dot for each host.
+
+Outliers are those beyond 1.5 interquartile ranges of the quartiles (J. W. Tukey, "Exploratory Data
+Analysis", 1977); they are named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import BY, COLOUR, measured, with_latencies
+from volbench.analyse.frames.job_frames import labels as job_labels
+from volbench.present.formatting import printable
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import IOPS, LATENCY_KINDS, P99_LATENCY, Metric, rows_axis
+
+FENCE = 1.5
+_NEAR = 0.05
+"""Nearer than this share to the middle half no host is an outlier, however alike the others are."""
+_FEWEST = 5
+"""Hosts from which on an outlier can be found."""
+_MOST_NAMED = 6
+"""Outliers of a job that are named; the others are counted."""
+_ROW_IN = 0.62
+
+
+def member_column(summary: pd.DataFrame) -> str:
+    """Return what a dot is: a host, or a client where one host has several; empty for neither."""
+    rows = measured(summary)
+    for column in ("host", "client", "volume"):
+        if len(rows[column].dropna().unique()) > 1:
+            return column
+    return ""
+
+
+@dataclass(frozen=True)
+class _Fleet:
+    """What is drawn.
+
+    Attributes:
+        dots: a row per job, direction and member: medians of its repeats (``iops``,
+            ``lat_p99_s``), ``latency``, ``outlier_iops`` and ``outlier_p99`` (bool), in the order
+            of the jobs.
+        member: what a dot is, such as ``host``.
+    """
+
+    dots: pd.DataFrame
+    member: str
+
+
+def read(frames: Frames, _: Options) -> _Fleet | str:
+    """Return the medians of every member, and the outliers."""
+    summary, kind = with_latencies(frames["summary"], ("p99",))
+    member = member_column(summary)
+    if not member:
+        return "one host, one client and one volume: run it on several hosts (--inventory)"
+    rows = measured(summary.assign(lat_p99_s=summary["p99"]))
+    rows = rows[rows["direction"] != "sync"]
+    if rows["iops"].isna().all():
+        return "no IOPS: not reported by any run (dd reports bandwidth alone)"
+    before = "" if member == "host" else f"{member} "
+    rows = rows.assign(member=before + rows[member].astype(str), label=_job_names(rows))
+    extra = [COLOUR] if COLOUR in rows else []
+    key = ["label", "job", "direction", *extra, "member"]
+    columns = ["iops", "lat_p99_s"]
+    pooled = rows.groupby(key, sort=False, dropna=False)[columns].median().reset_index()
+    for metric, name in zip(columns, ("outlier_iops", "outlier_p99"), strict=True):
+        groups = pooled.groupby(["label", "direction"], sort=False)[metric]
+        pooled[name] = groups.transform(_outliers).astype(bool)
+    return _Fleet(pooled.assign(latency=LATENCY_KINDS[kind]), member)
+
+
+def _job_names(rows: pd.DataFrame) -> pd.Series[str]:
+    """Return jobs told apart by all but the members."""
+    same = rows.assign(host="", volume="", campaign="")
+    return job_labels(same.drop(columns=BY) if BY in same else same)
+
+
+def _outliers(values: pd.Series[float]) -> pd.Series[bool]:
+    known = values.dropna()
+    if len(known) < _FEWEST:
+        return pd.Series(data=False, index=values.index)
+    first, third = np.percentile(known, [25, 75])
+    reach = max(FENCE * (third - first), _NEAR * abs(float(known.median())))
+    return values.lt(first - reach) | values.gt(third + reach)
+
+
+def build(fleet: _Fleet) -> Plot:
+    """Draw a strip of dots for each job, over the box between the quartiles."""
+    rows = fleet.dots
+    strips = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
+    data = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
+    metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
+    names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
+    y = rows_axis([labels.wrap_name(printable(name)) for name in names])
+    panels = [replace(_panel(data, metric), y=y) for metric in metrics]
+    return replace(
+        grid(panels, height_in=_ROW_IN * len(strips), abreast=2),
+        width_in=12,
+        series=labels.colour_series(rows),
+        caption=(
+            f"A dot is the median of a {fleet.member}'s repeats",
+            "Grey: the middle half; bar: the median",
+            f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
+        ),
+        shared_y=True,
+    )
+
+
+def _placed(strip: pd.DataFrame, row: int) -> pd.DataFrame:
+    """Return a job's dots spread by a fixed pattern, so that equal ones stay visible."""
+    lift = 0.22 * np.sin(np.arange(len(strip)) * 2.4)  # the golden angle: no two beside each other
+    return strip.assign(_row=float(row), _y=row + lift, _series=strip[labels.colour_column(strip)])
+
+
+def _panel(data: pd.DataFrame, metric: Metric) -> Panel:
+    boxes = _boxes(data, metric)
+    label = metric.label if metric is IOPS else f"p99 of {data['latency'].iloc[0]}"
+    return Panel(
+        x=metric.axis(1.05 * float(data[metric.column].max()), label=label),
+        y=Axis(),
+        marks=(
+            marks.Bars(boxes, value="_width", base="_first", thickness=0.5, series="pale"),
+            marks.Whiskers(boxes, at="_middle", along="y", width=1.6, has_caps=False),
+            marks.Points(data, x=metric.column, by="_series", size=4.5),
+            *_names(data, metric),
+        ),
+    )
+
+
+def _boxes(data: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """Return quartiles of each job."""
+    rates = data[data[metric.column].notna()].groupby("_row")[metric.column]
+    known = pd.DataFrame({share: rates.quantile(share) for share in (0.25, 0.5, 0.75)})
+    rows = known.index.to_numpy(dtype=float)
+    return pd.DataFrame(
+        {
+            "_row": rows,
+            "_first": known[0.25].to_numpy(),
+            "_width": (known[0.75] - known[0.25]).to_numpy(),
+            "_middle": known[0.5].to_numpy(),
+            "_low": rows - 0.3,
+            "_high": rows + 0.3,
+        }
+    )
+
+
+def _names(data: pd.DataFrame, metric: Metric) -> list[marks.AnyMark]:
+    """Name outliers, above and below by turns; count those beyond the first few."""
+    out = data[data["outlier_iops" if metric is IOPS else "outlier_p99"]]
+    turn = out.groupby("_row").cumcount()
+    places = pd.DataFrame({"_x": out[metric.column], "_y": out["_y"], "_text": out["member"]})
+    named = places[turn < _MOST_NAMED]
+    is_above = turn[turn < _MOST_NAMED] % 2 == 0
+    first_beyond = turn == _MOST_NAMED
+    count = out.groupby("_row")["_row"].transform("size") - _MOST_NAMED
+    rest = places.assign(_text="and " + count.astype(str) + " more")[first_beyond]
+    below = pd.concat([named[~is_above], rest])
+    return [
+        marks.Texts(named[is_above], offset_pt=(0, 5), align="center", valign="bottom", size=7.5),
+        marks.Texts(below, offset_pt=(0, -5), align="center", valign="top", size=7.5),
+    ]
+
+
+def describe(fleet: _Fleet) -> str:
+    """Return how many members there are and which are outliers, in one sentence."""
+    rows = fleet.dots
+    found = rows.loc[rows["outlier_iops"] | rows["outlier_p99"], "member"]
+    out = [str(name) for name in found.value_counts().index[:_MOST_NAMED]]
+    named = f"outliers: {', '.join(out)}" if out else "no outliers"
+    low, high = IOPS.text(float(rows["iops"].min())), IOPS.text(float(rows["iops"].max()))
+    return f"{rows['member'].nunique()} {fleet.member}s with {low} to {high} IOPS; {named}."
+
+
+FLEET = Kind(
+    name="fleet",
+    title="The fleet, host by host",
+    frame_names=("summary",),
+    help="IOPS and p99 latency of every host as a strip of dots per job, outliers named.",
+    needs="several hosts, clients or volumes",
+    read=read,
+    build=build,
+    describe=describe,
+)

@@ -1,0 +1,322 @@
+"""Boot storms: IOPS of all clients on one clock, a column for each storm.
+
+A column holds reads and writes stacked, then apart, then a strip for each client; all columns have
+the same scales. It is the chart of "IOPS in a Windows boot storm" (Curtis Collicutt) with reads and
+writes apart, which its author wished for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.time.boot_storm import INTERVAL_S, SETTLED, Storm, StormClient, storms
+from volbench.analyse.time.resample import Floats
+from volbench.present.formatting import printable
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series
+from volbench.present.plots.fleet.storm_captions import headline, sentence
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.labels import wrap_name
+from volbench.present.plots.metrics import IOPS, time_axis
+from volbench.units import format_count
+
+_MOST = 4
+"""Storms in one chart."""
+_WIDTHS_IN = {1: 10.0, 2: 13.0, 3: 16.0, 4: 19.0}
+_STACK_IN, _APART_IN = 2.6, 1.6
+_STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
+_NAMED = 50
+"""Strips up to which each has its name."""
+_DEVICE_ROOM = 1.3
+"""How far above its clients a device is drawn; beyond it is told in words."""
+_SERIES = (
+    Series("read", "reads", "read"),
+    Series("write", "writes", "write"),
+    Series("device", "the device itself", "ink"),
+    Series("start", "a client starts", "ink", "tick"),
+    Series("settled", "finished booting", "ink", "circle"),
+)
+
+
+def read(frames: Frames, _: Options) -> Sequence[Storm] | str:
+    """Return the storms of the campaigns."""
+    missing = "no job that several clients ran side by side, with a series (--set clients=5)"
+    return storms(frames) or missing
+
+
+def build(found: Sequence[Storm]) -> Plot:
+    """Draw a column for each storm: stacked on top, apart in the middle, clients below."""
+    shown = found[:_MOST]
+    strips_in = _STRIP_IN * max(len(storm.clients) for storm in shown)
+    columns = [_column(storm, shown) for storm in shown]
+    used = {
+        "device": any(storm.device for storm in shown),
+        "settled": any(_settles_early(client) for storm in shown for client in storm.clients),
+    }
+    return Plot(
+        panels=tuple(
+            replace(panel, row=row, column=column)
+            for column, panels in enumerate(columns)
+            for row, panel in enumerate(panels)
+        ),
+        heights=(_STACK_IN, _APART_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
+        widths=(1.0,) * len(shown),
+        width_in=_WIDTHS_IN[len(shown)],
+        series=tuple(series for series in _SERIES if used.get(series.key, True)),
+        caption=_notes(found, len(shown)),
+    )
+
+
+def _notes(found: Sequence[Storm], shown: int) -> tuple[str, ...]:
+    """Return what must be known to read the panels."""
+    missing_count = sum(len(storm.untold) for storm in found)
+    return (
+        f"Means of {INTERVAL_S:g} s",
+        f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
+        f"{missing_count} client{'s' * (missing_count > 1)} left no series and could not be drawn"
+        * bool(missing_count),
+        f"{len(found) - shown} further storms are not shown" * (len(found) > shown),
+    )
+
+
+def _top(clients: Floats, device: Floats) -> float:
+    """Return the top of a scale: the clients decide it, the device a little."""
+    most = float(clients.max())
+    return min(max(most, float(np.nanmax(np.append(device, 0.0)))), _DEVICE_ROOM * most)
+
+
+def _device(storm: Storm) -> Floats:
+    return storm.device_read_iops + storm.device_write_iops
+
+
+def _column(storm: Storm, shown: Sequence[Storm]) -> list[Panel]:
+    """Return the three panels of a storm on the scales that all columns share."""
+    total = max(_top(own.iops, _device(own)) for own in shown)
+    reads = max(_top(own.read_iops, own.device_read_iops) for own in shown)
+    writes = max(_top(own.write_iops, own.device_write_iops) for own in shown)
+    busiest = max(float(client.iops.max()) for own in shown for client in own.clients)
+    is_first, is_last = storm is shown[0], storm is shown[-1]
+    x, data = time_axis(float(storm.edges_s[-1]), label=""), _intervals(storm)
+    apart = (-1.08 * writes or -1.0, 1.08 * reads or 1.0)
+    return [
+        Panel(
+            x=x,
+            y=IOPS.axis(1.18 * total, label="IOPS, all clients" * is_first),
+            marks=tuple(_stack(storm, data, top=1.18 * total)),
+            heading=wrap_name(printable(storm.campaign), columns=60).partition("\n")[0],
+            title=headline(storm),
+        ),
+        Panel(
+            x=x,
+            y=Axis("Reads up, writes down" * is_first, "magnitude", limits=apart),
+            marks=tuple(_apart(storm, data)),
+        ),
+        Panel(
+            x=replace(x, label="Time since the first client's first I/O"),
+            y=_clients_axis(storm, label="Clients" * is_first),
+            marks=tuple(_strips(storm, busiest=busiest, has_bar=is_last)),
+            background="quiet",
+        ),
+    ]
+
+
+def _intervals(storm: Storm) -> pd.DataFrame:
+    """Return a row for each edge of the intervals, of which the last repeats the last interval."""
+    columns = {
+        "read_iops": storm.read_iops,
+        "write_iops": storm.write_iops,
+        "device_read_iops": storm.device_read_iops,
+        "device_write_iops": storm.device_write_iops,
+    }
+    rows = pd.DataFrame({name: np.append(v, v[-1:]) for name, v in columns.items()})
+    return rows.assign(
+        campaign=storm.campaign,
+        job=storm.job,
+        t_s=storm.edges_s,
+        _zero=0.0,
+        _sum=rows["read_iops"] + rows["write_iops"],
+        _minus=-rows["write_iops"],
+        _device=rows["device_read_iops"] + rows["device_write_iops"],
+        _device_minus=-rows["device_write_iops"],
+    )
+
+
+def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMark]:
+    """Draw writes on reads, the device over them, each start, and the peak."""
+    parts: list[marks.AnyMark] = [
+        marks.Areas(data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
+        marks.Areas(data, x="t_s", low="read_iops", high="_sum", step="post", series="write"),
+    ]
+    if storm.device:
+        parts.append(
+            marks.Lines(data, x="t_s", y="_device", step="post", width=0.9, series="device")
+        )
+        most = float(np.nanmax(np.append(_device(storm), 0.0)))
+        if most > top:
+            beyond = marks.text_at(0, 1, f"device up to {format_count(most)}")
+            parts.append(
+                marks.Texts(
+                    beyond,
+                    x_in="panel",
+                    y_in="panel",
+                    offset_pt=(4, -2),
+                    valign="top",
+                    is_boxed=True,
+                )
+            )
+    starts = pd.DataFrame({"_x": [client.start_s for client in storm.clients], "_y": 0.0})
+    parts += [
+        marks.Points(starts, size=6, series="start"),
+        *_last_start(storm, is_named=True),
+        *_peak(storm),
+    ]
+    if 0 < storm.limit_iops <= top:
+        name = f"limit: {format_count(storm.limit_iops)}"
+        parts.append(marks.ReferenceLine(storm.limit_iops, "y", name=name))
+    return parts
+
+
+def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
+    line = marks.ReferenceLine(storm.last_start_s, "x", series="muted", dash="dotted", width=0.9)
+    if not is_named:
+        return [line]
+    is_late = storm.last_start_s > 0.85 * float(storm.edges_s[-1])
+    name = marks.Texts(
+        marks.text_at(storm.last_start_s, 1, "last start"),
+        y_in="panel",
+        offset_pt=(-3 if is_late else 3, -2),
+        align="right" if is_late else "left",
+        valign="top",
+        series="muted",
+    )
+    return [line, name]
+
+
+def _peak(storm: Storm) -> list[marks.AnyMark]:
+    """Point at the busiest interval; the text stands on the side where there is room."""
+    is_late = storm.peak_s > 0.6 * float(storm.edges_s[-1])
+    at = marks.text_at(storm.peak_s, storm.peak_iops, f"peak {format_count(storm.peak_iops)}")
+    return [
+        marks.Texts(
+            at,
+            offset_pt=(-14 if is_late else 14, 12),
+            align="right" if is_late else "left",
+            valign="bottom",
+            size=9,
+            is_bold=True,
+            is_boxed=True,
+            has_leader=True,
+        ),
+        marks.Points(at[["_x", "_y"]], size=4),
+    ]
+
+
+def _apart(storm: Storm, data: pd.DataFrame) -> list[marks.AnyMark]:
+    """Draw reads above zero and writes below it, each with its own side of the device."""
+    parts: list[marks.AnyMark] = [
+        marks.Areas(data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
+        marks.Areas(data, x="t_s", low="_minus", high="_zero", step="post", series="write"),
+    ]
+    if storm.device:
+        parts += [
+            marks.Lines(data, x="t_s", y=side, step="post", width=0.9, series="device")
+            for side in ("device_read_iops", "_device_minus")
+        ]
+    zero = marks.ReferenceLine(0.0, "y", series="muted", dash="solid", width=0.7)
+    return [*parts, zero, *_last_start(storm, is_named=False)]
+
+
+def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[marks.AnyMark]:
+    """Draw a strip for each client, the first to start on top; it is grey where it did not run."""
+    count = len(storm.clients)
+    cells = pd.concat(
+        [_strip(storm, client, row) for row, client in enumerate(storm.clients)], ignore_index=True
+    )
+    rows = np.arange(count, dtype=float)
+    starts = pd.DataFrame(
+        {
+            "_at": [client.start_s for client in storm.clients],
+            "_low": rows - 0.5,
+            "_high": rows + 0.5,
+        }
+    )
+    parts: list[marks.AnyMark] = [
+        marks.Cells(
+            cells,
+            x="from_s",
+            x_end="t_s",
+            y="_low",
+            y_end="_high",
+            value="iops",
+            ramp="purple",
+            scale="linear",
+            limits=(0.0, busiest or 1.0),
+            bar="IOPS each" * has_bar,
+        ),
+        *(
+            marks.ReferenceLine(row - 0.5, "y", series="paper", dash="solid", width=0.7)
+            for row in rows[1:]
+        ),
+        marks.Whiskers(starts, at="_at", along="y", has_caps=False),
+    ]
+    early = [(c.settled_s, row) for row, c in enumerate(storm.clients) if _settles_early(c)]
+    if early:
+        settled = pd.DataFrame(early, columns=["_x", "_y"])
+        parts.append(marks.Points(settled, size=2.5, series="settled"))
+    return parts
+
+
+def _clients_axis(storm: Storm, *, label: str) -> Axis:
+    count = len(storm.clients)
+    step = 1 if count <= _NAMED else -(-count // _NAMED)
+    return Axis(
+        label,
+        scale="category",
+        limits=(-0.5, count - 0.5),
+        ticks=tuple(float(row) for row in range(0, count, step)),
+        categories=tuple(printable(client.name) for client in storm.clients[::step]),
+        inverted=True,
+    )
+
+
+def _strip(storm: Storm, client: StormClient, row: int) -> pd.DataFrame:
+    """Return a client's rates; NaN where it did not run."""
+    is_idle = (storm.edges_s[1:] <= client.start_s) | (storm.edges_s[:-1] >= client.end_s)
+    return pd.DataFrame(
+        {
+            "campaign": storm.campaign,
+            "run": client.run,
+            "client": client.name,
+            "from_s": storm.edges_s[:-1],
+            "t_s": storm.edges_s[1:],
+            "iops": np.where(is_idle, np.nan, client.iops),
+            "_low": row - 0.5,
+            "_high": row + 0.5,
+        }
+    )
+
+
+def _settles_early(client: StormClient) -> bool:
+    return client.settled_s < client.end_s - INTERVAL_S
+
+
+def describe(found: Sequence[Storm]) -> str:
+    """Return peak, its time, and how long clients were busy, one sentence for each storm."""
+    return " ".join(sentence(storm) for storm in found)
+
+
+STORM = Kind(
+    name="storm",
+    title="Boot storm: all clients on one clock",
+    frame_names=("summary", "series", "device"),
+    help="IOPS of all clients over time, stacked and apart, with each start and the peak.",
+    needs="a job that several clients ran side by side",
+    read=read,
+    build=build,
+    describe=describe,
+    in_report=True,
+)

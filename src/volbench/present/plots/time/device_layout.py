@@ -1,0 +1,172 @@
+"""Layout of the device view: samples of each run and its place on an axis that runs share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.analyse.device.use_method import fio_end_s, use_rows
+from volbench.analyse.frames.job_frames import measured, of_measured
+from volbench.present.formatting import Row, number, records, text
+from volbench.present.plots.formats import short_time
+from volbench.present.plots.kind import Frames
+from volbench.present.plots.labels import shape
+
+GAP = 0.012
+"""Space between runs, as a share of all of them."""
+_NARROWEST = 0.4
+"""A run takes at least this share of the place of the longest."""
+_TICKS, _TICK_SHARE = 12, 0.022
+"""How many names of times fit over the whole width, and how much of it each takes."""
+_ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
+
+
+@dataclass(frozen=True)
+class Span:
+    """One run as it is drawn.
+
+    Attributes:
+        label: its job, with what distinguishes it from others.
+        shape: pattern, block size and queue depth.
+        use: its row of the USE table.
+        own: samples of the volume's device since the I/O began, in order.
+        backing: rates of the backing disks, added; None when they are the same.
+        fio: the tool's own rates by ``t_s``, reads and writes added; None without a series.
+        fio_end_s: when the tool's I/O ended; NaN when it is not known.
+    """
+
+    label: str
+    shape: str
+    use: Row
+    own: pd.DataFrame
+    backing: pd.DataFrame | None
+    fio: pd.DataFrame | None
+    fio_end_s: float
+
+    @property
+    def length_s(self) -> float:
+        """Return how long it was sampled."""
+        return float(self.own["t_s"].max())
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run stands on the shared axis, in units of its own."""
+
+    span: Span
+    left: float
+    per_s: float
+
+    def at(self, seconds: float) -> float:
+        """Return the place of an instant of the run."""
+        return self.left + seconds * self.per_s
+
+    @property
+    def right(self) -> float:
+        """Return the place of its end."""
+        return self.at(self.span.length_s)
+
+    @property
+    def fio_end(self) -> float:
+        """Return the place at which the tool ended; its own end when that is not known."""
+        end = self.span.fio_end_s
+        return self.right if math.isnan(end) else min(self.right, self.at(end))
+
+    def ticks(self, *, share: float) -> list[tuple[float, str]]:
+        """Return places with their time, as many as there is room for.
+
+        Args:
+            share: of the whole width that the run has.
+        """
+        length = self.span.length_s
+        most = max(2, round(share * _TICKS))
+        step = next((step for step in _ROUND_S if length / step <= most), length)
+        times = [step * count for count in range(int(length / step) + 1)]
+        fitting = [time for time in times if (1 - time / length) * share >= _TICK_SHARE]
+        return [(self.at(time), short_time(time)) for time in fitting]
+
+
+def uses_of(frames: Frames) -> list[Row]:
+    """Return rows of the USE table of the measured runs with samples, each with its label."""
+    summary = measured(frames["summary"])
+    is_repeated = bool((summary["repeat"] > 1).any())
+    return [
+        row | {"label": text(row, "label") + f" #{number(row, 'repeat'):.0f}" * is_repeated}
+        for row in records(use_rows(summary, _samples(frames)))
+    ]
+
+
+def spans_of(frames: Frames, uses: Sequence[Row]) -> list[Span]:
+    """Return runs with samples, in the order of `uses`.
+
+    Args:
+        frames: summary, series and device.
+        uses: rows of `uses_of`.
+    """
+    wanted = {text(row, "run") for row in uses}
+    samples, series, results = (
+        dict(iter(frame[frame["run"].isin(wanted)].groupby("run", sort=False)))
+        for frame in (_samples(frames), frames["series"], measured(frames["summary"]))
+    )
+    spans = []
+    for row in uses:
+        run = text(row, "run")
+        moving = results[run][results[run]["direction"] != "sync"]
+        shapes = [shape(result | {"direction": ""}) for result in records(moving)]
+        spans.append(
+            Span(
+                label=text(row, "label"),
+                shape="; ".join(dict.fromkeys(shapes)),
+                use=row,
+                own=samples[run][samples[run]["level"] == "volume"],
+                backing=_backing(samples[run]),
+                fio=_fio(series.get(run)),
+                fio_end_s=fio_end_s(results[run]),
+            )
+        )
+    return spans
+
+
+def _samples(frames: Frames) -> pd.DataFrame:
+    """Return the samples beside measured runs since their I/O began, in order of time."""
+    samples = of_measured(frames["device"], measured(frames["summary"]))
+    return samples[samples["t_s"] > 0].sort_values("t_s", ignore_index=True)
+
+
+def lay_out(spans: Sequence[Span]) -> list[Place]:
+    """Return runs one after another, on one scale unless a run would be too narrow to be seen."""
+    longest = max(span.length_s for span in spans)
+    widths = [max(span.length_s, _NARROWEST * longest) for span in spans]
+    gap = GAP * sum(widths)
+    places, left = [], 0.0
+    for span, width in zip(spans, widths, strict=True):
+        places.append(Place(span, left, width / span.length_s))
+        left += width + gap
+    return places
+
+
+def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return the tool's rates, added where every section and direction has a value."""
+    if series is None:
+        return None
+    lines = series[["group", "direction"]].drop_duplicates().shape[0]
+    rates = series.groupby("t_s")[["iops", "bw_bytes_per_s"]].sum(min_count=lines)
+    return rates.reset_index()
+
+
+def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
+    """Return rates of the backing disk, when it moved a tenth more or less than the volume."""
+    moved = rows[["read_bw_bytes_per_s", "write_bw_bytes_per_s"]].sum(axis=1) * rows["interval_s"]
+    own, below = (float(moved[rows["level"] == level].sum()) for level in ("volume", "backing"))
+    disks = rows[rows["level"] == "backing"]
+    if disks.empty or abs(below - own) <= 0.1 * own:
+        return None
+    times = disks.assign(
+        iops=disks["read_iops"] + disks["write_iops"],
+        bw_bytes_per_s=disks["read_bw_bytes_per_s"] + disks["write_bw_bytes_per_s"],
+    ).groupby("t_s")
+    rates = times[["interval_s", "active_percent"]].max()
+    return rates.join(times[["iops", "bw_bytes_per_s"]].sum(min_count=1)).reset_index()

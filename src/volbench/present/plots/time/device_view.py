@@ -1,0 +1,303 @@
+"""What the device did: samples beside each run, a panel per quantity over one axis.
+
+The panels are those of "Disk performance on Azure Kubernetes Service" (Øvrevåge, 2019). Runs stand
+one after another; each has a scale of its own where they differ much in length, as its ticks show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from textwrap import fill
+
+import numpy as np
+import pandas as pd
+
+from volbench.present.formatting import Row, number, printable, text
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.labels import wrap_name
+from volbench.present.plots.time.device_layout import Place, Span, lay_out, spans_of, uses_of
+from volbench.present.plots.time.device_quantities import QUANTITIES, Quantity
+from volbench.units import format_count, format_duration, format_rate
+
+_WIDTH_IN, _NARROW_IN = 13.0, 10.0
+_PANEL_IN = 0.85
+_ABREAST = 9
+"""Runs beside each other; more go into a further block below."""
+_COLUMNS = 118
+"""Letters that fit beside each other over a block."""
+_MOST = 36
+"""Runs in one chart: beyond that it would be too tall to be looked at."""
+_ALMOST_ZERO = 1e-12
+"""Where areas begin: a logarithmic axis has no zero."""
+_SERIES = (
+    Series("read", "device: reads", "read"),
+    Series("write", "device: writes", "write"),
+    Series("fio", "fio: reads and writes", "muted"),
+    Series("backing", "backing disk", "ink", dash="dotted"),
+    Series("after", "after fio ended", "shade"),
+    Series("iowait", "iowait", "palette-4"),
+    Series("steal", "steal", "palette-3"),
+    Series("dirty", "dirty", "palette-1"),
+    Series("writeback", "in write-back", "ink"),
+    Series("active", "", "palette-2"),
+    Series("queue", "", "palette-2"),
+)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What is drawn.
+
+    Attributes:
+        uses: rows of the USE table, one for each run with samples.
+        spans: the runs that are shown.
+    """
+
+    uses: Sequence[Row]
+    spans: Sequence[Span]
+
+
+def read(frames: Frames, _: Options) -> _Runs | str:
+    """Return the runs beside which the host's counters were sampled."""
+    uses = uses_of(frames)
+    if not uses:
+        return "the host's counters were not sampled beside any run"
+    return _Runs(uses, spans_of(frames, uses[:_MOST]))
+
+
+def build(runs: _Runs) -> Plot:
+    """Draw a panel per quantity over the runs; more runs than fit go into a block below."""
+    spans = runs.spans
+    blocks = [spans[first : first + _ABREAST] for first in range(0, len(spans), _ABREAST)]
+    panels = [panel for block in blocks for panel in _block(lay_out(block))]
+    keys = {key for panel in panels for mark in panel.marks for key in _keys(mark)}
+    return replace(
+        grid(panels, height_in=_PANEL_IN),
+        width_in=_WIDTH_IN if len(spans) > 2 else _NARROW_IN,
+        series=tuple(series for series in _SERIES if series.key in keys),
+        caption=_notes(runs.uses),
+        shared_x=len(blocks) == 1,
+    )
+
+
+def _keys(mark: marks.AnyMark) -> set[str]:
+    """Return the series of a mark."""
+    if isinstance(mark, marks.Mark):
+        return {key for key, _ in marks.series_of(mark)}
+    return {mark.series} if isinstance(mark, marks.Span) else set()
+
+
+def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
+    """Return what must be known to read the panels."""
+    devices = dict.fromkeys(text(use, "device") for use in uses)
+    named = ", ".join(name for name in devices if name)
+    return (
+        f"Device {named}" if named else "No block device: the host's own numbers alone",
+        "CPU waiting and dirty pages are the host's",
+        f"{len(uses) - _MOST} further runs are not shown" * (len(uses) > _MOST),
+    )
+
+
+def _block(places: Sequence[Place]) -> list[Panel]:
+    """Return the panels of runs abreast: their names on top, times below the last panel."""
+    end = places[-1].right
+    ticks = [
+        tick for place in places for tick in place.ticks(share=(place.right - place.left) / end)
+    ]
+    x = Axis(
+        "Time since each run's I/O began",
+        scale="category",
+        limits=(0.0, end),
+        ticks=tuple(at for at, _ in ticks),
+        categories=tuple(name for _, name in ticks),
+    )
+    panels = []
+    for quantity in QUANTITIES:
+        if y := quantity.axis(places):
+            parts = (*_stretches(places), *_quantity_marks(quantity, places, y))
+            panels.append(Panel(x=x, y=y, marks=parts))
+    first = panels[0]
+    panels[0] = replace(first, marks=(*first.marks, *_run_names(places)))
+    unnamed = replace(x, label="", categories=("",) * len(ticks))
+    return [*(replace(panel, x=unnamed) for panel in panels[:-1]), panels[-1]]
+
+
+def _stretches(places: Sequence[Place]) -> list[marks.AnyMark]:
+    """Shade what came after the tool's end, and part runs by a line."""
+    shades: list[marks.AnyMark] = [
+        marks.Span(place.fio_end, place.right, series="after")
+        for place in places
+        if place.fio_end < place.right
+    ]
+    lines = [
+        marks.ReferenceLine(
+            (before.right + after.left) / 2, "x", series="muted", dash="solid", width=0.6
+        )
+        for before, after in pairwise(places)
+    ]
+    return [*shades, *lines]
+
+
+def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> list[marks.AnyMark]:
+    """Return areas and lines of the device, the lines of fio and the backing disk, and limits."""
+    own = [
+        _steps(place, place.span.own, column, key)
+        for place in places
+        for column, key in quantity.shown(place)
+    ]
+    over = [
+        _steps(place, rates, quantity.overlay, key)
+        for place in places
+        for key, rates in (("fio", place.span.fio), ("backing", place.span.backing))
+        if quantity.overlay and rates is not None and quantity.overlay in rates
+    ]
+    parts: list[marks.AnyMark] = []
+    for frames, width in ((over, 1.6), (own, 1.1)):
+        if frames:
+            data = pd.concat(frames, ignore_index=True)
+            lines = marks.Lines(
+                data, by="_series", group="_group", y="value", step="pre", width=width
+            )
+            parts.append(lines)
+    if own:
+        area = marks.Areas(
+            data,
+            by="_series",
+            group="_group",
+            low="_zero",
+            high="value",
+            step="pre",
+            alpha=0.13,
+        )
+        parts.insert(-1, area)
+    top = y.limits[1] if y.limits else math.inf
+    return [*parts, *_limits(quantity, places, top), *_towering(quantity, places, top)]
+
+
+def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFrame:
+    """Return means over intervals, the first with its beginning; unknown values are NaN."""
+    t_s = rows["t_s"].to_numpy(dtype=float)
+    values = rows[column].to_numpy(dtype=float)
+    interval_s = float(rows["interval_s"].iloc[0]) if "interval_s" in rows else float(t_s[0])
+    begin = max(0.0, float(t_s[0]) - interval_s)
+    times = np.concatenate([[begin], t_s])
+    run = text(place.span.use, "run")
+    return pd.DataFrame(
+        {
+            "label": place.span.label,
+            "run": run,
+            "quantity": column,
+            "source": key if key in {"fio", "backing"} else "device",
+            "t_s": times,
+            "value": np.concatenate([values[:1], values]),
+            "_x": place.at(0) + times * place.per_s,
+            "_zero": _ALMOST_ZERO,
+            "_series": key,
+            "_group": f"{run}/{column}",
+        }
+    )
+
+
+def _limits(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
+    """Draw each run's own limit along it, and name each limit once."""
+    write = FORMATS[quantity.format].write
+    limits = [(place, limit) for place in places for limit in quantity.limits([place])]
+    first = {limit: place for place, limit in reversed(limits)}
+    return [
+        marks.ReferenceLine(
+            limit,
+            "y",
+            name=f"limit: {write(limit)}" * (first[limit] is place),
+            extent=(place.left, place.right),
+            width=1.0,
+            is_beyond=limit > top,
+        )
+        for place, limit in limits
+    ]
+
+
+def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
+    """Write fio's value where it is too far above the device to be drawn."""
+    high = [(place, max(quantity.by_fio(place), default=0.0)) for place in places]
+    beyond = [(place.left, value) for place, value in high if value > top]
+    if not beyond:
+        return []
+    data = pd.DataFrame(
+        {
+            "_x": [left for left, _ in beyond],
+            "_y": top,
+            "_text": [f"fio {FORMATS[quantity.format].write(value)}" for _, value in beyond],
+        }
+    )
+    return [marks.Texts(data, offset_pt=(3, -2), valign="top", size=7, is_boxed=True)]
+
+
+def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
+    """Write the name of each run above its stretch, and below the name what it did."""
+    total = places[-1].right
+    columns = [max(9, int((place.right - place.left) / total * _COLUMNS)) for place in places]
+    pairs = list(zip(places, columns, strict=True))
+    shapes = [fill(printable(place.span.shape), width + 2) for place, width in pairs]
+    names = [wrap_name(printable(place.span.label), columns=width) for place, width in pairs]
+    lines = max(shown.count("\n") + 1 for shown in shapes)
+    at = pd.DataFrame({"_x": [place.left for place in places], "_y": 1.0})
+    bold, small = at.assign(_text=names), at.assign(_text=shapes)
+    return [
+        marks.Texts(
+            bold, y_in="panel", offset_pt=(0, 8 + 10 * lines), valign="bottom", size=9, is_bold=True
+        ),
+        marks.Texts(
+            small,
+            y_in="panel",
+            offset_pt=(0, 5 + 10 * lines),
+            valign="top",
+            size=7.5,
+            series="muted",
+        ),
+    ]
+
+
+def describe(runs: _Runs) -> str:
+    """Return the extremes of what the device did in one sentence."""
+    uses = runs.uses
+    sentence = f"What the device did beside {len(uses)} run{'s' * (len(uses) != 1)}"
+    parts = []
+    for names, write, unit in (
+        (("read_iops", "write_iops"), format_count, " IOPS"),
+        (("read_bw_bytes_per_s", "write_bw_bytes_per_s"), format_rate, ""),
+    ):
+        rates = [sum(number(use, name) for name in names) for use in uses]
+        known = [rate for rate in rates if not math.isnan(rate)]
+        if known:
+            low, high = write(min(known)), write(max(known))
+            parts.append(f"{low} to {high}{unit}" if low != high else f"{low}{unit}")
+    if parts:
+        sentence += ": on average " + " and ".join(parts)
+    tails = [use for use in uses if number(use, "tail_s") > 0]
+    if tails:
+        longest = max(tails, key=lambda use: number(use, "tail_s"))
+        lasted = format_duration(number(longest, "tail_s"))
+        sentence += (
+            f"; after fio ended, writing continued for up to {lasted} ({text(longest, 'label')})"
+        )
+    return sentence + "."
+
+
+DEVICE = Kind(
+    name="device",
+    title="What the device did",
+    frame_names=("summary", "series", "device"),
+    help="Bandwidth, IOPS, active time, iowait, latency, request size, dirty pages and queue of"
+    " the volume's device over time, with fio's own view and declared limits.",
+    needs="a block device, or a host that reports its counters",
+    read=read,
+    build=build,
+    describe=describe,
+    in_report=True,
+)

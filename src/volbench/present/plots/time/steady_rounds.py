@@ -1,0 +1,315 @@
+"""Rounds until steady: convergence and measurement window.
+
+They are the plots that SNIA's Performance Test Specification asks for: every cell over the rounds,
+and the tracking variables within the window with their mean, a band of 10 % around it and the line
+that fits them best. The repeat of a run is its round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.round_convergence import (
+    Determination,
+    Variable,
+    determination,
+    window_matrix,
+)
+from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.present.formatting import printable
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY
+from volbench.present.plots.metrics import Metric as Quantity
+from volbench.units import format_size
+
+QUANTITIES: Mapping[Metric, Quantity] = {
+    Metric.IOPS: IOPS,
+    Metric.BW: BANDWIDTH,
+    Metric.LAT_MEAN: MEAN_LATENCY,
+}
+_MOST_VARIABLES = 6
+_BAND = 0.10
+_PANEL_IN = 1.8
+
+
+@dataclass(frozen=True)
+class JudgedRounds:
+    """The rounds of one profile with their determination.
+
+    Attributes:
+        found: the determination of the tracking variables.
+        cells: every job over the rounds, as variables of their own.
+        names: job to its mix and block size, such as ``65/35 4k``.
+        matrix: as `window_matrix` returns it, over the window, else over all rounds.
+    """
+
+    found: Determination
+    cells: tuple[Variable, ...]
+    names: Mapping[str, str]
+    matrix: pd.DataFrame
+
+    @property
+    def outcome(self) -> str:
+        """Return the outcome as a sentence."""
+        return self.found.words[:1].upper() + self.found.words[1:]
+
+
+def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
+    """Judge the rounds; without tracking variables every job's IOPS is one."""
+    rows = measured(frames["summary"])
+    rows = rows[rows["direction"] != "sync"]
+    if reason := _missing_rounds(rows):
+        return reason
+    profile = str(rows["profile"].iloc[0])
+    jobs = [str(job) for job in rows["job"].unique()]
+    count = int(rows["repeat"].max())
+    every = Rounds(
+        max_rounds=max(count, ROUNDS),
+        track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs),
+    )
+    cells = determination(rows, every, profile=profile)
+    found = determination(rows, options.rounds.get(profile, every), profile=profile)
+    whole = found if found.window else replace(found, window=(1, count))
+    matrix = window_matrix(rows, whole, profile=profile)
+    names = {str(row["job"]): _cell_name(row) for _, row in matrix.iterrows()}
+    return JudgedRounds(found, cells.variables, names, matrix)
+
+
+def _missing_rounds(rows: pd.DataFrame) -> str:
+    """Return why there are no rounds to judge."""
+    for column in ("campaign", "profile"):
+        if len(rows[column].unique()) > 1:
+            return f"several {column}s: choose one with --where '{column}==...'"
+    if rows["iops"].isna().all():
+        return "no IOPS: not reported by any run (dd reports bandwidth alone)"
+    if int(rows["repeat"].max()) < 2:
+        return "no rounds: it takes repeats of the profile (repeat, or rounds until steady)"
+    return ""
+
+
+def _cell_name(row: pd.Series) -> str:
+    """Return mix and block size of a job, or its name where it has several of them."""
+    if not row["mix"] or pd.isna(row["block_bytes"]):
+        return str(row["job"])
+    return f"{row['mix']} {format_size(float(row['block_bytes']))}"
+
+
+def build_convergence(judged: JudgedRounds) -> Plot:
+    """Draw a panel per mix of reads and writes, a line per block size over the rounds."""
+    rows = _convergence_rows(judged)
+    sizes = sorted(rows["_block"].dropna().unique())
+    names = {f"{size:.0f}": format_size(float(size)) for size in sizes}
+    names |= {str(job): str(job) for job in rows.loc[rows["_block"].isna(), "_series"].unique()}
+    panels = [_mix_panel(mix, judged) for _, mix in rows.groupby("_mix", sort=False)]
+    return replace(
+        grid(panels, height_in=_PANEL_IN, abreast=2),
+        width_in=11,
+        series=tuple(
+            Series(key, name, labels.palette(place), labels.marker(place))
+            for place, (key, name) in enumerate(names.items())
+        ),
+        legend="right",
+        caption=(
+            judged.outcome,
+            "Grey: the window that was judged" * bool(judged.found.window),
+            "Mixes are reads/writes",
+        ),
+    )
+
+
+def _convergence_rows(judged: JudgedRounds) -> pd.DataFrame:
+    """Return IOPS of every job and round, with mix and block size of the job."""
+    matrix = judged.matrix.drop_duplicates("job").set_index("job")
+    rows = []
+    for cell in judged.cells:
+        job = cell.track.job
+        block = float(matrix["block_bytes"].get(job, math.nan))
+        rows += [
+            {
+                "job": job,
+                "cell": judged.names.get(job, ""),
+                "round": number,
+                "iops": value,
+                "_mix": str(matrix["mix"].get(job, "")),
+                "_block": block,
+                "_series": job if math.isnan(block) else f"{block:.0f}",
+            }
+            for number, value in enumerate(cell.by_round, start=1)
+        ]
+    return pd.DataFrame(rows)
+
+
+def _mix_panel(rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
+    mix = str(rows["_mix"].iloc[0])
+    lines = marks.Lines(rows, by="_series", group="job", x="round", y="iops", has_dots=True)
+    return Panel(
+        x=_rounds_axis(judged),
+        y=IOPS.axis(1.06 * float(rows["iops"].max())),
+        marks=(*_window_span(judged), lines),
+        title=printable(f"Mix {mix}" if mix else "Other jobs"),
+    )
+
+
+def _rounds_axis(judged: JudgedRounds) -> Axis:
+    rounds = judged.found.rounds
+    step = -(-rounds // 12)
+    ticks = tuple(float(number) for number in range(1, rounds + 1, step))
+    return Axis("Round", "count", limits=(0.6, rounds + 0.4), ticks=ticks)
+
+
+def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
+    if not judged.found.window:
+        return []
+    first, last = judged.found.window
+    return [marks.Span(first - 0.3, last + 0.3)]
+
+
+def build_window(judged: JudgedRounds) -> Plot:
+    """Draw each tracking variable with mean, band and fitted line, and the table below."""
+    shown = judged.found.variables[:_MOST_VARIABLES]
+    more = len(judged.found.variables) - len(shown)
+    panels = [_variable_panel(variable, judged) for variable in shown]
+    plot = grid(panels, height_in=_PANEL_IN, abreast=2)
+    table = Panel(
+        x=Axis(),
+        y=Axis(),
+        marks=(_determination_table(shown),),
+        title=printable(judged.outcome),
+        row=len(plot.heights),
+        columns=len(plot.widths),
+    )
+    return replace(
+        plot,
+        panels=(*plot.panels, table),
+        heights=(*plot.heights, 0.24 * (len(shown) + 2)),
+        width_in=11,
+        series=(
+            Series("rounds", "rounds", "muted", "circle"),
+            Series("mean", "mean of the window", "palette-0", dash="dashed"),
+            Series("fit", "linear fit", "palette-1"),
+            Series("window", "window", "palette-0", "circle"),
+        ),
+        caption=(
+            "Band: 10 % around the window's mean. Line: least squares",
+            f"{more} further variables are not shown: choose with --where" * (more > 0),
+        ),
+    )
+
+
+def _variable_panel(variable: Variable, judged: JudgedRounds) -> Panel:
+    """Draw one variable over all rounds; the window is marked."""
+    quantity = QUANTITIES[variable.track.metric]
+    rows = _variable_rows(variable, judged)
+    parts: list[marks.AnyMark] = [
+        marks.Lines(rows, x="round", y="value", width=0.9, series="rounds")
+    ]
+    inside = rows[rows["in_window"]]
+    if len(inside):
+        parts = [
+            marks.Areas(inside, x="round", alpha=0.3, series="palette-5"),
+            *parts,
+            marks.Lines(inside, x="round", y="mean", series="mean"),
+            marks.Lines(inside, x="round", y="fit", series="fit"),
+            marks.Points(inside, x="round", y="value", size=6, series="window"),
+        ]
+    job = variable.track.job
+    name = judged.names.get(job, job)
+    return Panel(
+        x=_rounds_axis(judged),
+        y=quantity.axis(1.2 * float(rows["value"].max(skipna=True)) if len(rows) else 1.0),
+        marks=tuple(parts),
+        title=printable(job if name == job else f"{job} ({name})"),
+    )
+
+
+def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
+    """Return the rounds of a tracking variable with the window's mean, band and fitted line."""
+    window, mean = judged.found.window, variable.judged.mean
+    rounds = pd.Series(range(1, len(variable.by_round) + 1), dtype="int64")
+    inside = rounds.between(*window) if window else rounds < 0
+    middle = sum(window) / 2 if window else math.nan
+    return pd.DataFrame(
+        {
+            "job": variable.track.job,
+            "metric": variable.track.metric.value,
+            "round": rounds,
+            "value": list(variable.by_round),
+            "in_window": inside,
+            "mean": pd.Series(mean, index=rounds.index).where(inside),
+            "fit": (mean + variable.slope * (rounds - middle)).where(inside),
+            "range_ratio": variable.judged.range_ratio,
+            "slope_ratio": variable.judged.slope_ratio,
+            "passes": variable.judged.steady,
+            "_low": mean * (1 - _BAND),
+            "_high": mean * (1 + _BAND),
+        }
+    )
+
+
+def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
+    """Return what each variable measured, and whether it passes."""
+    rows = []
+    for variable in shown:
+        judged, quantity = variable.judged, QUANTITIES[variable.track.metric]
+        passes = "n/a" if math.isnan(judged.range_ratio) else ("yes" if judged.steady else "no")
+        rows.append(
+            (
+                printable(variable.track.job),
+                quantity.label,
+                quantity.text(judged.mean),
+                _percent(judged.range_ratio),
+                _percent(judged.slope_ratio),
+                passes,
+            )
+        )
+    heads = (
+        "tracking variable",
+        "metric",
+        "mean of the window",
+        f"range (max {100 * MOST_RANGE:g} %)",
+        f"slope (max {100 * MOST_SLOPE:g} %)",
+        "passes",
+    )
+    return marks.Table(heads=heads, rows=tuple(rows), size=8)
+
+
+def _percent(ratio: float) -> str:
+    return "n/a" if math.isnan(ratio) else f"{100 * ratio:.1f} %"
+
+
+def describe(judged: JudgedRounds) -> str:
+    """Return the determination in one sentence."""
+    first = judged.found.variables[0]
+    mean = QUANTITIES[first.track.metric].text(first.judged.mean)
+    return (
+        f"{judged.found.rounds} rounds of {len(judged.cells)} jobs: {judged.found.words}; "
+        f"{first.track.job} has a mean of {mean} over the last rounds judged."
+    )
+
+
+CONVERGENCE = Kind(
+    name="convergence",
+    title="Steady-state convergence",
+    frame_names=("summary",),
+    help="IOPS of every job from round to round, a panel per mix, a line per block size.",
+    needs="repeats of the profile: its rounds",
+    read=judge_rounds,
+    build=build_convergence,
+    describe=describe,
+)
+WINDOW = replace(
+    CONVERGENCE,
+    name="window",
+    title="Steady-state measurement window",
+    help="The tracking variables with the window's mean, band and fitted line, and a table of the "
+    "determination.",
+    build=build_window,
+)

@@ -1,0 +1,264 @@
+"""Warm-up: IOPS and latency from the first touch of a volume, and passes over its extents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.time.warmup_curve import Curve, Fill, cost_of, curves, fills
+from volbench.present.formatting import printable
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.labels import DIRECTIONS, wrap_name
+from volbench.present.plots.limits import Limit, limits_along
+from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, time_axis
+from volbench.units import format_count, format_duration, format_rate, format_size
+
+_PANEL_IN = 1.7
+_LATENCY_IN = 1.1
+
+
+@dataclass(frozen=True)
+class _WarmUps:
+    """What is drawn.
+
+    Attributes:
+        curves: first runs over fresh volumes.
+        passes: that went over a volume in several extents.
+        summary: of the runs.
+        costs: what warming a volume costs, a sentence each.
+    """
+
+    curves: Sequence[Curve]
+    passes: Sequence[Fill]
+    summary: pd.DataFrame
+    costs: tuple[str, ...]
+
+
+def read(frames: Frames, options: Options) -> _WarmUps | str:
+    """Return the curves and passes of the campaign."""
+    summary = frames["summary"]
+    shown = curves(summary, frames["series"])
+    passes = [fill for fill in fills(summary) if len(fill.runs) > 1]
+    # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
+    paces: Sequence[Curve | Fill] = passes or shown
+    if not paces:
+        return "no first run on a fresh volume that climbed or was repeated, nor one in extents"
+    costs = [_cost(pace.bytes_per_s, pace.direction, options) for pace in paces]
+    return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))))
+
+
+def build(found: _WarmUps) -> Plot:
+    """Draw two panels for each curve, and one for each pass over a volume in extents."""
+    panels = [panel for curve in found.curves for panel in _curve(curve)]
+    panels += [_pass(fill, found.summary) for fill in found.passes]
+    heights = (_PANEL_IN, _LATENCY_IN) * len(found.curves) + (_PANEL_IN,) * len(found.passes)
+    return replace(
+        grid(panels, height_in=_PANEL_IN),
+        heights=heights,
+        width_in=10,
+        caption=found.costs,
+        legend="",
+    )
+
+
+def _curve(curve: Curve) -> list[Panel]:
+    """Draw IOPS above and latency below, the second pass behind the first."""
+    data = _points(curve)
+    shift = float(curve.first.t_s[-1])
+    end = float(data["t_s"].max())
+    colour = curve.direction if curve.direction in DIRECTIONS else "muted"
+    between: list[marks.AnyMark] = []
+    if curve.second is not None:
+        between = [marks.ReferenceLine(shift, "x", series="muted", dash="solid", width=0.8)]
+    limits, top = _limit(curve, 1.1 * float(data["iops"].max()))
+    above = Panel(
+        x=time_axis(end, label=""),
+        y=Axis(f"{curve.direction.capitalize()} IOPS", "count", limits=(0.0, top or 1.0)),
+        marks=(
+            *between,
+            *_levels(curve),
+            marks.Lines(data, x="t_s", y="iops", group="pass", width=1.3, series=colour),
+            *limits,
+        ),
+        title=_heading(curve),
+    )
+    below = Panel(
+        x=time_axis(end, label="Time since the first touch"),
+        y=MEAN_LATENCY.axis(1.1 * float(np.nanmax(np.append(data["lat_mean_s"], 0.0)))),
+        marks=(
+            *between,
+            marks.Lines(data, x="t_s", y="lat_mean_s", group="pass", width=1.3, series=colour),
+            *_pass_names(shift / end if curve.second is not None else math.nan),
+        ),
+    )
+    return [above, below]
+
+
+def _points(curve: Curve) -> pd.DataFrame:
+    """Return the intervals of both passes on one clock."""
+    parts, shift = [], 0.0
+    for name, points in (("first", curve.first), ("second", curve.second)):
+        if points is not None:
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "host": curve.host,
+                        "volume": curve.volume,
+                        "direction": curve.direction,
+                        "pass": name,
+                        "t_s": points.t_s + shift,
+                        "iops": points.iops,
+                        "lat_mean_s": points.lat_s,
+                    }
+                )
+            )
+            shift = float(points.t_s[-1])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _pass_names(first_share: float) -> list[marks.AnyMark]:
+    if math.isnan(first_share):
+        return []
+    names = pd.DataFrame(
+        {
+            "_x": [first_share / 2, (1 + first_share) / 2],
+            "_y": 0.86,
+            "_text": ["fresh blocks", "again, warm"],
+        }
+    )
+    return [marks.Texts(names, x_in="panel", y_in="panel", align="center", series="muted")]
+
+
+def _levels(curve: Curve) -> list[marks.AnyMark]:
+    """Mark cold level and plateau, and the times to 90 % and to steady."""
+    parts: list[marks.AnyMark] = [
+        marks.ReferenceLine(level, "y", series="muted", dash="dotted", width=1.0)
+        for level in (curve.cold_iops, curve.warm_iops)
+    ]
+    for time_s, name, height in (
+        (curve.to_90_s, "90 %", 0.12),
+        (curve.to_steady_s, "steady", 0.24),
+    ):
+        if time_s:
+            parts.append(marks.ReferenceLine(time_s, "x", dash="dotted", width=0.8))
+            parts.append(
+                marks.Texts(marks.text_at(time_s, height, name), y_in="panel", offset_pt=(3, 0))
+            )
+    return parts
+
+
+def _limit(curve: Curve, top: float) -> tuple[list[marks.ReferenceLine], float]:
+    if math.isnan(curve.limit_iops):
+        return [], top
+    name = f"limit: {format_count(curve.limit_iops)}"
+    return limits_along([Limit(curve.limit_iops, name, (0,))], top=top)
+
+
+def _heading(curve: Curve) -> str:
+    """Return the numbers of a curve in two lines."""
+    name = f"{printable(curve.volume)}" + (f" on {curve.host}" if curve.host != "local" else "")
+    return f"{wrap_name(name, columns=100)}\n{_numbers(curve)}"
+
+
+def _numbers(curve: Curve) -> str:
+    parts = [
+        f"cold {format_count(curve.cold_iops)}",
+        f"warm {format_count(curve.warm_iops)} IOPS",
+        _penalty(curve),
+    ]
+    if curve.to_90_s is None:
+        parts.append("90 % not reached")
+    elif curve.penalty > 0.1:
+        parts.append(f"90 % after {format_duration(curve.to_90_s)}")
+    if curve.to_steady_s is None:
+        parts.append("not steady by the end of the first pass")
+    elif curve.to_steady_s > 0:
+        parts.append(f"steady after {format_duration(curve.to_steady_s)}")
+    if curve.at_limit:
+        parts.append("at the declared limit")
+    return ", ".join(parts)
+
+
+def _penalty(curve: Curve) -> str:
+    if curve.penalty < 0.1:
+        return "no penalty for fresh blocks"
+    return f"penalty {100 * curve.penalty:.3g} %"
+
+
+def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
+    """Draw the rate of each extent over the volume."""
+    rows = summary[summary["run"].isin(fill.runs) & (summary["direction"] == fill.direction)]
+    edges = np.concatenate([[0.0], np.cumsum(rows["io_bytes"].to_numpy(dtype=float))])
+    rates = rows["bw_bytes_per_s"].to_numpy(dtype=float)
+    data = pd.DataFrame(
+        {
+            "host": fill.host,
+            "volume": fill.volume,
+            "job": fill.job,
+            "direction": fill.direction,
+            "offset_bytes": edges,
+            "bw_bytes_per_s": np.append(rates, rates[-1:]),
+        }
+    )
+    line = marks.Lines(
+        data,
+        x="offset_bytes",
+        y="bw_bytes_per_s",
+        step="post",
+        series=fill.direction if fill.direction in DIRECTIONS else "muted",
+    )
+    label = f"{fill.direction.capitalize()} bandwidth"
+    return Panel(
+        x=Axis(f"Place on {printable(fill.volume)}", "size", limits=(0.0, float(edges[-1]))),
+        y=BANDWIDTH.axis(1.1 * float(rates.max()), label=label),
+        marks=(line,),
+        title=f"{printable(fill.job)}\n{_pass_numbers(fill)}",
+    )
+
+
+def _pass_numbers(fill: Fill) -> str:
+    return (
+        f"{format_size(fill.moved_bytes)} in {format_duration(fill.seconds)}, "
+        f"{format_rate(fill.bytes_per_s)}; slowest extent {format_rate(fill.slowest_bytes_per_s)}, "
+        f"fastest {format_rate(fill.fastest_bytes_per_s)}"
+    )
+
+
+def _cost(bytes_per_s: float, direction: str, options: Options) -> str:
+    """Return hours and money of warming a volume, empty when the rate is unknown."""
+    if not bytes_per_s > 0:
+        return ""
+    size_bytes, price = options.volume_bytes, options.price_per_hour
+    cost = cost_of(bytes_per_s, size_bytes=size_bytes, price_per_hour=price)
+    text = f"Warming {format_size(size_bytes)} by {direction}s takes about "
+    text += f"{format_duration(cost.hours * 3600)} at the measured pace"
+    if not math.isnan(cost.money):
+        text += f" and costs {cost.money:.2f} {options.currency}".rstrip()
+    return text
+
+
+def describe(found: _WarmUps) -> str:
+    """Return the numbers of every curve and pass."""
+    sentences = [f"{curve.volume}: {_numbers(curve)}" for curve in found.curves]
+    sentences += [f"{fill.volume}, {fill.job}: {_pass_numbers(fill)}" for fill in found.passes]
+    return ". ".join([*sentences, *found.costs]) + "."
+
+
+WARMUP = Kind(
+    name="warmup",
+    title="Warm-up",
+    frame_names=("summary", "series"),
+    help="IOPS and latency from the first touch of a volume until it is warm.",
+    needs="a first run that climbed or was repeated, or a warm-up in extents",
+    read=read,
+    build=build,
+    describe=describe,
+    needs_results=False,
+    in_report=True,
+)

@@ -1,0 +1,140 @@
+"""Charts of warm-ups, and of rounds until steady."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.present.frames_by_kind import rounds
+from tests.present.frames_for_plots import frames, intervals, result
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
+from volbench.analyse.time.round_convergence import determine
+from volbench.errors import InputError
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import numbers
+from volbench.present.plots.kind import Options
+from volbench.present.plots.marks import Areas, Cells, Lines, Table
+
+Frames = dict[str, pd.DataFrame]
+
+
+@pytest.fixture(name="cold")
+def _cold() -> Frames:
+    """Return a campaign that climbed from 10 to 480 IOPS and stayed there, then a warm pass."""
+    climb = [10 + 470 * min(1.0, second / 60) for second in range(120)]
+    first = result("first-pass", iodepth=4, limit_iops=500.0, volume_bytes=1 << 30)
+    second = result("second-pass", iodepth=4, limit_iops=500.0, volume_bytes=1 << 30)
+    series = [*intervals(first, climb), *intervals(second, [485.0] * 30)]
+    return frames([first, second], series=series)
+
+
+@pytest.fixture(name="filled")
+def _filled() -> Frames:
+    """Return a warm-up in four extents, the second of them slow."""
+    rows = [
+        result("warm", bw_bytes_per_s=rate, io_bytes=1 << 28, runtime_s=(1 << 28) / rate)
+        | {"run": f"warm-{number}", "phase": "warmup", "rw": "write"}
+        for number, rate in enumerate([100e6, 50e6, 100e6, 200e6])
+    ]
+    return frames(rows)
+
+
+def test_curve_has_its_numbers(cold: Frames) -> None:
+    """Cold and warm level, penalty and times stand over the curve, the second pass behind it."""
+    plot = build_plot("warmup", cold)
+    heading = plot.panels[0].title
+    assert "warm 485 IOPS" in heading
+    assert "penalty 9" in heading
+    assert "90 % after 5" in heading
+    line = the_mark(plot.panels[0], Lines)
+    first, second = (part["t_s"].tolist() for _, part in line.data.groupby("pass", sort=False))
+    assert (first[-1], second[0]) == (120, 121)
+    assert plot.panels[0].y.limits is not None
+    assert plot.panels[0].y.limits[0] == 0
+
+
+def test_cost_is_that_of_the_size(cold: Frames) -> None:
+    """The same pace over another size takes in proportion, and money follows the hours."""
+    steady_s = 54.0
+    options = Options(volume_bytes=100 << 30, price_per_hour=2.0, currency="USD")
+    caption = caption_of(build_plot("warmup", cold, options=options))
+    assert "Warming 100g by writes takes about 1h" in caption
+    cost = float(caption.partition("costs ")[2].partition(" USD")[0])
+    assert cost == pytest.approx(100 * steady_s / 3600 * 2, rel=0.1)
+
+
+def test_pass_is_drawn_over_the_volume(filled: Frames) -> None:
+    """Each extent is a step at its place, and the slow extent is named."""
+    [panel] = build_plot("warmup", filled).panels
+    assert panel.x.limits == (0, 1 << 30)
+    assert "slowest extent 50 MB/s, fastest 200 MB/s" in panel.title
+    line = the_mark(panel, Lines)
+    assert line.step == "post"
+    assert column(line, "bw_bytes_per_s")[:4] == [100e6, 50e6, 100e6, 200e6]
+    assert "1g in 12s" in build_plot("warmup", filled).description
+
+
+def test_campaign_that_did_not_warm_up_has_no_such_chart() -> None:
+    """A flat first run is no curve, and the message says what would be."""
+    row = result("job")
+    with pytest.raises(InputError, match="no first run on a fresh volume"):
+        build_plot("warmup", frames([row], series=intervals(row, [500.0] * 30)))
+
+
+def test_convergence_adds_reads_and_writes() -> None:
+    """A line of a mix is reads and writes together, round by round."""
+    plot = build_plot("convergence", rounds())
+    assert [panel.title for panel in plot.panels] == ["Mix 100/0", "Mix 65/35", "Mix 0/100"]
+    lines = the_mark(plot.panels[1], Lines).data
+    first = lines[lines["job"] == lines["job"].iloc[0]]
+    assert first["iops"].tolist() == pytest.approx([900, 980, 1000, 1010, 990, 1000])
+    rows = numbers(plot)
+    assert len(rows) == 6 * 6
+    assert set(rows["cell"]) == {
+        f"{m} {b}" for m in ("100/0", "65/35", "0/100") for b in ("4k", "64k")
+    }
+
+
+def test_window_has_mean_band_and_fit() -> None:
+    """Mean and fitted line are those of the determination, and the band is 10 % around."""
+    tracked = {
+        "aks-disk": Rounds(max_rounds=25, track=(Track(job="b4096-r0", metric=Metric.IOPS),))
+    }
+    plot = build_plot("window", rounds(), options=Options(rounds=tracked))
+    found = determine(
+        {Track(job="b4096-r0", metric=Metric.IOPS): [900, 980, 1000, 1010, 990, 1000]}, most=25
+    )
+    assert found.window == (1, 5)
+    lines = {mark.series: mark for mark in all_marks(plot.panels[0], Lines)}
+    assert column(lines["mean"], "mean") == pytest.approx([976.0] * 5)
+    fit = np.array(column(lines["fit"], "fit"), dtype=float)
+    assert np.diff(fit) == pytest.approx([found.variables[0].slope] * 4)
+    band = the_mark(plot.panels[0], Areas)
+    assert column(band, "_low") == pytest.approx([976.0 * 0.9] * 5)
+    rows = numbers(plot).drop_duplicates(["job", "round"])
+    assert rows.loc[rows["in_window"], "fit"].tolist() == pytest.approx(fit.tolist())
+
+
+def test_rounds_that_drift_are_not_steady() -> None:
+    """The table says that steady state was not achieved."""
+    plot = build_plot("window", rounds(values=(100.0, 200.0, 300.0, 400.0, 500.0, 600.0)))
+    assert "teady state not achieved in 6 rounds" in plot.panels[-1].title
+    assert {row[-1] for row in the_mark_table(plot.panels[-1].marks).rows} == {"no"}
+
+
+def the_mark_table(marks: tuple[object, ...]) -> Table:
+    """Return the only table."""
+    [table] = [mark for mark in marks if isinstance(mark, Table)]
+    return table
+
+
+def test_mixes_have_means_of_the_window() -> None:
+    """Each cell is the mean over the window's rounds, most reads at the left."""
+    plot = build_plot("mixes", rounds())
+    [panel] = plot.panels
+    assert panel.x.categories == ("100/0", "65/35", "0/100")
+    assert panel.y.categories == ("4k", "64k")
+    assert set(column(the_mark(panel, Cells), "_text")) == {"976\n900 to 1.01k"}
+    assert numbers(plot)["iops_mean"].round(9).eq(976.0).all()

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.present.frames_by_kind import mapped, repeats
+from tests.present.frames_for_plots import bins, frames, intervals, result
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
+from volbench.errors import InputError
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import numbers
+from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.marks import (
+    Areas,
+    Bars,
+    Cells,
+    Lines,
+    Points,
+    ReferenceLine,
+    Whiskers,
+    series_of,
+)
+
+
+def test_distribution_is_of_the_bins() -> None:
+    """The line shows which share was slower than each bin's upper edge."""
+    row = result("a")
+    given = frames([row], histogram=bins(row, {0.001: 90, 0.01: 9, 0.1: 1}))
+    [panel] = build_plot("distribution", given).panels
+    line = the_mark(panel, Lines)
+    assert column(line, "bin_high_s") == [0.001, 0.001, 0.01, 0.1]
+    slower = np.array(column(line, "_slower"), dtype=float)
+    assert slower[:3] == pytest.approx([1.0, 0.1, 0.01])
+    assert slower[3] <= 0.01
+    assert panel.y.inverted
+    assert panel.y.limits is not None
+    assert panel.y.limits[1] == 1.0
+    assert panel.y.limits[0] < 0.01
+    assert FORMATS[panel.y.format].write(0.001) == "99.9 %"
+    assert panel.x.scale == "log"
+
+
+def test_many_distributions_have_several_panels() -> None:
+    """No panel holds more lines than eyes can tell apart."""
+    rows = [result(f"job{n}") for n in range(9)]
+    given = frames(rows, histogram=[b for row in rows for b in bins(row, {0.001: 9, 0.01: 1})])
+    panels = build_plot("distribution", given).panels
+    assert [len(series_of(the_mark(panel, Lines))) for panel in panels] == [6, 3]
+
+
+def test_histogram_shares_add_up() -> None:
+    """The bars of a job are shares of its I/Os, repeats added up, on a logarithmic axis."""
+    plot = build_plot("histogram", repeats())
+    rows = numbers(plot)
+    assert rows.groupby("job")["share"].sum().round(9).tolist() == [1.0, 1.0]
+    assert rows.groupby("job")["count"].sum().tolist() == [300, 300]
+    first = plot.panels[0]
+    bars = the_mark(first, Bars)
+    assert first.x.scale == "log"
+    assert column(bars, "share") == rows.loc[rows["job"] == "small", "share"].tolist()
+    assert len(all_marks(first, ReferenceLine)) == 2
+
+
+def test_percentiles_stand_on_an_axis_of_nines() -> None:
+    """A tenth of the way is 90 %, and half of the I/Os were at most as slow as the first bin."""
+    [panel] = build_plot("hdr", repeats()).panels
+    write = FORMATS[panel.x.format].write
+    assert [write(value) for value in (2, 10, 100, 1000)] == ["50 %", "90 %", "99 %", "99.9 %"]
+    _, line = series_of(the_mark(panel, Lines))[0]
+    x, y = line["_inverse"].to_numpy(), line["bin_high_s"].to_numpy()
+    assert y[x <= 9.9].max() == pytest.approx(0.001)
+    assert x.max() == pytest.approx(300)
+    assert y.max() == pytest.approx(0.02)
+
+
+def test_ecdf_goes_from_nothing_to_all() -> None:
+    """The line begins at 0, ends at 1 and never falls."""
+    [panel] = build_plot("ecdf", repeats()).panels
+    _, line = series_of(the_mark(panel, Lines))[0]
+    shares = line["share"].to_numpy(dtype=float)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert (np.diff(shares) >= 0).all()
+
+
+@pytest.mark.parametrize("kind", ["distribution", "hdr", "ecdf"])
+def test_curves_keep_the_bins_as_their_numbers(kind: str) -> None:
+    """The numbers are the bins, without the points that the drawing adds."""
+    rows = numbers(build_plot(kind, repeats()))
+    assert rows.groupby("job")["count"].sum().tolist() == [300, 300]
+    assert rows.groupby("job")["share"].max().tolist() == [1.0, 1.0]
+
+
+def test_violins_have_the_median_of_each_run() -> None:
+    """The bar in a violin is the median of the run's intervals."""
+    plot = build_plot("violin", repeats())
+    bars = the_mark(plot.panels[0], Whiskers)
+    assert column(bars, bars.at) == [110.5] * 3
+    assert set(numbers(plot)["median_iops"]) == {110.5}
+
+
+def test_a_constant_run_is_dots_not_an_error() -> None:
+    """A run whose intervals are all equal has no density: its dots are drawn."""
+    given = repeats()
+    given["series"]["iops"] = 70.0
+    panel = build_plot("violin", given).panels[0]
+    assert not all_marks(panel, Areas)
+    assert len(all_marks(panel, Points)) == 3
+
+
+def test_ridges_stand_in_the_order_of_repeats() -> None:
+    """There is a ridge for each repeat, the first on top."""
+    plot = build_plot("ridgeline", repeats())
+    axis = plot.panels[0].y
+    places = dict(zip(axis.categories, axis.ticks, strict=True))
+    assert places["repeat 1"] > places["repeat 2"] > places["repeat 3"]
+    assert len(all_marks(plot.panels[0], Areas)) == 3
+    assert numbers(plot).groupby("run")["share"].sum().round(9).eq(1).all()
+
+
+def test_latency_map_keeps_gaps() -> None:
+    """Cells without I/Os are left out, and the others have their counts."""
+    panel = build_plot("latency-map", mapped()).panels[0]
+    cells = the_mark(panel, Cells)
+    assert sorted(float(str(count)) for count in column(cells, "count")) == [3, 40, 50]
+    assert panel.y.scale == "log"
+
+
+def test_all_runs_stand_on_one_axis() -> None:
+    """There is a line for each run with the values of the series."""
+    given = repeats()
+    panel = build_plot("lines", given).panels[0]
+    lines = the_mark(panel, Lines)
+    assert lines.data[lines.group].nunique() == 6
+    own = lines.data[lines.data["run"] == "small-1"]
+    run = given["series"][given["series"]["run"] == "small-1"]
+    assert own["iops"].tolist() == run["iops"].tolist()
+    assert panel.y.limits is not None
+    assert panel.y.limits[0] == 0
+
+
+def test_a_hundred_lines_have_a_series_each() -> None:
+    """Every job keeps its own series; the renderer decides how many the legend names."""
+    rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
+    series = [point for row in rows for point in intervals(row, [1.0, 2.0, 3.0])]
+    plot = build_plot("lines", frames(rows, series=series))
+    assert len({look.key for look in plot.series}) == 100
+    assert "100 lines" not in caption_of(plot)
+
+
+def test_without_bins_there_is_no_distribution() -> None:
+    """The message says which output of fio has bins."""
+    with pytest.raises(InputError, match=r"json\+"):
+        build_plot("hdr", frames([result("a")]))

@@ -1,0 +1,192 @@
+"""Charts of fleets and boot storms: panels, marks, texts, columns side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.present.frames_by_kind import fleet
+from tests.present.frames_for_plots import frames, intervals, result
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
+from tests.present.storm_frames import START_S, both, client, series, storm
+from volbench.errors import InputError
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import Panel, Plot, numbers
+from volbench.present.plots.marks import Areas, Cells, Lines, Points, ReferenceLine, Texts
+
+Frames = dict[str, pd.DataFrame]
+
+
+@pytest.fixture(name="fast", scope="module")
+def _fast() -> Frames:
+    """Return a storm of thirty clients, 20 s apart, on a volume with a limit of 7,200 IOPS."""
+    return storm()
+
+
+@pytest.fixture(name="slow", scope="module")
+def _slow() -> Frames:
+    """Return five clients, 240 s apart."""
+    return storm(clients=5, stagger_s=240, campaign="slow")
+
+
+def texts(panel: Panel) -> str:
+    """Return all that is written on a panel."""
+    return "\n".join([panel.heading, panel.title, *written(panel)])
+
+
+def stacks(plot: Plot) -> list[Panel]:
+    """Return the upper panel of each storm."""
+    return [panel for panel in plot.panels if panel.row == 0]
+
+
+def test_panels_have_peak_starts_and_time(fast: Frames) -> None:
+    """The peak has its number, each start a mark, and all stands from 0 to the end."""
+    stack, apart, strips = build_plot("storm", fast).panels
+    assert "peak 7.2k" in texts(stack)
+    assert "30 clients, started 20s apart; max 18 at once" in texts(stack)
+    assert "finishes booting after 6m 00s" in texts(stack)
+    starts = next(mark for mark in all_marks(stack, Points) if mark.series == "start")
+    assert column(starts, "_x") == [20.0 * n for n in range(30)]
+    assert stack.x.limits == apart.x.limits == strips.x.limits == (0, 940)
+    assert stack.y.limits is not None
+    assert stack.y.limits[0] == 0
+    assert stack.y.limits[1] > 7200
+    assert apart.y.limits is not None
+    assert apart.y.limits[0] < -4000
+
+
+def test_stack_is_reads_and_writes(fast: Frames) -> None:
+    """Writes stand on reads, and the numbers hold both."""
+    plot = build_plot("storm", fast)
+    reads, writes = all_marks(plot.panels[0], Areas)
+    assert (reads.low, reads.high, writes.low) == ("_zero", "read_iops", "read_iops")
+    rows = numbers(plot)
+    assert rows["read_iops"].max() + rows["write_iops"].max() >= 7200
+
+
+def test_strips_are_in_the_order_of_starts_and_empty_outside(fast: Frames) -> None:
+    """The first client stands on top; before it starts and after it ends nothing is drawn."""
+    strips = build_plot("storm", fast).panels[2]
+    assert strips.y.categories == tuple(f"c{number:02d}" for number in range(1, 31))
+    assert strips.y.inverted
+    rates = np.array(column(the_mark(strips, Cells), "iops"), dtype=float).reshape(30, -1)
+    assert np.isnan(rates[29, :116]).all()
+    assert not np.isnan(rates[29, 116:]).any()
+    assert np.isnan(rates[0, 72:]).all()
+
+
+def test_storms_stand_side_by_side_with_one_scale(slow: Frames, fast: Frames) -> None:
+    """What is higher is more, whatever the lengths of the two."""
+    first, second = stacks(build_plot("storm", both(slow, fast)))
+    assert first.y.limits == second.y.limits
+    assert first.x.limits != second.x.limits
+    assert "5 clients" in texts(first)
+    assert "30 clients" in texts(second)
+    assert [first.heading, second.heading] == ["slow", "fast"]
+
+
+@pytest.mark.parametrize("count", [2, 100])
+def test_few_and_many_clients_fit(count: int) -> None:
+    """Names of strips are thinned out."""
+    strips = build_plot("storm", storm(clients=count, stagger_s=5)).panels[2]
+    assert len(strips.y.categories) == min(count, 50)
+
+
+def test_device_is_drawn_where_it_was_watched(fast: Frames) -> None:
+    """Without samples there is no line of zeros, and no entry in the legend."""
+    with_device, without = build_plot("storm", fast), build_plot("storm", fast | none_watched())
+    labels = [{series.label for series in plot.series} for plot in (with_device, without)]
+    assert "the device itself" in labels[0]
+    assert "the device itself" not in labels[1]
+    assert len(all_marks(with_device.panels[0], Lines)) == 1
+    assert all_marks(without.panels[0], Lines) == []
+
+
+def test_a_device_far_above_its_clients_does_not_flatten_them(fast: Frames) -> None:
+    """What another process did there is written, and the clients keep their scale."""
+    reads = fast["device"]["read_iops"].where(fast["device"].index != 3, 50_000.0)
+    busy = fast | {"device": fast["device"].assign(read_iops=reads)}
+    stack = build_plot("storm", busy).panels[0]
+    assert stack.y.limits is not None
+    assert stack.y.limits[1] < 2 * 7200
+    assert "device up to 50" in texts(stack)
+    assert "device up to" not in texts(build_plot("storm", fast).panels[0])
+
+
+def none_watched() -> Frames:
+    """Return an empty device frame."""
+    return {"device": frames([])["device"]}
+
+
+def test_limit_is_drawn_where_it_fits(fast: Frames) -> None:
+    """A declared limit of the one volume is a line with its name."""
+    limited = fast | {"summary": fast["summary"].assign(limit_iops=7000.0)}
+    lines = all_marks(build_plot("storm", limited).panels[0], ReferenceLine)
+    assert [line.value for line in lines if line.name == "limit: 7k"] == [7000.0]
+    far = fast | {"summary": fast["summary"].assign(limit_iops=1e6)}
+    assert "limit" not in texts(build_plot("storm", far).panels[0])
+
+
+def test_missing_clients_are_counted(slow: Frames) -> None:
+    """Four of five never looks like five."""
+    status = slow["summary"]["status"].where(slow["summary"]["run"] != "001-vm-r1-c03", "failed")
+    plot = build_plot("storm", slow | {"summary": slow["summary"].assign(status=status)})
+    assert "4 of 5 clients" in texts(plot.panels[0])
+    assert "1 client left no series" in caption_of(plot)
+
+
+def test_the_storm_is_described(slow: Frames) -> None:
+    """Clients, pace, peak and its time, and how long clients took."""
+    sentence = build_plot("storm", slow).description
+    assert "Storm of slow: 5 clients, started 4m 00s apart" in sentence
+    assert "the last start" in sentence
+    assert "finished booting after 6m 00s" in sentence
+
+
+@pytest.mark.parametrize(
+    ("busy_at_s", "when"),
+    [(11, "at the last start"), (21, "10s after the last start"), (1, "10s before the last start")],
+)
+def test_when_the_peak_came_is_as_exact_as_it_is_known(busy_at_s: int, when: str) -> None:
+    """Means of 5 s can't show which of two things in one interval was first."""
+    rows = [client("c01"), client("c02")]
+    reads = [100.0 if busy_at_s <= second < busy_at_s + 4 else 10.0 for second in range(40)]
+    points = [
+        *series(rows[0], "read", reads, start_s=START_S),
+        *series(rows[1], "read", [1.0] * 29, start_s=START_S + 12),
+    ]
+    shown = frames([result("vm", direction="read") | row for row in rows], series=points)
+    assert f"IOPS came {when}" in build_plot("storm", shown).description
+
+
+def test_at_most_four_storms_are_drawn() -> None:
+    """More are counted in the caption."""
+    given = both(*(storm(clients=2, stagger_s=5, campaign=f"s{n}") for n in range(6)))
+    plot = build_plot("storm", given)
+    assert len(plot.panels) == 3 * 4
+    assert "2 further storms are not shown" in caption_of(plot)
+
+
+def test_a_campaign_of_one_client_has_no_such_chart() -> None:
+    """The message says what would be a storm."""
+    row = result("job")
+    with pytest.raises(InputError, match="several clients"):
+        build_plot("storm", frames([row], series=intervals(row, [500.0] * 30)))
+
+
+def test_outliers_of_a_fleet_are_named() -> None:
+    """The host that is far below the others is named, and no other."""
+    plot = build_plot("fleet", fleet())
+    named = [str(text) for mark in all_marks(plot.panels[0], Texts) for text in mark.data["_text"]]
+    assert named == ["vm12"]
+    rows = numbers(plot).dropna(subset=["member"]).set_index("member")
+    assert rows.index[rows["outlier_iops"].astype(bool)].tolist() == ["vm12"]
+    assert rows.loc["vm3", "iops"] == 1003.0
+    assert sorted(column(the_mark(plot.panels[0], Points), "iops")) == sorted(rows["iops"])  # type: ignore[type-var]  # floats
+
+
+def test_few_hosts_have_no_outliers() -> None:
+    """Four hosts are too few to find an outlier."""
+    rows = numbers(build_plot("fleet", fleet(hosts=4)))
+    assert not rows["outlier_iops"].dropna().any()

@@ -1,0 +1,206 @@
+"""Verdicts and findings are computed once, stored beside the raw files, and never stored half."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import volbench
+from tests.command_line import call
+from tests.finished_campaign import finish, half_finished
+from volbench.analyse import findings
+from volbench.analyse.bottleneck import run_verdicts
+from volbench.errors import ArchiveError
+from volbench.ingest import campaign_tables
+from volbench.model.frames.columns import DERIVED
+from volbench.store import stored_tables
+from volbench.store.layout import Layout
+from volbench.store.parquet_tables import write_table
+
+
+@pytest.fixture(name="layout")
+def _layout(tmp_path: Path) -> Layout:
+    """Return a campaign of two runs, the first of them finished, without tables."""
+    return half_finished(tmp_path / "c")
+
+
+@pytest.fixture(name="calls")
+def _calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count how often raw files are read, and verdicts and findings are computed."""
+    counted: Counter[str] = Counter()
+
+    def count(module: object, name: str) -> None:
+        original: Callable[..., object] = getattr(module, name)
+
+        def counting(*arguments: object) -> object:
+            counted[name] += 1
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, counting)
+
+    count(campaign_tables, "read_tables")
+    count(findings, "finding_rows")
+    count(run_verdicts, "verdict_rows")
+    return counted
+
+
+ONCE = {"read_tables": 1, "finding_rows": 1, "verdict_rows": 1}
+
+
+def rows(layout: Layout, name: str = "findings") -> list[dict[str, object]]:
+    """Return the rows of a frame of a campaign that is opened anew."""
+    return volbench.open_campaign(layout.root).rows(name)
+
+
+def test_all_frames_are_stored_once(layout: Layout, calls: Counter[str]) -> None:
+    """Storing again, or reading any frame, computes nothing."""
+    volbench.open_campaign(layout.root).store_tables()
+    volbench.open_campaign(layout.root).store_tables()
+    for name in ("summary", "series", *DERIVED):
+        assert (layout.tables / f"{name}.parquet").exists()
+        rows(layout, name)
+    assert calls == ONCE
+
+
+@pytest.mark.parametrize("verb", ["show", "check", "export"])
+def test_commands_read_what_is_stored(layout: Layout, calls: Counter[str], verb: str) -> None:
+    """Commands that read a campaign leave its stored tables alone."""
+    volbench.open_campaign(layout.root).store_tables()
+    times = {path.name: path.stat().st_mtime_ns for path in layout.tables.iterdir()}
+    assert call(verb, layout.root).returncode == 0
+    assert calls == ONCE
+    assert {path.name: path.stat().st_mtime_ns for path in layout.tables.iterdir()} == times
+
+
+def test_rows_equal_the_frame(layout: Layout) -> None:
+    """Plain rows hold what the pandas frame holds, None for what is unknown."""
+    opened = volbench.open_campaign(layout.root)
+    for name in ("summary", *DERIVED):
+        frame = opened.frame(name).astype(object)
+        assert opened.rows(name) == frame.where(frame.notna(), None).to_dict("records")
+
+
+def test_new_rules_recompute_without_reading_raw_files(
+    layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new version of the rules recomputes findings and verdicts, and reads no raw file."""
+    before = rows(layout)
+    monkeypatch.setattr(stored_tables, "RULES_VERSION", "next")
+    assert rows(layout) == before
+    rows(layout)
+    assert calls == {"read_tables": 1, "finding_rows": 2, "verdict_rows": 2}
+
+
+def test_new_reader_recomputes_everything(
+    layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Findings rest on rows, so that a new reader recomputes them too."""
+    rows(layout)
+    monkeypatch.setattr(stored_tables, "TABLES_VERSION", "next")
+    rows(layout)
+    rows(layout)
+    assert calls == {"read_tables": 2, "finding_rows": 2, "verdict_rows": 2}
+
+
+def test_changed_raw_file_recomputes(layout: Layout, calls: Counter[str]) -> None:
+    """A result that was cut short after the tables were stored becomes a finding."""
+    assert "damaged-files" not in {row["rule"] for row in rows(layout)}
+    output = layout.run("001-mix-r1").fio_output
+    output.write_bytes(output.read_bytes()[:200])
+    assert "damaged-files" in {row["rule"] for row in rows(layout)}
+    assert calls == {"read_tables": 2, "finding_rows": 2, "verdict_rows": 2}
+
+
+def test_finished_run_recomputes(layout: Layout) -> None:
+    """Findings follow the journal."""
+    assert {row["run"] for row in rows(layout)} == {"001-mix-r1"}
+    finish(layout, "002-mix-r2")
+    assert {row["run"] for row in rows(layout)} == {"001-mix-r1", "002-mix-r2"}
+
+
+def test_moved_folder_keeps_its_tables(layout: Layout, calls: Counter[str]) -> None:
+    """Names and sizes are stamped, neither times nor the place."""
+    before = rows(layout)
+    moved = layout.root.rename(layout.root.with_name("moved"))
+    for path in moved.rglob("*"):
+        os.utime(path, (1, 1))
+    assert volbench.open_campaign(moved).rows("findings") == before
+    assert calls == ONCE
+
+
+def test_refused_write_gives_the_rows_all_the_same(
+    layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk or a read-only folder costs time on each call, not the answer."""
+    expected = volbench.open_campaign(layout.root)
+    with monkeypatch.context() as patched:
+        patched.setattr("pyarrow.parquet.write_table", _refuse)
+        opened = volbench.open_campaign(layout.root)
+        answer = opened.rows("findings")
+        assert opened.rows("findings") == answer
+        assert calls == ONCE
+        assert opened.table_file("findings") is None
+    assert not [path for path in layout.tables.iterdir() if path.is_file()]
+    assert expected.rows("findings") == answer
+
+
+def test_read_only_folder_is_not_touched(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the folder is not writable, no write is tried (root ignores modes: simulated)."""
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert rows(layout)
+    assert not layout.tables.exists()
+
+
+@pytest.mark.parametrize("failing", range(len(DERIVED)))
+def test_interrupted_write_is_not_taken_for_complete(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """A stamp is written last: when any table fails, none of its kind counts as stored."""
+    rows(layout, "summary")
+    written: list[Path] = []
+
+    def write_some(path: Path, table: pa.Table) -> None:
+        if len(written) == failing:
+            raise ArchiveError("no space", hint="")
+        written.append(path)
+        write_table(path, table)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_tables, "write_table", write_some)
+        rows(layout)
+    assert len(written) == failing
+    assert not (layout.tables / "rules-stamp").exists()
+    rows(layout)
+    assert (layout.tables / "rules-stamp").exists()
+    assert all((layout.tables / f"{name}.parquet").exists() for name in DERIVED)
+
+
+def test_damaged_table_is_refused(layout: Layout) -> None:
+    """The error names the file and says that it can be deleted; then it is rebuilt."""
+    before = rows(layout)
+    table = layout.tables / "findings.parquet"
+    table.write_bytes(table.read_bytes()[:100])
+    with pytest.raises(ArchiveError, match=r"findings\.parquet") as caught:
+        rows(layout)
+    assert "delete the tables folder" in caught.value.hint
+    for path in layout.tables.iterdir():
+        path.unlink()
+    assert rows(layout) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"tables 0\n"])
+def test_damaged_stamp_recomputes(layout: Layout, calls: Counter[str], content: bytes) -> None:
+    """A stamp that is not exactly the expected one says nothing about the tables."""
+    before = rows(layout)
+    (layout.tables / "rules-stamp").write_bytes(content)
+    assert rows(layout) == before
+    assert calls["finding_rows"] == 2
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
