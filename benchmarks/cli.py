@@ -48,7 +48,7 @@ def measurements(folder: Path, campaign: Path) -> dict[str, Measured]:
     """Return every measurement by name."""
     on_campaign = {"show": "show", "check": "check", "export": "export"}
     page, drawn = str(folder / "page.html"), str(folder / "drawn")
-    main = "from volbench.cli.main import main; main(prog_name='volbench')"
+    main = "from volbench.cli.main import main; main()"
     return {
         CLICK: Measured([sys.executable, "-c", "import click"]),
         PANDAS: Measured([sys.executable, "-c", "import pandas"]),
