@@ -1,4 +1,4 @@
-"""What one cell shows: rows of a frame enter, text for people leaves.
+"""Text of single cells of a frame, as people read it.
 
 pandas is not imported here, so that a screen can be drawn without it: a frame brings its own
 methods.
@@ -36,7 +36,7 @@ class Statistic:
 
     @property
     def is_completion(self) -> bool:
-        """Tell whether completion latency stands in for total latency."""
+        """Return whether completion latency stands in for total latency."""
         return self.column.startswith("clat_")
 
 
