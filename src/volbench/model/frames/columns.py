@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from volbench.model.campaign.planned_run import Campaign, run
+    from volbench.model.campaign.planned_run import Campaign, Run
 
 DAMAGED = "damaged"
 """Status of a run that finished and whose result can no longer be read."""
