@@ -173,7 +173,7 @@ def test_only_what_exists_is_warmed(tmp_path: Path, volbench: Volbench) -> None:
     for target in (tmp_path / "nothing", tmp_path):
         done = volbench("warmup", target, "--size", "1m", "--output", "c")
         assert done.returncode == 2, done.stderr
-        assert "that exists" in done.stderr
+        assert "is not an existing device, file" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
