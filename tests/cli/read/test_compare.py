@@ -162,7 +162,7 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--where", "bs=="), "can't be read"),
-        (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is the name of no picture"),
+        (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is not the name of a picture"),
         (("slow", "fast", "--metric", ","), "--metric names nothing"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_condition_that_keeps_nothing_is_told(folder: Path) -> None:
     """Nothing left is an error of its own, not an empty table."""
     result = compare(folder, "slow", "fast", "--where", "job==writes")
     assert isinstance(result.exception, ComparisonError)
-    assert "no Run is left of slow" in str(result.exception)
+    assert "no run is left of slow" in str(result.exception)
 
 
 def test_python_tells_the_same(folder: Path) -> None:
