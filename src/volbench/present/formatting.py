@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.units import format_size
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_latency,
+    format_rate,
+    format_size,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +70,23 @@ def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
     """Return a number of a row in words for people, ``n/a`` when it is missing."""
     value = number(row, column)
     return MISSING if math.isnan(value) else format_value(value)
+
+
+def unit_words(column: str) -> Callable[[float], str]:
+    """Return the format of a column's numbers, by the unit at the end of its name."""
+    if column.endswith("_bytes_per_s"):
+        return format_rate
+    if column.endswith("_s"):
+        is_latency = re.match(r"([cs]?lat|value|bin|start_skew)_", column) is not None
+        return format_latency if is_latency else format_duration
+    if column.endswith("_percent"):
+        return percent_text
+    return format_size if column.endswith("_bytes") else format_count
+
+
+def percent_text(value: float) -> str:
+    """Return a percentage with a digit behind the point where that says something."""
+    return f"{value:.1f} %" if 0.05 <= value < 9.95 else f"{value:.0f} %"
 
 
 def whole(row: Row, column: str) -> str:

@@ -17,7 +17,6 @@ from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.price.price_performance import Market, Offer
 from volbench.cli.catalogue.profile_sources import load_profiles
-from volbench.cli.make.scenario_text import truth_rows, truth_table
 from volbench.execute.local import LocalExecutor
 from volbench.lab.scenario import read_scenario
 from volbench.model.campaign.host import Host, Inventory
@@ -32,17 +31,12 @@ from volbench.present.formatting import Row
 from volbench.present.tables.campaigns_table import campaigns_table
 from volbench.present.tables.catalogue.price_list_table import prices_table
 from volbench.present.tables.catalogue.price_table import market_table
-from volbench.present.tables.catalogue.profiles_table import profiles_table
+from volbench.present.tables.catalogue.scenario_tables import scenario_tables
 from volbench.present.tables.catalogue.volume_types_table import types_table
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
-from volbench.present.tables.hosts_tables import (
-    SurveyedHost,
-    facts_table,
-    hosts_table,
-    survey_table,
-)
-from volbench.present.tables.plan_tables import profile_table, runs_table
+from volbench.present.tables.hosts_tables import facts_table, hosts_table, survey_table
+from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import (
     aggregate_table,
@@ -52,7 +46,7 @@ from volbench.present.tables.results_table import (
 )
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.present.tables.use_table import use_table
-from volbench.present.terminal.outcome import RunStateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 LONG = "One I/O at a time shows the latency of the device, and sixteen show its IOPS limit." * 3
 
@@ -202,14 +196,21 @@ def campaign_record(name: str) -> Row:
     }
 
 
-def surveyed(name: str) -> SurveyedHost:
+def surveyed(name: str) -> dict[str, str]:
     """Return a surveyed host with long facts."""
-    cells = {"fio": "fio-3.33", "kernel": "6.18.44-generic", "CPUs": "96", "memory": "384 GiB"}
+    cells = {
+        "host": name,
+        "fio": "fio-3.33",
+        "kernel": "6.18.44-generic",
+        "CPUs": "96",
+        "memory": "384 GiB",
+    }
     cells |= {"clock": "+1.2 ms ± 300 us", "volumes": "data: /dev/sdb 1 TiB, holds ext4\nos: /tmp"}
-    return SurveyedHost(name, cells, LONG, {"name": name})
+    return cells | {"problem": LONG}
 
 
-STATES = {f"{n:03}-randread-r1": RunStateNote(RunState.FAILED, LONG) for n in (1, 2)}
+NAMES = ("vm-storage-01", "vm-storage-02")
+STATES = {f"{n:03}-randread-r1": RunNote(RunState.FAILED, LONG) for n in (1, 2)}
 AGGREGATE: list[Row] = [
     {"campaign": c, "job": "randread-4k-iodepth-16", "direction": "read", "clients": 50}
     for c in ("before", "after")
@@ -228,13 +229,13 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "comparison": comparison,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),
-    "survey": lambda: survey_table([surveyed("vm-storage-01"), surveyed("vm-storage-02")]),
+    "survey": lambda: survey_table([*map(surveyed, NAMES)], [{"name": name} for name in NAMES]),
     "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
     "market": market,
     "prices": lambda: prices_table(load_prices(price_names()[0])),
     "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
     "types": lambda: types_table(catalogue(())),
-    "truth": lambda: truth_table(truth_rows(read_scenario("warm-up-curve"))),
+    "truth": lambda: scenario_tables(read_scenario("warm-up-curve"))[1],
 }
 NOT_DECLARATIONS = {"text_table"}
 

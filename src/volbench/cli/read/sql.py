@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.options import examples
-from volbench.cli.outputs import binary_output
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.output import TableOutput, binary_output, table_options
+from volbench.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from volbench.store.sql_query import View
 
 
 @click.command(
@@ -34,14 +41,13 @@ def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOut
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
     and aggregate. Needs the extra volbench[sql].
     """
-    from volbench.cli.read.sql_sources import open_sources
     from volbench.model.frames.column_aliases import find_column
     from volbench.present.export.frame_export import export_frame, file_name
     from volbench.present.formatting import records
     from volbench.present.tables.results_table import frame_table
     from volbench.store.sql_answers import plain_answer
 
-    answer = plain_answer(open_sources(places or ["."], endpoint=endpoint).answer(query))
+    answer = plain_answer(_answer(query, places or ["."], endpoint=endpoint))
     if shown.format == "table" and shown.output == "-":
         shown.write(frame_table("answer", records(answer)))
         return
@@ -50,3 +56,56 @@ def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOut
         answer = answer[[find_column(name, list(answer.columns)) for name in shown.columns]]
     with binary_output(shown.output, default_name=file_name("answer", kind)) as sink:
         export_frame(answer, frame_name="answer", format=kind, into=sink)
+
+
+def _answer(query: str, places: Sequence[str], *, endpoint: str) -> pa.Table:
+    """Answer a query over every frame of all places.
+
+    Args:
+        query: in SQL.
+        places: campaign folders, folders that hold some, exported datasets, or addresses such as
+            ``s3://bucket/prefix``.
+        endpoint: of a storage that speaks S3.
+
+    Raises:
+        InputError: a place holds neither, duckdb is missing, or the query is wrong or does more
+            than read.
+        ArchiveError: a campaign is damaged, or was written by a newer volbench.
+        TransportError: the storage does not answer, or refuses.
+    """
+    from volbench.dataset import open_campaigns
+    from volbench.store.dataset_parts import local_parts, remote_parts
+    from volbench.store.sql_query import View, run_query
+
+    _check_places(places)
+    remote = [remote_parts(place, endpoint=endpoint) for place in places if "://" in place]
+    local = {place: local_parts(Path(place)) for place in places if "://" not in place}
+    parts = [*remote, *(part for part in local.values() if part.files)]
+    folders = [place for place, part in local.items() if not part.files]
+    campaigns = open_campaigns(*folders) if folders else None
+
+    def view(name: str) -> View:
+        found = View() if campaigns is None else campaigns.view(name)
+        for part in parts:
+            found.files.extend(part.files.get(name, ()))
+        return found
+
+    return run_query(query, view, filesystem=remote[0].filesystem if remote else None)
+
+
+def _check_places(places: Sequence[str]) -> None:
+    """Refuse folders that are not there, and several addresses.
+
+    Raises:
+        InputError: for one of them.
+    """
+    missing = [place for place in places if "://" not in place and not Path(place).is_dir()]
+    if missing:
+        raise InputError(
+            f"there is no folder {missing[0]}", hint="name campaign folders, or a folder with some"
+        )
+    if sum("://" in place for place in places) > 1:
+        raise InputError(
+            "only one address of object storage can be read at a time",
+            hint="name the prefix that holds both",
+        )

@@ -6,13 +6,13 @@ from volbench.present.report.content import (
     ReportFigure,
 )
 from volbench.present.report.report_page import render_report, render_reports
-from volbench.present.terminal.outcome import RunStateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 __all__ = [
     "MultiCampaignContent",
     "ReportContent",
     "ReportFigure",
-    "RunStateNote",
+    "RunNote",
     "render_report",
     "render_reports",
 ]

@@ -37,7 +37,7 @@ from volbench.present.report.summary_text import (
     requested,
     what_ran,
 )
-from volbench.present.terminal.outcome import StateNote, note_of, unfinished
+from volbench.present.terminal.campaign_text import RunNote, note_of, unfinished
 
 METHODS = (
     "Each run is one fio process. Its own output and logs are kept, and every number here is read"
@@ -73,7 +73,7 @@ class CampaignSection:
     quality_warnings: Sequence[QualityWarning]
     findings: Sequence[RuleFindings]
     findings_count: str
-    failures: Sequence[tuple[Run, StateNote]]
+    failures: Sequence[tuple[Run, RunNote]]
     figures: Sequence[ReportFigure]
     device: DeviceSection
     jobs: Sequence[tuple[str, Sequence[JobRun]]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.results.provenance import VolumeFacts
 from volbench.present.formatting import Row, printable
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import format_capacity, format_duration, format_latency
 
 NOT_KNOWN = "not known"
@@ -77,49 +78,26 @@ def _pairs(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-@dataclass(frozen=True)
-class SurveyedHost:
-    """A host as a survey found it, in words.
-
-    Attributes:
-        cells: text under each heading but ``host`` and ``problem``.
-        record: everything that is known of it.
-    """
-
-    name: str
-    cells: Mapping[str, str]
-    problem: str
-    record: Row
-
-
 _SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4, "volumes": 3}
 
-SURVEY_COLUMNS: tuple[Column[SurveyedHost], ...] = (
-    Column("name", lambda row: row.name, header="host", priority=IDENTITY),
-    *(
-        Column(
-            heading.lower(),
-            lambda row, heading=heading: row.cells.get(heading, ""),  # type: ignore[misc]  # the default binds the loop's value
-            header=heading,
-            priority=priority,
-            is_folded=heading == "volumes",
-        )
-        for heading, priority in _SURVEY_PRIORITIES.items()
-    ),
-    Column("problem", lambda row: row.problem, is_folded=True),
-)
 
+def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> Table[Any]:
+    """Return surveyed hosts, a row each, with what is wrong with each in the last column.
 
-def survey_table(rows: Sequence[SurveyedHost]) -> Table[SurveyedHost]:
-    """Return surveyed hosts, a row each, with what is wrong with each in the last column."""
-    usable = sum(not row.problem for row in rows)
-    return Table(
+    Args:
+        rows: text under each heading: ``host``, ``fio``, ..., ``problem``.
+        records: everything that is known of each, for JSON.
+    """
+    usable = sum(not row["problem"] for row in rows)
+    table = text_table(
         "survey",
-        SURVEY_COLUMNS,
         rows,
-        record=lambda row: row.record,
+        identity="host",
+        priorities=_SURVEY_PRIORITIES,
+        folded=["volumes", "problem"],
         notes=[f"{usable} of {len(rows)} hosts can take part"],
     )
+    return replace(table, document=records)
 
 
 def volume_words(role: str, facts: VolumeFacts) -> str:
@@ -193,10 +171,4 @@ FACT_COLUMNS: tuple[Column[tuple[str, str]], ...] = (
 
 def facts_table(title: str, facts: Mapping[str, object]) -> Table[tuple[str, str]]:
     """Return facts about a host or a volume, a row each."""
-    return Table(
-        "facts",
-        FACT_COLUMNS,
-        list(facts_text(facts).items()),
-        record=lambda pair: {"fact": pair[0], "value": pair[1]},
-        title=title,
-    )
+    return Table("facts", FACT_COLUMNS, list(facts_text(facts).items()), title=title)

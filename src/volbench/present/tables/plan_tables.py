@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Job, Phase, Profile
-from volbench.present.formatting import MISSING
+from volbench.present.formatting import MISSING, Row
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_duration, format_size
 
@@ -51,6 +51,22 @@ def profile_summary(profile: Profile) -> dict[str, object]:
     """Return a profile as the list of profiles shows it: name, number of jobs, description."""
     description = " ".join(profile.description.split())
     return {"profile": profile.name, "jobs": len(profile.jobs), "description": description}
+
+
+PROFILE_COLUMNS: tuple[Column[Row], ...] = (
+    Column("profile", priority=IDENTITY),
+    Column("jobs", is_right=True),
+    Column("description", is_folded=True),
+)
+
+
+def profiles_table(index: Sequence[Row]) -> Table[Row]:
+    """Return a row for each profile.
+
+    Args:
+        index: name, number of jobs and description of each, as of `profile_summary`.
+    """
+    return Table("profiles", PROFILE_COLUMNS, index)
 
 
 def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[tuple[int, Run]]:

@@ -66,7 +66,8 @@ def _values(table: Table[Item], *, only: Sequence[str]) -> list[Row]:
         return table.records()
     records: list[Row] = []
     for item in table.rows:
-        record = table.record(item)
+        if not (record := table.record_of(item)):
+            continue
         records.append(
             {
                 column.name: record[column.name] if column.name in record else column.cell(item)

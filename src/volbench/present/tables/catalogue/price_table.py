@@ -22,7 +22,11 @@ def market_table(market: Market) -> Table[Offer]:
         market.offers,
         record=lambda offer: _flat(offer, market.currency),
         notes=_notes(market),
-        document=market_records(market),
+        document={
+            "currency": market.currency,
+            "offers": [asdict(offer) for offer in market.offers],
+            "notes": list(market.notes),
+        },
     )
 
 
@@ -180,17 +184,8 @@ OFFER_COLUMNS: tuple[Column[Offer], ...] = (
 )
 
 
-def market_records(market: Market) -> dict[str, object]:
-    """Return all numbers in full precision for JSON; unknown ones are None."""
-    return {
-        "currency": market.currency,
-        "offers": [_plain(asdict(offer)) for offer in market.offers],
-        "notes": list(market.notes),
-    }
-
-
 def _flat(offer: Offer, currency: str) -> dict[str, object]:
-    """Return the values of a configuration in full precision; unknown ones are None.
+    """Return the values of a configuration in full precision.
 
     The ends of an interval are named ``_low`` and ``_high``; a range has its ends alone.
     """
@@ -205,15 +200,7 @@ def _flat(offer: Offer, currency: str) -> dict[str, object]:
             row[name] = ";".join(value)
         elif name != "values":
             row[name] = value
-    return {name: _plain(value) for name, value in row.items()}
+    return row
 
 
 _RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
