@@ -72,21 +72,33 @@ def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
     return MISSING if math.isnan(value) else format_value(value)
 
 
-def unit_words(column: str) -> Callable[[float], str]:
-    """Return the format of a column's numbers, by the unit at the end of its name."""
-    if column.endswith("_bytes_per_s"):
-        return format_rate
-    if column.endswith("_s"):
-        is_latency = re.match(r"([cs]?lat|value|bin|start_skew)_", column) is not None
-        return format_latency if is_latency else format_duration
-    if column.endswith("_percent"):
-        return percent_text
-    return format_size if column.endswith("_bytes") else format_count
-
-
 def percent_text(value: float) -> str:
     """Return a percentage with a digit behind the point where that says something."""
     return f"{value:.1f} %" if 0.05 <= value < 9.95 else f"{value:.0f} %"
+
+
+_UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
+"""End of a column's name to the unit of its numbers."""
+_UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
+    "bytes/s": format_rate,
+    "bytes": format_size,
+    "1/s": format_count,
+    "%": percent_text,
+}
+
+
+def unit_words(column: str, unit: str = "") -> Callable[[float], str]:
+    """Return the format of a column's numbers.
+
+    Args:
+        column: its name.
+        unit: of the numbers; empty for the one at the end of the name, else a rate of events.
+    """
+    unit = unit or next((_UNITS[end] for end in _UNITS if column.endswith(end)), "1/s")
+    if unit == "s":
+        is_latency = re.match(r"([cs]?lat|value|bin|start_skew)_", column) is not None
+        return format_latency if is_latency else format_duration
+    return _UNIT_WORDS[unit]
 
 
 def whole(row: Row, column: str) -> str:

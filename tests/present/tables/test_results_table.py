@@ -123,7 +123,7 @@ def test_the_plan_is_listed_in_order() -> None:
 def test_the_plan_counts_further_sections() -> None:
     """Options of the first section are shown and the others counted."""
     run = run_of("m").model_copy(update={"sections": (Section(name="x"), Section(name="y"))})
-    assert "(+1 sections)" in printed(runs_table(campaign_of(run), expected_s={}))
+    assert "(2 sections)" in printed(runs_table(campaign_of(run), expected_s={}))
 
 
 def test_a_profile_is_shown_with_inherited_options() -> None:

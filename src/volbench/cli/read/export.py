@@ -99,7 +99,7 @@ def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
 
 
 def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
-    from volbench.present.export.parquet_parts import write_parts
+    from volbench.present.export.frame_export import write_parts
 
     if output == "-":
         raise click.UsageError("--format dataset needs --output: a folder")

@@ -94,17 +94,17 @@ def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
 
 def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
     """Print how steady state was determined, and the results over its window."""
-    from volbench.present.tables.rounds_table import all_rounds, rounds_tables
+    from volbench.present.tables.rounds_table import rounds_tables
 
-    found = all_rounds(
+    tables = rounds_tables(
         {name: (data.campaign.rounds, data.summary()) for name, data in opened.names.items()}
     )
-    if not found:
+    if not tables:
         raise InputError(
             "no profile of this campaign has rounds",
             hint="add rounds to the profile, or use a profile that has them, such as cloud-lite",
         )
-    shown.write(*rounds_tables(found))
+    shown.write(*tables)
 
 
 def _show_use(opened: Dataset, shown: TableOutput) -> None:

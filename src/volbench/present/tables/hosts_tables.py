@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from volbench.model.campaign.host import Host, HostKind, Inventory
@@ -16,43 +16,32 @@ from volbench.units import format_capacity, format_duration, format_latency
 NOT_KNOWN = "not known"
 
 
-@dataclass(frozen=True)
-class _InventoryHost:
-    host: Host
-    groups: Sequence[str]
-
-
-INVENTORY_COLUMNS: tuple[Column[_InventoryHost], ...] = (
-    Column("name", lambda row: row.host.name, header="host", priority=IDENTITY),
-    Column("address", lambda row: _address(row.host)),
-    Column("user", lambda row: row.host.user or "", priority=5, is_optional=True),
-    Column(
-        "volumes",
-        lambda row: _pairs(row.host.volumes),
-        priority=2,
-        is_folded=True,
-        is_optional=True,
-    ),
-    Column(
-        "labels", lambda row: _pairs(row.host.labels), priority=3, is_folded=True, is_optional=True
-    ),
-    Column(
-        "groups", lambda row: ", ".join(row.groups), priority=4, is_folded=True, is_optional=True
-    ),
-)
-
-
-def hosts_table(inventory: Inventory) -> Table[_InventoryHost]:
+def hosts_table(inventory: Inventory) -> Table[Any]:
     """Return the hosts, a row each, in the order of the inventory."""
     groups = groups_of_hosts(inventory)
-    rows = [_InventoryHost(host, groups[host.name]) for host in inventory.hosts]
-    return Table(
+    rows = [
+        {
+            "host": host.name,
+            "address": _address(host),
+            "user": host.user or "",
+            "volumes": _pairs(host.volumes),
+            "labels": _pairs(host.labels),
+            "groups": ", ".join(groups[host.name]),
+        }
+        for host in inventory.hosts
+    ]
+    table = text_table(
         "hosts",
-        INVENTORY_COLUMNS,
         rows,
-        record=lambda row: {**row.host.model_dump(mode="json"), "groups": list(row.groups)},
+        identity="host",
+        priorities={"user": 5, "volumes": 2, "labels": 3, "groups": 4},
+        folded=["volumes", "labels", "groups"],
         notes=[f"hosts: {len(rows)}"],
     )
+    document = [
+        {**host.model_dump(mode="json"), "groups": groups[host.name]} for host in inventory.hosts
+    ]
+    return replace(table, document=document)
 
 
 def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:

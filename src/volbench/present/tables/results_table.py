@@ -180,14 +180,18 @@ def _notes(
     return notes
 
 
-def states_table(states: Mapping[str, RunNote]) -> Table[tuple[str, RunNote]]:
+def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
     """Return runs with their state and the whole reason."""
-    columns: list[Column[tuple[str, RunNote]]] = [
-        Column("run", lambda pair: pair[0], priority=IDENTITY),
-        Column("state", lambda pair: pair[1].state.value, styles=STATE_STYLES),
-        Column("reason", lambda pair: pair[1].reason.strip(), is_folded=True),
+    columns: list[Column[Row]] = [
+        Column("run", priority=IDENTITY),
+        Column("state", styles=STATE_STYLES),
+        Column("reason", lambda row: text(row, "reason"), is_folded=True),
     ]
-    return Table("states", columns, list(states.items()))
+    rows = [
+        {"run": run, "state": note.state.value, "reason": note.reason.strip()}
+        for run, note in states.items()
+    ]
+    return Table("states", columns, rows)
 
 
 def _clients(row: Row) -> str:
