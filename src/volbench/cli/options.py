@@ -161,7 +161,7 @@ SETTINGS = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="Override a fio option in every job (size=64m), in one (test1.bs=8k), or a key of the "
-    "profile (repeat=3, limits.iops=1100, limits.data=azure/P15).",
+    "profile (repeat=3, limits.iops=1100, limits.data=azure/P15); repeatable.",
 )
 
 ALLOW_EXEC = flag("--allow-exec", "Accept options that run programs or leave the run's folder.")
@@ -170,13 +170,12 @@ ALLOW_DESTROY = click.option(
     "--allow-destroy",
     multiple=True,
     metavar="DEVICE",
-    help="Allow this device or file to be overwritten. Name each one; on another host with its "
-    "name before it: vm01:/dev/sdb.",
+    help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
 )
 
 KEEP_FILES = flag("--keep-files", "Leave scratch files on the volumes.")
-DRY_RUN = flag("--dry-run", "Show what would run, check it, and touch nothing.")
-YES = flag("--yes", "Skip the confirmation.")
+DRY_RUN = flag("--dry-run", "Check and show the plan; run nothing, write nothing.")
+YES = flag("--yes", "Skip the confirmation of a long campaign.")
 AS_YAML = flag("--yaml", "Print the file itself.", "as_yaml")
 
 PRICES = click.option(

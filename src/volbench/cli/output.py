@@ -191,9 +191,9 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
-    default = (
-        "Default: as the file of --output ends, else table." if has_output else "Default: table."
-    )
+    default = "Output format. Default: by the ending of --output, else table."
+    if not has_output:
+        default = "Format of the table of results, or of the plan.  [default: table]"
     return option_group(
         "shown",
         partial(TableOutput, more_formats=more_formats),
@@ -201,7 +201,7 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
             "--format",
             "format_name",
             type=click.Choice([*_FORMATS, *more_formats]),
-            help=default if has_output else f"Of the table of results. {default}",
+            help=default,
         ),
         flag("--json", "Short for --format json.", "as_json"),
         *([output] if has_output else []),

@@ -159,6 +159,11 @@ def printable(value: str) -> str:
     )
 
 
+def first_sentence(words: str) -> str:
+    """Return a text up to the end of its first sentence."""
+    return words.partition(". ")[0].removesuffix(".") + "."
+
+
 def instant(utc: str) -> str:
     """Return an ISO 8601 instant for people: ``2026-01-31 13:05:09 UTC``."""
     return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"

@@ -36,7 +36,10 @@ def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, shown: Ta
 @MAPPING
 @VOLUME_TYPES
 def check(file: Path, mapping: Path | None) -> None:
-    """Check FILE; every problem is printed with file, line, column and key."""
+    """Check FILE.
+
+    Every problem is printed with file, line, column and key.
+    """
     inventory = read_hosts(file, mapping=mapping)
     hosts, groups = len(inventory.hosts), len(inventory.groups)
     click.echo(f"{file}: inventory is good, hosts: {hosts}, groups: {groups}")

@@ -38,7 +38,10 @@ def show(file: str, *, shown: TableOutput) -> None:
 @command.command("check")
 @_FILE
 def check(file: str) -> None:
-    """Check FILE; every problem is printed with file, line, column and key."""
+    """Check FILE, or a bundled one.
+
+    Every problem is printed with file, line, column and key.
+    """
     from volbench.plan.prices import load_prices
 
     prices = load_prices(file)

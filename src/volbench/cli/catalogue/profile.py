@@ -57,9 +57,10 @@ def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
 @ALLOW_EXEC
 @VOLUME_TYPES
 def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
-    """Check profiles; every problem is printed with file, line, column and key.
+    """Check profiles.
 
-    Where fio is installed, it parses every job file too, without running it.
+    Every problem is printed with file, line, column and key. Where fio is installed, it parses
+    every job file too, without running it.
     """
     from volbench.engine.guard.preflight import check_job_files
     from volbench.engine.hosts.connected_host import this_machine
@@ -84,8 +85,14 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     metavar="DIR",
     help="Folder for the job files; made when missing.",
 )
-@click.option("--on", "targets", multiple=True, metavar="[ROLE=]TARGET", help="As for run.")
-@flag("--measuring", "With what volbench adds when it runs them: logs, percentiles, seeds.")
+@click.option(
+    "--on",
+    "targets",
+    multiple=True,
+    metavar="[ROLE=]TARGET",
+    help="Target of a role, as for volbench run.",
+)
+@flag("--measuring", "Include what volbench adds when it runs them: logs, percentiles, seeds.")
 @SETTINGS
 @ALLOW_EXEC
 @VOLUME_TYPES
@@ -98,7 +105,10 @@ def render(
     measuring: bool,
     allow_exec: bool,
 ) -> None:
-    """Write the job files of a profile into DIR, one for each job, to run with plain fio."""
+    """Write a profile as fio job files into DIR.
+
+    There is one for each job; plain fio runs them.
+    """
     from volbench.execute.local import LocalExecutor
 
     executor = LocalExecutor()

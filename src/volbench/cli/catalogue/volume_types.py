@@ -30,7 +30,7 @@ def list_types(*, shown: TableOutput) -> None:
 @command.command("show")
 @click.argument("name", metavar="TYPE")
 @click.option(
-    "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Of the volume, such as 100g."
+    "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Volume size, such as 100g."
 )
 @click.option("--iops", type=float, metavar="NUMBER", help="Provisioned IOPS.")
 @click.option(
@@ -66,7 +66,10 @@ def show(
 @command.command("check")
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 def check(files: tuple[Path, ...]) -> None:
-    """Check files of volume types; every problem is printed with file, line, column and key."""
+    """Check files of volume types.
+
+    Every problem is printed with file, line, column and key.
+    """
     from volbench.plan.volume_types import read_types
 
     for file in files:

@@ -80,7 +80,7 @@ def schema() -> object:
     "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Another size, such as 256m."
 )
 def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bool) -> None:
-    """Serve SCENARIO until Ctrl-C; its clock and its warmth begin anew.
+    """Serve SCENARIO as a volume until Ctrl-C; each time it is as at first.
 
     The NBD URI is printed on standard output, and the device below it if there is one.
     """

@@ -45,8 +45,18 @@ from volbench.cli.output import (
 @start_options(KEEP_FILES, PRICES)
 @SETTINGS
 @VOLUME_TYPES
-@click.option("--repeat", type=click.IntRange(1, 10_000), help="Run the measured jobs N times.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of order and random offsets.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Run the measured jobs N times.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="N",
+    help="Seed of order and random offsets.",
+)
 @click.option(
     "--on-error",
     type=click.Choice(["continue", "stop"]),

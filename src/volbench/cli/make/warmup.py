@@ -43,6 +43,7 @@ _JOB = "fill"
 @click.option(
     "--jobs",
     type=click.IntRange(1, _MOST_JOBS),
+    metavar="N",
     default=32,
     show_default=True,
     help="numjobs: jobs that share each extent; --auto finds the number itself.",
@@ -50,6 +51,7 @@ _JOB = "fill"
 @click.option(
     "--iodepth",
     type=click.IntRange(1, 65536),
+    metavar="N",
     default=32,
     show_default=True,
     help="I/Os in flight for each job.",
@@ -65,6 +67,7 @@ _JOB = "fill"
 @click.option(
     "--extents",
     type=click.IntRange(0, 1000),
+    metavar="N",
     default=0,
     help="Approximate number of parts that the volume is divided into. Default: by its size.",
 )

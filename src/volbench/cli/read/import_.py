@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 )
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @NEW_CAMPAIGN
-@click.option("--name", default="", help="Name of the campaign. Default: that of the folder.")
+@click.option(
+    "--name",
+    default="",
+    metavar="NAME",
+    help="Name of the campaign. Default: that of the folder.",
+)
 @click.option(
     "--labels",
     "pattern",
@@ -34,8 +39,14 @@ if TYPE_CHECKING:
     help="Take labels from the names of folders below PATH: '{provider}/{volume_type}/{host}'. "
     "{host}, {repeat} and {job} are the host, the repeat and the job.",
 )
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for all.")
-@click.option("--host", default="", help="Host of results that name none.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Label of every imported host; repeatable.",
+)
+@click.option("--host", default="", metavar="NAME", help="Host of results that name none.")
 @click.option(
     "--fio-version",
     default="",

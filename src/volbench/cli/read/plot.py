@@ -201,7 +201,10 @@ def command(
     size_bytes: int,
     price: str | None,
 ) -> None:
-    """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
+    """Draw the chart KIND of the campaigns in DIR; all draws every chart that applies.
+
+    KIND is a name such as iops, bandwidth, latency or series; volbench plot --list has all.
+    """
     from volbench.dataset import open_campaigns
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
     from volbench.present.plots.kind import Options

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "charts",
     multiple=True,
     metavar="KIND",
-    help="A chart beside the usual ones, such as violin; volbench plot --help lists them.",
+    help="A chart beside the usual ones, such as violin; volbench plot --list lists them.",
 )
 def command(
     campaigns: tuple[Path, ...], output: str | None, title: str | None, charts: tuple[str, ...]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @flag("--runs", "Every run with its state and the reason.", "by_run")
 @flag("--use", "The USE table of devices: utilization, saturation, errors.")
 @flag("--rounds", "How steady state was determined, by round.")
-@WHERE
 @flag("--all", "A row for each campaign, with its progress.", "by_campaign")
+@WHERE
 @table_options()
 def command(
     campaigns: Sequence[Path],

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.profile.profile_model import Phase, Profile
-from volbench.present.formatting import Row
+from volbench.present.formatting import Row, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_duration, format_size
 
@@ -35,7 +35,12 @@ def profile_table(profile: Profile) -> Table[Row]:
         }
         for job in profile.jobs
     ]
-    return Table(profile.name, columns, rows)
+    title = f"{profile.name}: {_description(profile)}" if profile.description else profile.name
+    return Table(profile.name, columns, rows, title=title)
+
+
+def _description(profile: Profile) -> str:
+    return " ".join(profile.description.split())
 
 
 def _known(options: Mapping[str, str | None]) -> dict[str, str]:
@@ -52,19 +57,22 @@ def _options(row: Row) -> str:
 
 def profile_summary(profile: Profile) -> dict[str, object]:
     """Return a profile as the list of profiles shows it: name, number of jobs, description."""
-    description = " ".join(profile.description.split())
-    return {"profile": profile.name, "jobs": len(profile.jobs), "description": description}
+    return {
+        "profile": profile.name,
+        "jobs": len(profile.jobs),
+        "description": _description(profile),
+    }
 
 
 PROFILE_COLUMNS: tuple[Column[Row], ...] = (
     Column("profile", priority=IDENTITY),
     Column("jobs", is_right=True),
-    Column("description", is_folded=True),
+    Column("description", lambda row: first_sentence(text(row, "description")), is_folded=True),
 )
 
 
 def profiles_table(index: Sequence[Row]) -> Table[Row]:
-    """Return a row for each profile.
+    """Return a row for each profile, with the first sentence of its description.
 
     Args:
         index: name, number of jobs and description of each, as of `profile_summary`.
@@ -79,11 +87,13 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
         campaign: the plan.
         expected_s: run id to its expected length; n/a where it is not known.
     """
+    volumes = {f"{run.volume.role}: {run.volume.target}" for run in campaign.runs}
+    volume = Column[Row]("volume", lambda row: f"{row['role']}: {row['volume']}", priority=3)
     columns: list[Column[Row]] = [
         Column("place", header="#", priority=5, is_right=True),
         Column("run", priority=IDENTITY),
         Column("job", priority=6),
-        Column("volume", lambda row: f"{row['role']}: {row['volume']}", priority=3),
+        *([volume] if len(volumes) > 1 else []),
         Column("phase", priority=4),
         Column("options", _options, priority=2, is_folded=True),
         quantity("expected_s", "time"),
@@ -103,7 +113,8 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
         }
         for place, run in enumerate(campaign.runs, start=1)
     ]
-    return Table("plan", columns, rows, notes=[_plan_note(campaign, expected_s)])
+    notes = [f"volume of all runs: {only}" for only in volumes if len(volumes) == 1]
+    return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign, expected_s)])
 
 
 def brief_options(options: Mapping[str, str]) -> str:

@@ -57,7 +57,7 @@ def first_line(reason: str) -> str:
 
 
 def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
-    """Return time, bytes and money in one line.
+    """Return time, bytes and money, a line each.
 
     Args:
         estimate: of the plan.
@@ -66,7 +66,7 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
     parts = [f"Time: {_time(estimate)}.", f"Bytes written: {_written(estimate)}."]
     if bill is not None:
         parts.append(f"Money: {'at most' if estimate.is_most else 'about'} {bill}.")
-    return " ".join(parts)
+    return "\n".join(parts)
 
 
 def _time(estimate: Estimate) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from volbench.lab.scenario import Scenario
 from volbench.lab.truth import Direction, Truth, truth
+from volbench.present.formatting import first_sentence
 from volbench.present.tables.hosts_tables import facts_table
 from volbench.present.tables.table import IDENTITY, Table, text_table
 from volbench.units import (
@@ -58,7 +59,7 @@ def scenarios_table(scenarios: Sequence[Scenario]) -> Table[Any]:
         {
             "scenario": scenario.name,
             "size": format_capacity(scenario.size_bytes),
-            "description": scenario.description.partition(". ")[0].removesuffix(".") + ".",
+            "description": first_sentence(scenario.description),
         }
         for scenario in scenarios
     ]
