@@ -94,7 +94,7 @@ def explain_level(
     """
     case = _Case(view, rates, others)
     if not case.iops > 0:
-        return case.explanation(Cause.UNKNOWN, 0.0, [], ["nothing completed in the end"])
+        return case.explanation(Cause.UNKNOWN, 0.0, [], ["no I/O completed at the end"])
     for judge in (_paced, _declared, _cpu, _compared, _queued, _latency):
         found = judge(case)
         if found is not None:
@@ -105,7 +105,7 @@ def explain_level(
         [],
         [
             "no declared limit is near",
-            f"{rates.depth} I/Os in flight, and no second depth to compare with"
+            f"{rates.depth} I/Os in flight and no run with another queue depth to compare"
             if rates.depth > 1
             else "latency does not explain it",
         ],
@@ -117,7 +117,10 @@ def _paced(case: _Case) -> Explanation | None:
     if not any(workload.is_paced for workload in case.view.workloads):
         return None
     return case.explanation(
-        Cause.UNKNOWN, case.iops, [], ["the job itself was told to be slower than it could be"]
+        Cause.UNKNOWN,
+        case.iops,
+        [],
+        ["the job limits its own rate (rate, rate_iops, thinktime or latency_target)"],
     )
 
 
@@ -142,14 +145,14 @@ def _declared(case: _Case) -> Explanation | None:
     if not near:
         return None
     off, cause, level, limit, written = min(near, key=lambda candidate: candidate[0])
-    reasons = [f"{written(level)} is within {100 * off:.1f} % of the declared {written(limit)}"]
+    reasons = [f"within {100 * off:.1f} % of the declared {written(limit)}"]
     if case.rates.last.spread <= _FLAT:
-        reasons.append(f"it is flat to {100 * case.rates.last.spread:.1f} %")
+        reasons.append(f"flat to {100 * case.rates.last.spread:.1f} %")
     against = [] if len(near) == 1 else ["the other limit is near as well"]
     if not case.rates.at_device:
         reasons += _waiting(case)
         if case.rates.depth == 1:
-            against.append("a single I/O in flight: its latency may be the reason")
+            against.append("with one I/O in flight its latency may be the limit")
     return case.explanation(cause, level, reasons, against)
 
 
@@ -162,7 +165,7 @@ def _waiting(case: _Case) -> list[str]:
     if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
         return [
             (
-                f"I/Os wait: {format_latency(rates.lat_mean_s)} on average, the fastest took "
+                f"I/Os wait: mean latency {format_latency(rates.lat_mean_s)}, minimum "
                 f"{format_latency(rates.lat_min_s)}"
             )
         ]
@@ -182,7 +185,7 @@ def _cpu(case: _Case) -> Explanation | None:
     if max(usage, default=0.0) >= _FULL_CPU:
         reasons.append(f"fio used {max(usage):.0f} % of a CPU")
     if busy >= _FULL_CPU:
-        reasons.append(f"the host's CPUs were busy for {busy:.0f} % of the time")
+        reasons.append(f"the CPUs of the host were {busy:.0f} % busy")
     return case.explanation(Cause.CPU, case.iops, reasons) if reasons else None
 
 
@@ -197,7 +200,7 @@ def _compared(case: _Case) -> Explanation | None:
             abs(rates.last.level / case.iops - 1) <= _SAME
             and min(rates.depth, case.rates.depth) > 1
         ):
-            text = f"{other.run.job} with {rates.depth} in flight came to the same IOPS"
+            text = f"{other.run.job} with {rates.depth} in flight reached the same IOPS"
             return case.explanation(*_which(case), [text, *_waiting(case)], _undeclared(case))
     return None
 
@@ -210,9 +213,9 @@ def _queued(case: _Case) -> Explanation | None:
     if rates.at_device or not (waiting and is_uniform and rates.last.spread <= _FLAT):
         return None
     reasons = [
-        f"it is flat to {100 * rates.last.spread:.1f} %",
+        f"flat to {100 * rates.last.spread:.1f} %",
         *waiting,
-        f"99 % of them waited at least {format_latency(rates.lat_low_s)}",
+        f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}",
     ]
     return case.explanation(*_which(case), reasons, _undeclared(case))
 
@@ -236,7 +239,7 @@ def _which(case: _Case) -> tuple[Cause, float]:
 def _undeclared(case: _Case) -> list[str]:
     limits = case.view.run.limits
     if limits.iops is None and limits.bandwidth_bytes_per_s is None:
-        return ["no limit was declared"]
+        return ["no limit is declared"]
     return ["no declared limit is near"]
 
 
@@ -250,11 +253,11 @@ def _latency(case: _Case) -> Explanation | None:
         return None
     reasons = [
         (
-            f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each make "
+            f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each give "
             f"{format_count(expected)} IOPS"
         )
     ]
     against = []
     if rates.depth > 1:
-        against.append("a limit cannot be ruled out without a second queue depth")
+        against.append("a limit cannot be excluded without a second queue depth")
     return case.explanation(Cause.LATENCY, case.iops, reasons, against)
