@@ -19,7 +19,7 @@ from tests.analyse.findings.conftest import (
     told,
 )
 from tests.analyse.noise import noisy
-from volbench.analyse.bottleneck.explain import Cause, explain
+from volbench.analyse.bottleneck.bottleneck import Cause, explain
 from volbench.analyse.bottleneck.run_verdicts import verdict_rows
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView

@@ -19,8 +19,14 @@ from volbench.analyse.frames.observed import (
     total,
 )
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.time.round_convergence import Determination, Variable, determination
-from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
+from volbench.analyse.time.round_convergence import (
+    MOST_RANGE,
+    MOST_SLOPE,
+    ROUNDS,
+    Determination,
+    Variable,
+    determination,
+)
 from volbench.analyse.time.steady_state import State, Steadiness, judge_last
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Severity
