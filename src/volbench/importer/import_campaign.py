@@ -6,13 +6,14 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import file_digest
 from pathlib import Path
 
 from volbench import __version__
-from volbench.errors import InputError, OutputError, Problem
+from volbench.errors import ArchiveError, InputError, OutputError, Problem
 from volbench.importer.folder_labels import parse_pattern, unfitting
 from volbench.importer.log_matching import share_out
 from volbench.importer.orphan_logs import draft_logs
@@ -20,7 +21,6 @@ from volbench.importer.run_assembly import Ready, finish_run
 from volbench.importer.run_drafts import Draft, draft_runs, hosts_of, order_runs
 from volbench.importer.run_identity import name_runs
 from volbench.importer.scan_folders import Found, scan
-from volbench.importer.staging_folder import built_beside
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import Campaign
 from volbench.store.archive import (
@@ -28,6 +28,9 @@ from volbench.store.archive import (
     Provenance,
     create_campaign,
     fresh_run_folder,
+    hold_campaign,
+    refuse_used,
+    sync_folder,
     write_atomic,
 )
 from volbench.store.journal import Journal, utc_now
@@ -242,3 +245,55 @@ def _uncopied(path: Path, error: OSError) -> InputError:
         hint="check permissions and free space",
         context={"path": str(path)},
     )
+
+
+@contextmanager
+def built_beside(target: Path) -> Iterator[Path]:
+    """Give a folder to fill, and let it become the target when nothing went wrong.
+
+    Args:
+        target: does not exist, or is an empty folder.
+
+    Yields:
+        A path that does not exist yet.
+
+    Raises:
+        ArchiveError: the target is in use, another import is writing it, or it can't be written.
+    """
+    refuse_used(target)
+    place = target.resolve()
+    if place == Path.cwd() or place.is_mount():
+        raise ArchiveError(
+            f"{target} can't be replaced: it is the current folder or a filesystem of its own",
+            hint="name a new folder with --output",
+            context={"path": str(target)},
+        )
+    aside = place.with_name(f".{place.name}.importing")
+    fresh = aside / "whole"
+    try:
+        aside.mkdir(parents=True, exist_ok=True)
+        with hold_campaign(Layout(aside)):
+            if fresh.exists():
+                shutil.rmtree(fresh)
+            try:
+                yield fresh
+                _sync_all(fresh)
+                fresh.rename(place)
+                sync_folder(place.parent)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise ArchiveError(
+            f"{target} can't be written: {error.strerror or error}",
+            hint="check permissions and free space, or choose another folder with --output",
+            context={"path": str(target)},
+        ) from error
+
+
+def _sync_all(root: Path) -> None:
+    """Make every file and every name below a folder durable."""
+    for folder, _, files in os.walk(root):
+        for name in files:
+            with (Path(folder) / name).open("rb") as stream:
+                os.fsync(stream.fileno())
+        sync_folder(Path(folder))

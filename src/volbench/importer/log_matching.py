@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 from statistics import median
 
 from volbench.errors import ArchiveError, OutputError, Problem, VolbenchError
-from volbench.fio.logs.log_rows import read_head
-from volbench.fio.logs.log_stream import Log
+from volbench.fio.logs.log_rows import Log, read_head
 from volbench.fio.version import parse_version
 from volbench.importer.scan_folders import LogFile, Source
 from volbench.store.log_files import open_log

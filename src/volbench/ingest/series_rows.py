@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from volbench.fio.logs.log_rows import BadRows
-from volbench.fio.logs.log_stream import Log
-from volbench.fio.logs.section_series import parse_log_name, read_series
+from volbench.fio.logs.log_rows import BadRows, Log
+from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.version import parse_version
 from volbench.model.campaign.planned_run import Run, Section

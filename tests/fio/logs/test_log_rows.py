@@ -9,9 +9,16 @@ from contextlib import nullcontext
 
 import pytest
 
-from volbench.fio.logs import log_stream
-from volbench.fio.logs.log_rows import BOTH, PLAIN, Form, Tally, read_tables
-from volbench.fio.logs.log_stream import LONGEST_LINE_BYTES, Log, blocks_of
+from volbench.fio.logs.log_rows import (
+    BOTH,
+    LONGEST_LINE_BYTES,
+    PLAIN,
+    Form,
+    Log,
+    Tally,
+    blocks_of,
+    read_tables,
+)
 
 TAILS = ("", ", 0", ", 4096, 0x2000", ", 0, 8192, 1, 77")
 
