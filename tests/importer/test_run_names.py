@@ -9,7 +9,7 @@ import pytest
 from tests.importer.sources import JSON, put, result_of, take
 from volbench.errors import InputError
 from volbench.importer.folder_labels import parse_labels, parse_pattern
-from volbench.importer.run_names import choose_hosts, split_repeat
+from volbench.importer.run_names import assign_host_names, split_repeat
 
 RANDREAD = result_of("fio-3.33/logs-histogram", jobname="FIOJOB")
 DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")
@@ -158,7 +158,7 @@ def test_odd_labels_are_refused(texts: tuple[str, ...]) -> None:
 
 def test_hosts_that_differ_never_share_a_name() -> None:
     """Also where odd letters fall away."""
-    assert choose_hosts([("a b", {}), ("a:b", {}), ("", {}), ("a b", {})]) == [
+    assert assign_host_names([("a b", {}), ("a:b", {}), ("", {}), ("a b", {})]) == [
         "a-b",
         "a-b-2",
         "unknown",

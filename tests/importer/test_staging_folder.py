@@ -35,7 +35,8 @@ elif where == "renaming":
     Path.rename = killed
 else:
     import_campaign.sync_folder = lambda path: killed() if path == Path(into).parent else None
-import_campaign.import_results(import_campaign.Wanted(paths=(Path(source),), into=Path(into)))
+request = import_campaign.ImportRequest(paths=(Path(source),), into=Path(into))
+import_campaign.import_results(request)
 """
 
 

@@ -74,7 +74,9 @@ def section_logs(
             runtime_s=runtime_s,
             epoch_start_s=_recorded_start_s(run, output, section),
             begun_by_s=_begun_by_s(output, runtime_s),
-            window_values=options.get("log_window_value", "avg" if run.tells(section) else None),
+            window_values=options.get(
+                "log_window_value", "avg" if run.reports_options(section) else None
+            ),
         )
         yield section, mine, recording
 

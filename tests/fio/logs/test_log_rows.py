@@ -9,6 +9,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from volbench.fio.logs import log_rows
 from volbench.fio.logs.log_rows import (
     BOTH,
     LONGEST_LINE_BYTES,
@@ -63,7 +64,7 @@ def test_rows_are_those_of_a_plain_loop(
 ) -> None:
     """Whole or cut anywhere, in blocks of any size, nothing is lost and bad lines are counted."""
     raw = some_log(seed)
-    monkeypatch.setattr(log_stream, "CHUNK_BYTES", 64 + 97 * seed)
+    monkeypatch.setattr(log_rows, "CHUNK_BYTES", 64 + 97 * seed)
     for end in (*range(0, len(raw), 29), len(raw)):
         part = raw[:end]
         tally = Tally("l")

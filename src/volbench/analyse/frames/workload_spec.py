@@ -140,7 +140,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
     workloads = []
     for section in run.sections:
         options = run.effective(section)
-        is_dd, is_complete = run.tool is Tool.DD, run.tells(section)
+        is_dd, is_complete = run.tool is Tool.DD, run.reports_options(section)
         engine = "dd" if is_dd else options.get("ioengine", "psync" if is_complete else "")
         engine = engine.partition(":")[0]
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
@@ -154,7 +154,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
                 pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
                 kind=run.volume.kind,
                 is_complete=is_complete,
-                unsaid=frozenset(run.imported.unsaid if run.imported else ()),
+                unsaid=frozenset(run.imported.unreported_flags if run.imported else ()),
             )
         )
     return tuple(workloads)
@@ -162,6 +162,6 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
 
 def _unsaid_pattern(run: Run, section: Section) -> str:
     """Return what the tool does when nobody says; "" where what was said is not known."""
-    if not run.tells(section):
+    if not run.reports_options(section):
         return ""
     return "write" if run.tool is Tool.DD else "read"
