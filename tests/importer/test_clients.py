@@ -114,7 +114,7 @@ def test_options_that_a_client_does_not_tell_are_not_made_up(tmp_path: Path) -> 
     assert rows["rw"].isna().all()
     assert rows["iodepth"].isna().all()
     assert rows["block_bytes"].tolist() == [4096] * 4  # stands among the global options
-    assert "does not tell the options" in report.remarks[0].message
+    assert "does not report the options" in report.remarks[0].message
 
 
 def _free_port(host: str) -> int:

@@ -128,7 +128,7 @@ def test_repeats_and_jobs_can_be_told_by_the_pattern(tmp_path: Path) -> None:
 def test_a_pattern_that_fits_nothing_is_refused_with_an_example(tmp_path: Path) -> None:
     """The message shows a path that is there, and the hint a pattern that would fit it."""
     put(tmp_path / "in" / "azure" / "vm1.json", RANDREAD)
-    with pytest.raises(InputError, match="for example, azure/vm1") as caught:
+    with pytest.raises(InputError, match="the first one is azure/vm1") as caught:
         take(tmp_path / "in", into=tmp_path / "c", pattern="{a}/{b}/{c}/{d}")
     assert "{provider}/{volume_type}" in caught.value.hint
 

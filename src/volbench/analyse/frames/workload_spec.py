@@ -33,7 +33,7 @@ class WorkloadSpec:
         pattern: access pattern without its parameter, such as ``randwrite``.
         kind: of the volume.
         is_complete: whether all its options are known, so that fio's defaults hold for the rest.
-        unsaid: options that may be set although they are not listed.
+        unreported_flags: options that may be set although the result does not list them.
     """
 
     section: str
@@ -43,7 +43,7 @@ class WorkloadSpec:
     pattern: str
     kind: VolumeKind
     is_complete: bool = True
-    unsaid: frozenset[str] = frozenset()
+    unreported_flags: frozenset[str] = frozenset()
 
     def number(self, name: str, *, default: int) -> int:
         """Return a whole number among the options; the default where it is none."""
@@ -151,16 +151,16 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
                 options=options,
                 tool=run.tool,
                 engine=engine,
-                pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
+                pattern=options.get("rw", _pattern_of_result(run, section)).partition(":")[0],
                 kind=run.volume.kind,
                 is_complete=is_complete,
-                unsaid=frozenset(run.imported.unreported_flags if run.imported else ()),
+                unreported_flags=frozenset(run.imported.unreported_flags if run.imported else ()),
             )
         )
     return tuple(workloads)
 
 
-def _unsaid_pattern(run: Run, section: Section) -> str:
+def _pattern_of_result(run: Run, section: Section) -> str:
     """Return what the tool does when nobody says; "" where what was said is not known."""
     if not run.reports_options(section):
         return ""
