@@ -11,6 +11,9 @@ from string import ascii_letters
 
 from volbench.errors import InputError
 
+ALL = "all"
+"""The group every host is in; it is never listed."""
+
 MOST_HOSTS = 10_000
 """Hosts a range, and a whole inventory, may have; more is a typing mistake."""
 

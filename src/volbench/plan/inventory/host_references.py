@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from volbench.model.campaign.host import Host, HostKind
 from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory import host_values
-from volbench.plan.inventory.host_drafts import ALL, Draft, GroupDraft, HostReader, Sheet
+from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet
+from volbench.plan.inventory.host_ranges import ALL
 
 
 def resolve_groups(reader: HostReader, sheet: Sheet) -> dict[str, tuple[str, ...]]:

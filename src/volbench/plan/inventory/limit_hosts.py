@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 from volbench.errors import InventoryError
 from volbench.model.campaign.host import Inventory
 from volbench.model.profile.fio_option import nearest
-from volbench.plan.inventory.host_drafts import ALL
-from volbench.plan.inventory.host_ranges import expand
+from volbench.plan.inventory.host_ranges import ALL, expand
 
 
 def select(inventory: Inventory, limits: Sequence[str]) -> Inventory:

@@ -13,16 +13,9 @@ from typing import Any
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.ansible.ansible_run import INI, YAML, list_groups, list_inventory
 from volbench.plan.inventory.ansible.ansible_variables import fields_of
-from volbench.plan.inventory.host_drafts import (
-    ALL,
-    Draft,
-    GroupDraft,
-    HostReader,
-    Sheet,
-    at,
-    node_of,
-)
+from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, node_of
 from volbench.plan.inventory.host_entries import OWN_KEYS
+from volbench.plan.inventory.host_ranges import ALL
 
 _META = "_meta"
 _GROUP_KEYS = {"hosts", "vars", "children"}
