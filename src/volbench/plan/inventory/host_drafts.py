@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from volbench.errors import InputError, Problems
 from volbench.model.document.located_errors import suggestion
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.plan.inventory.host_ranges import ALL, MOST_HOSTS, NAME, Expansion, expand
+from volbench.plan.inventory.host_names import ALL, MOST_HOSTS, NAME, Expansion, expand
 
 
 @dataclass(frozen=True)

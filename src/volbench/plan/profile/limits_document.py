@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from volbench.errors import InputError
 from volbench.model.catalogue.volume_type import Wanted
-from volbench.model.document.field_types import Filled, Text, value_schema
+from volbench.model.document.document_model import Filled, Text, value_schema
 from volbench.model.document.located_errors import Fault, input_fault, reject
 from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
 from volbench.plan.volume_types import catalogue, evaluate, find_type
