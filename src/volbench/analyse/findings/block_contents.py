@@ -205,7 +205,7 @@ def _of_section(workload: WorkloadSpec, written: float, tool: str) -> Iterator[O
         )
     elif not (
         workload.is_on("refill_buffers")
-        or "refill_buffers" in workload.unsaid
+        or "refill_buffers" in workload.unreported_flags
         or "verify" in workload.options
     ):
         buffers = workload.block_bytes * workload.depth * workload.numjobs

@@ -22,7 +22,7 @@ from volbench.analyse.compare.repeat_statistics import (
     shortage,
 )
 from volbench.errors import InputError
-from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 
 
