@@ -64,7 +64,8 @@ def command(
     picture: ChartFile,
 ) -> None:
     """Rank the configurations in DIR by price-performance: what a steady I/O costs."""
-    from volbench.analyse.price.price_performance import market, priced_runs
+    from volbench.analyse.price.billing import priced_runs
+    from volbench.analyse.price.price_performance import market
     from volbench.analyse.price.steady_performance import performance
     from volbench.dataset import open_campaigns
     from volbench.plan.prices import load_prices

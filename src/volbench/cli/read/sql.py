@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import examples
+from volbench.cli.options import Quantity, examples, option_group
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.errors import InputError
+from volbench.units import parse_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from volbench.store.sql_query import View
+    from volbench.store.sql_query import QueryLimits, View
+
+
+def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLimits:
+    from volbench.store.sql_query import QueryLimits
+
+    return QueryLimits(memory_bytes=memory_bytes, timeout_s=timeout_s, threads=threads or 0)
 
 
 @click.command(
@@ -34,20 +41,54 @@ if TYPE_CHECKING:
     metavar="URL",
     help="Address of an S3-compatible storage, such as https://minio.example:9000.",
 )
+@option_group(
+    "limits",
+    _limits,
+    click.option(
+        "--memory",
+        "memory_bytes",
+        type=Quantity("SIZE", parse_size),
+        default="4g",
+        show_default=True,
+        help="Memory of a query.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0, min_open=True),
+        default=300.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time after which a query is interrupted.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads of DuckDB. Default: one per core.",
+    ),
+)
 @table_options("parquet", "xlsx", "latex")
-def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOutput) -> None:
+def command(
+    query: str,
+    places: Sequence[str],
+    endpoint: str,
+    *,
+    limits: QueryLimits,
+    shown: TableOutput,
+) -> None:
     """Run the SQL QUERY over all campaigns in the places; without any, in this folder.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
     and aggregate. Needs the extra volbench[sql].
     """
-    from volbench.model.frames.column_aliases import find_column
+    from volbench.model.frames.column_names import find_column
     from volbench.present.export.frame_export import export_frame, file_name
     from volbench.present.formatting import records
     from volbench.present.tables.results_table import frame_table
     from volbench.store.sql_answers import plain_answer
 
-    answer = plain_answer(_answer(query, places or ["."], endpoint=endpoint))
+    answer = plain_answer(_answer(query, places or ["."], endpoint=endpoint, limits=limits))
     if shown.format == "table" and shown.output == "-":
         shown.write(frame_table("answer", records(answer)))
         return
@@ -58,7 +99,7 @@ def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOut
         export_frame(answer, frame_name="answer", format=kind, into=sink)
 
 
-def _answer(query: str, places: Sequence[str], *, endpoint: str) -> pa.Table:
+def _answer(query: str, places: Sequence[str], *, endpoint: str, limits: QueryLimits) -> pa.Table:
     """Answer a query over every frame of all places.
 
     Args:
@@ -66,10 +107,10 @@ def _answer(query: str, places: Sequence[str], *, endpoint: str) -> pa.Table:
         places: campaign folders, folders that hold some, exported datasets, or addresses such as
             ``s3://bucket/prefix``.
         endpoint: of a storage that speaks S3.
+        limits: of memory, time and threads.
 
     Raises:
-        InputError: a place holds neither, duckdb is missing, or the query is wrong or does more
-            than read.
+        InputError: a place holds neither, or as of `run_query`.
         ArchiveError: a campaign is damaged, or was written by a newer volbench.
         TransportError: the storage does not answer, or refuses.
     """
@@ -90,7 +131,8 @@ def _answer(query: str, places: Sequence[str], *, endpoint: str) -> pa.Table:
             found.files.extend(part.files.get(name, ()))
         return found
 
-    return run_query(query, view, filesystem=remote[0].filesystem if remote else None)
+    filesystem = remote[0].filesystem if remote else None
+    return run_query(query, view, filesystem=filesystem, limits=limits)
 
 
 def _check_places(places: Sequence[str]) -> None:
