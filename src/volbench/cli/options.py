@@ -72,7 +72,8 @@ class Quantity(click.ParamType[Any]):
             return self._parse(value)
         except InputError as error:
             option = param.opts[-1] if param is not None else ""
-            raise InputError(f"{option}: {error.message}", hint=error.hint) from error
+            words = error.message if option in error.message else f"{option}: {error.message}"
+            raise InputError(words, hint=error.hint) from error
 
 
 class OutputOption(click.Option):
@@ -115,7 +116,7 @@ def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,.
     def parse(value: str) -> tuple[str, ...]:
         names = split_names(value)
         if value and not names:
-            raise InputError("this names nothing", hint=f"write it like {name} {metavar}")
+            raise InputError(f"{name} names nothing", hint=f"write it like {name} {metavar}")
         return names
 
     kind = Quantity(metavar, parse)
