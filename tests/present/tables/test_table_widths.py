@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
+from tests.analyse.time.test_round_convergence import row as round_row
 from tests.present.tables.test_use_table import ROW
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
@@ -23,16 +24,17 @@ from volbench.model.campaign.host import Host, Inventory
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.prices import load_prices, price_names
 from volbench.plan.profile.bundled import profile_index, profile_names
-from volbench.plan.volume_types import catalogue
+from volbench.plan.volume_types import catalogue, find_type, limits_of
 from volbench.present import tables
 from volbench.present.formatting import Row
 from volbench.present.tables.campaigns_table import campaigns_table
 from volbench.present.tables.catalogue.price_list_table import prices_table
 from volbench.present.tables.catalogue.price_table import market_table
 from volbench.present.tables.catalogue.scenario_tables import scenario_tables
-from volbench.present.tables.catalogue.volume_types_table import types_table
+from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
 from volbench.present.tables.hosts_tables import facts_table, hosts_table, survey_table
@@ -44,10 +46,15 @@ from volbench.present.tables.results_table import (
     states_table,
     summary_table,
 )
+from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.text_layout import wrap
 from volbench.present.tables.use_table import use_table
 from volbench.present.terminal.campaign_text import RunNote
+from volbench.store.parquet_tables import frame_of, table_of
 
+LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"
+LONG_HOST = "ip-10-20-30-40.eu-west-1.compute.internal"
 LONG = "One I/O at a time shows the latency of the device, and sixteen show its IOPS limit." * 3
 
 
@@ -81,6 +88,27 @@ def results() -> list[Row]:
         for repeat in (1, 2)
         for direction in ("read", "write")
     ]
+
+
+def many_results(count: int) -> list[Row]:
+    """Return results of jobs and hosts whose names have forty letters."""
+    first = results()[0]
+    return [
+        {**first, "run": f"{place:04}", "job": LONG_JOB, "host": f"{place % 3}{LONG_HOST}"}
+        for place in range(count)
+    ]
+
+
+def rounds() -> list[Table[Any]]:
+    """Return the tables of rounds that are tracked by two variables."""
+    track = tuple(Track(job=LONG_JOB, metric=metric) for metric in (Metric.IOPS, Metric.LAT_MEAN))
+    rows = [
+        round_row(LONG_JOB, number, "read", 12345.678, read_percent=100, block=4096)
+        | {"lat_mean_s": 0.00123}
+        for number in range(1, 8)
+    ]
+    summary = frame_of(table_of("summary", rows))
+    return rounds_tables({"c": ({"snia": Rounds(track=track)}, summary)})
 
 
 def finding(run: str) -> Row:
@@ -219,6 +247,13 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "summary": lambda: summary_table(
         results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
     ),
+    "long names": lambda: summary_table(many_results(9)),
+    "rounds": lambda: rounds()[0],
+    "round window": lambda: rounds()[-1],
+    "volume type": lambda: type_table(
+        find_type("azure/P15", catalogue()), limits_of("azure/P15", types=catalogue())
+    ),
+    "scenario": lambda: scenario_tables(read_scenario("warm-up-curve"))[0],
     "states": lambda: states_table(STATES),
     "aggregate": lambda: aggregate_table(AGGREGATE),
     "frame": lambda: frame_table("answer", results()),
@@ -343,6 +378,21 @@ def test_columns_go_by_priority() -> None:
     assert "n" * 30 in narrow
     assert "b" * 30 in narrow
     assert "hidden columns (--wide shows them): a, c" in narrow
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_results_stay_beside_long_names(width: int) -> None:
+    """With forty letters for host and job, the names are broken and the rates stay."""
+    lines = render_table(summary_table(many_results(3450)), "table", width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[0].split()[:3] == ["host", "job", "IOPS"]
+    assert sum("12.3k" in line for line in lines) == 3450
+
+
+def test_words_are_broken_behind_punctuation() -> None:
+    """A name that is too long for its column ends a line with its punctuation mark."""
+    assert wrap("random-read-write-4k", 12) == ["random-read-", "write-4k"]
+    assert wrap("a" * 20, 12) == ["a" * 12, "a" * 8]
 
 
 def test_missing_numbers_are_null_and_empty() -> None:
