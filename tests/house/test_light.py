@@ -142,7 +142,7 @@ def test_completion_is_light(verb: str) -> None:
 
 
 def test_no_run_waits_for_libraries_that_read_results(tmp_path: Path) -> None:
-    """Before and between runs, logs and samples included, only the model's libraries are imported."""
+    """Before and between runs, logs and samples included, only the model's are imported."""
     profile, output = tmp_path / "p.yaml", tmp_path / "out"
     profile.write_text(
         "name: p\nsample: 250ms\nrepeat: 2\n"
