@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,11 @@ import pytest
 
 import volbench
 from tests.fleet.hosts import Fleet, RealHost, fleet
+from tests.waiting import PATIENCE_S, until
 from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.root
 
-PATIENCE_S = 60.0
 JOBS = ("a", "b")
 PROFILE = """
 name: p
@@ -106,14 +106,6 @@ def ended(process: subprocess.Popen[str], status: int = 0) -> str:
         raise AssertionError(f"it does not end: {said}") from None
     assert process.returncode == status, said
     return said
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
 
 
 def fios(host: RealHost) -> list[str]:
