@@ -22,8 +22,9 @@ PRERUN = f"sh ./{SCRIPT}"
 WAITING = "waiting"
 """State of a run's progress before its start."""
 
+FOLDER = "gate"
 _LOOK_S = 0.2
-_READY, _GO, _WOKE = "gate/ready", "gate/go", "gate/woke"
+_READY, _GO, _WOKE = f"{FOLDER}/ready", f"{FOLDER}/go", f"{FOLDER}/woke"
 
 
 class Gate:
@@ -68,6 +69,7 @@ class Gate:
     def open_for(self, directory: RunDirectory) -> None:
         """Put the script where the process will find it."""
         self._directory = directory
+        directory.make_folder(FOLDER)
         directory.put(SCRIPT, self.script)
 
     def reopen(self, directory: RunDirectory) -> None:

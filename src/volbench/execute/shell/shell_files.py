@@ -117,12 +117,12 @@ class ShellFiles:
         return blocks * block_bytes
 
     def remove(self, path: str) -> None:
-        """Remove one file; nothing happens when it is gone.
+        """Remove one file, also one that root made; nothing happens when it is gone.
 
         Raises:
             VolbenchError: the system refused.
         """
-        call = ScriptCall(posix_scripts.REMOVE, (path,), f"removing {path}")
+        call = ScriptCall(posix_scripts.REMOVE, (path, self._sudo), f"removing {path}")
         self._require(
             call, f"{path} can't be removed from", hint="remove it by hand", error=VolbenchError
         )
