@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,12 @@ class Desk:
         told = [entry.get("process", {}) for entry in self.journal()]
         return sum("handle" in one and "launched" not in one for one in told) >= count
 
-    def journal(self) -> list[dict[str, dict[str, object]]]:
+    def ended_runs(self) -> set[str]:
+        """Return the runs that have come to an end, however."""
+        ends = {"finished", "failed", "interrupted"}
+        return {str(entry["run"]) for entry in self.journal() if entry.get("state") in ends}
+
+    def journal(self) -> list[dict[str, Any]]:
         """Return what is written down so far."""
         path = self.out / "journal.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
@@ -114,6 +120,17 @@ def ended(process: subprocess.Popen[str], status: int = 0) -> str:
         raise AssertionError(f"it does not end: {said}") from None
     assert process.returncode == status, said
     return said
+
+
+def heard(process: subprocess.Popen[str], words: str) -> str:
+    """Return what a process printed up to the line with some words."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if words in line:
+            return "".join(lines)
+    raise AssertionError(f"it ended without {words!r}: {''.join(lines)}")
 
 
 def until(condition: Callable[[], bool]) -> None:

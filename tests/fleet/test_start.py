@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import volbench
 from tests.fleet import texts
-from tests.fleet.desk import Desk, ended, fios
-from tests.fleet.hosts import Fleet, fleet
+from tests.fleet.desk import Desk, check_clean, ended, fios, heard, until
+from tests.fleet.hosts import Fleet, RealHost, fleet
 
 pytestmark = pytest.mark.root
 
@@ -44,6 +45,38 @@ def test_probe_fails_where_a_run_would(desk: Desk) -> None:
     with sudoers(desk.fleet, texts.SUDOERS + f"{texts.USER} ALL=(ALL) !/bin/sh, !/usr/bin/sh\n"):
         printed = ended(desk.start("probe", "--inventory", "fleet.yaml"), status=9)
     assert "sudo does not start sh on vm0" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("policy", "others"), [("best-effort", "finished"), ("all", "interrupted")]
+)
+def test_hung_host_holds_up_nobody_for_long(desk: Desk, policy: str, others: str) -> None:
+    """A host that hangs before a step is not waited for; under `all` the step fails with its name.
+
+    When it is back, its own run is ended, not started alone.
+    """
+    desk.prepare(runtime="4s")
+    process = desk.run("--policy", policy, "--ready-timeout", "4s")
+    until(lambda: gate_has(desk.fleet[1], "woke"))
+    desk.fleet[1].freeze()
+    try:
+        printed = heard(process, "step 2 does not wait for vm1")
+        until(lambda: "002-b-r1-vm0" in desk.ended_runs())
+    finally:
+        desk.fleet[1].freeze(thaw=True)
+    printed += ended(process, status=9)
+    assert desk.states() == ["finished", "finished", others, "interrupted"]
+    notes = volbench.open_campaign(desk.out).runs
+    assert "others did not wait for it" in notes["002-b-r1-vm1"].reason
+    if policy == "all":
+        reason = "only 1 of 2 clients are ready: vm1 did not answer"
+        assert notes["002-b-r1-vm0"].reason == reason
+    check_clean(desk.fleet.hosts)
+
+
+def gate_has(host: RealHost, name: str) -> bool:
+    """Return whether a file is in the start gate of the first step on a host."""
+    return any((host.folder / "root/.volbench").glob(f"*/001-*/gate/{name}"))
 
 
 @contextmanager
