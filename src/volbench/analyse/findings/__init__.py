@@ -39,6 +39,7 @@ from volbench.analyse.findings.method import (
     not_steady,
     overlapping_jobs,
     rounds_not_steady,
+    start_skew,
     too_short,
 )
 from volbench.analyse.findings.rule import Rule
@@ -75,6 +76,7 @@ RULES: tuple[Rule, ...] = (
     io_errors.RULE,
     clock_jumped.RULE,
     late_start.RULE,
+    start_skew.RULE,
     missing_clients.RULE,
     bad_log_rows.RULE,
     damaged_files.RULE,
