@@ -29,9 +29,9 @@ def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
     if not isinstance(start, Mapping):
         return {}
     start_s, late_s = start.get("start_s"), start.get("late_s")
-    both = isinstance(start_s, Real) and isinstance(late_s, Real)
+    is_known = isinstance(start_s, Real) and isinstance(late_s, Real)
     recorded = {
-        "step_start_s": float(start_s) + float(late_s) if both else None,
+        "step_start_s": start_s + late_s if is_known else None,
         "start_late_s": start.get("late_s"),
         "clock_offset_s": start.get("clock_offset_s"),
         "clock_bound_s": start.get("clock_bound_s"),
