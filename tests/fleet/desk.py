@@ -6,8 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ import pytest
 
 import volbench
 from tests.fleet.hosts import Fleet, RealHost
+from tests.waiting import PATIENCE_S
 
-PATIENCE_S = 60.0
 JOBS = ("a", "b")
 HEAD = """
 name: p
@@ -131,14 +130,6 @@ def heard(process: subprocess.Popen[str], words: str) -> str:
         if words in line:
             return "".join(lines)
     raise AssertionError(f"it ended without {words!r}: {''.join(lines)}")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
 
 
 def fios(host: RealHost) -> list[str]:

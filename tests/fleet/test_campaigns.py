@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import volbench
-from tests.fleet.desk import Desk, check_clean, check_once, ended, fios, until
+from tests.fleet.desk import Desk, check_clean, check_once, ended, fios
 from tests.fleet.hosts import Fleet, fleet
+from tests.waiting import until
 from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.root

@@ -10,8 +10,9 @@ import pytest
 
 import volbench
 from tests.fleet import texts
-from tests.fleet.desk import Desk, check_clean, ended, fios, heard, until
+from tests.fleet.desk import Desk, check_clean, ended, fios, heard
 from tests.fleet.hosts import Fleet, RealHost, fleet
+from tests.waiting import until
 
 pytestmark = pytest.mark.root
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.run_view import RunView, once
+from volbench.model.campaign.planned_run import Run
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,6 +47,19 @@ def total(view: RunView, column: str, *, direction: str | None = None) -> float:
         if direction in (None, result.direction) and not math.isnan(result[column])
     ]
     return math.fsum(values) if values else math.nan
+
+
+def declared(run: Run, column: str) -> tuple[float, float]:
+    """Return the declared limit of a rate, sustained and in a burst; 0 for none.
+
+    Args:
+        run: whose volume it is.
+        column: ``iops`` or ``bw_bytes_per_s``.
+    """
+    limits = run.limits
+    if column == "iops":
+        return limits.iops or 0.0, limits.burst_iops or 0.0
+    return limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0
 
 
 def directions(view: RunView) -> list[str]:

@@ -19,6 +19,7 @@ from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.estimate import layout_bytes
+from volbench.units import format_capacity
 
 _SERIAL = "serial:"
 _MAX_JOB_FILES = 500
@@ -48,6 +49,7 @@ def check_campaign(
     _check_blocks(executor, runs)
     for run in runs:
         check_cpus(run, cpus=facts.cpus)
+        check_memory(run, memory_bytes=facts.memory_bytes)
         guard_run(
             executor, run, campaign=campaign, campaign_dir=campaign_dir, ours=made.__contains__
         )
@@ -178,6 +180,31 @@ def check_cpus(run: Run, *, cpus: int) -> None:
                 "or let fio use all with --set cpus_allowed=",
                 context={"job": run.job, "cpus": cpus},
             )
+
+
+def check_memory(run: Run, *, memory_bytes: int | None) -> None:
+    """Check the buffers of fio, one for each I/O in flight, against the memory of the host.
+
+    Raises:
+        InputError: they need more than all of it, and the kernel would end programs.
+    """
+    needed_bytes = sum(_buffer_bytes(run.effective(section)) for section in run.sections)
+    if memory_bytes is not None and needed_bytes > memory_bytes:
+        raise InputError(
+            f"job {run.job} needs {format_capacity(needed_bytes)} of buffers (numjobs x iodepth x "
+            f"bs), but this machine has {format_capacity(memory_bytes)} of memory",
+            hint="decrease numjobs, iodepth or bs",
+            context={"job": run.job, "needed_bytes": needed_bytes},
+        )
+
+
+def _buffer_bytes(options: Mapping[str, str]) -> int:
+    sizes = re.findall(r"(?:^|[:,-])(\d+)", ",".join(options.get(name, "") for name in _BLOCKS))
+    in_flight = int(options.get("numjobs", "1")) * int(options.get("iodepth", "1"))
+    return in_flight * max(map(int, sizes), default=_DEFAULT_BLOCK)
+
+
+_BLOCKS = ("bs", "bsrange", "bssplit")
 
 
 def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> None:
