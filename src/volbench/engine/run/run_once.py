@@ -73,6 +73,16 @@ class Attempt:
     on_start: Callable[[Process, Sampler], None] = _ignore_start
     gate: Gate | None = field(default=None)
 
+    @property
+    def longest_s(self) -> float:
+        """Seconds after which its machine ends it without a controller: it may wait at the gate."""
+        return self.deadline_s + (0.0 if self.gate is None else self.gate.patience_s)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds it has waited at the gate, which its deadline excludes."""
+        return 0.0 if self.gate is None else self.gate.waited_s
+
 
 def execute_run(attempt: Attempt) -> RunOutcome:
     """Execute a run in its empty folder and judge it.
@@ -87,7 +97,7 @@ def execute_run(attempt: Attempt) -> RunOutcome:
     run, directory = attempt.run, attempt.directory
     execution = _Execution(attempt)
     execution.put_files()
-    interval_s, life_s = run.device_sample_s, attempt.deadline_s
+    interval_s, life_s = run.device_sample_s, attempt.longest_s
     if handle := directory.executor.handle_of(directory.path_of(execution.command.stderr)):
         attempt.on_intent(handle, Sampler(directory).expected_handle if interval_s > 0 else "")
     with sampling(directory, attempt.devices, interval_s=interval_s, life_s=life_s) as sampler:
@@ -147,7 +157,7 @@ class _Execution:
         """Start the process and record it: one that nobody would find again must not run."""
         attempt = self._attempt
         process = attempt.directory.start(
-            self.command.argv, stderr=self.command.stderr, longest_s=attempt.deadline_s
+            self.command.argv, stderr=self.command.stderr, longest_s=attempt.longest_s
         )
         try:
             attempt.on_start(process, sampler)
@@ -174,6 +184,7 @@ class _Execution:
             stop=attempt.stop,
             on_output=sampler.beside(reporter),
             is_enough=lambda: steady is not None and steady.is_steady,
+            waited_s=lambda: attempt.waited_s,
         )
         follow_tail(executor, attempt.run, sampler, stop=attempt.stop, listener=attempt.listener)
         return watched
