@@ -194,6 +194,15 @@ GRACE = click.option(
     help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
 )
 
+READY_TIMEOUT = click.option(
+    "--ready-timeout",
+    "ready_timeout_s",
+    type=Quantity("TIME", parse_duration),
+    default="2m",
+    show_default=True,
+    help="How long clients that are ready wait for one whose host has stopped answering.",
+)
+
 
 def _add_volume_types(
     context: click.Context, option: click.Parameter, files: tuple[Path, ...]

@@ -101,6 +101,13 @@ def unit_words(column: str, unit: str = "") -> Callable[[float], str]:
     return _UNIT_WORDS[unit]
 
 
+def skew(row: Row) -> str:
+    """Return the start skew of an aggregate with its bound, such as ``12 ms ± 4 ms``."""
+    bound_s = number(row, "start_skew_bound_s")
+    bound = f" ± {format_latency(bound_s)}" if bound_s > 0 else ""
+    return shown(row, "start_skew_s", lambda seconds: format_latency(seconds) + bound)
+
+
 def whole(row: Row, column: str) -> str:
     """Return a whole number of a row, ``n/a`` when it is missing."""
     return shown(row, column, lambda value: f"{value:.0f}")

@@ -79,7 +79,7 @@ def check(files: tuple[Path, ...]) -> None:
 @schema_command(command, "files of volume types")
 def schema() -> object:
     """Return the JSON Schema of files of volume types."""
-    from volbench.model.catalogue.volume_type import TypesFile
+    from volbench.model.catalogue.volume_type_file import TypesFile
     from volbench.model.document.document_schema import document_schema
 
     return document_schema(TypesFile, title="volbench volume types")

@@ -41,6 +41,7 @@ class StartOptions:
         dry_run: show the plan instead.
         yes: skip the confirmation of a long one.
         keep_files: leave scratch files.
+        ready_timeout_s: how long clients that are ready wait for another.
         prices: to show what it costs; None for no cost.
     """
 
@@ -50,6 +51,7 @@ class StartOptions:
     dry_run: bool
     yes: bool
     keep_files: bool = False
+    ready_timeout_s: float = 120.0
     prices: str | None = None
 
 
@@ -85,7 +87,11 @@ def carry_out(
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared)
     layout = create_campaign(request.into, prepared.archive)
-    settings = Settings(grace_s=start.grace_s, keep_files=start.keep_files)
+    settings = Settings(
+        grace_s=start.grace_s,
+        keep_files=start.keep_files,
+        ready_timeout_s=start.ready_timeout_s,
+    )
     execute(prepared.hosts, layout, prepared.campaign, settings=settings, shown=shown)
 
 
@@ -118,7 +124,7 @@ def execute(
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.stop_request import stop_on_signals
-    from volbench.present.terminal.live_display import listener_for
+    from volbench.present.terminal.progress_lines import listener_for
 
     try:
         with stop_on_signals() as stop, listener_for(sys.stderr) as listener:

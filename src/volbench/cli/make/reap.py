@@ -26,7 +26,7 @@ def command(campaign: Path, *, host_keys: HostKeyPolicy) -> None:
     """
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import resume_on
-    from volbench.present.terminal.live_display import listener_for
+    from volbench.present.terminal.progress_lines import listener_for
     from volbench.store.archive import read_campaign
 
     layout, archive = read_campaign(campaign)

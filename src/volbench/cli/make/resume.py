@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.fleet_options import HOST_KEYS, connect
-from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, flag
+from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, READY_TIMEOUT, flag
 from volbench.cli.output import TableOutput, table_options
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @flag("--retry-failed", "Repeat failed runs too.")
 @KEEP_FILES
 @GRACE
+@READY_TIMEOUT
 @ALLOW_EXEC
 @HOST_KEYS
 @table_options(has_output=False)
@@ -29,6 +30,7 @@ def command(
     retry_failed: bool,
     keep_files: bool,
     grace_s: float,
+    ready_timeout_s: float,
     allow_exec: bool,
     host_keys: HostKeyPolicy,
     shown: TableOutput,
@@ -44,7 +46,7 @@ def command(
 
     layout, archive = read_campaign(campaign)
     require_own(archive.campaign)
-    settings = Settings(grace_s, keep_files, retry_failed)
+    settings = Settings(grace_s, keep_files, retry_failed, ready_timeout_s)
     with connect(archive.campaign.hosts, host_keys) as connected:
         hosts = resume_on(connected, archive, allow_exec=allow_exec)
         execute(hosts, layout, archive.campaign, settings=settings, shown=shown)

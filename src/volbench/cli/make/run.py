@@ -11,6 +11,7 @@ from volbench.cli.options import (
     ALLOW_EXEC,
     KEEP_FILES,
     PRICES,
+    READY_TIMEOUT,
     SETTINGS,
     VOLUME_TYPES,
     examples,
@@ -42,7 +43,7 @@ from volbench.cli.output import (
     metavar="[ROLE=]TARGET",
     help="Device, file, directory or NBD URI of a role; without a role: data.",
 )
-@start_options(KEEP_FILES, PRICES)
+@start_options(KEEP_FILES, READY_TIMEOUT, PRICES)
 @SETTINGS
 @VOLUME_TYPES
 @click.option(

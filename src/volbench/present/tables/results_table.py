@@ -19,6 +19,7 @@ from volbench.present.formatting import (
     latency,
     pattern,
     size,
+    skew,
     text,
     whole,
 )
@@ -210,7 +211,7 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     quantity("lat_mean_s", "lat mean", priority=3),
     quantity("lat_p99_s", "lat p99", priority=2),
     quantity("lat_max_s", "lat max", priority=5),
-    quantity("start_skew_s", "start skew", priority=6),
+    Column("start_skew_s", skew, header="start skew", priority=6, is_right=True),
 )
 
 
