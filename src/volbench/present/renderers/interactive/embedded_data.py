@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import get_args
 
 from volbench.errors import VolbenchError
-from volbench.present.plots.description import IDENTITY, Axis, Panel, Plot, Series
-from volbench.present.plots.formats import COLUMN_FORMATS
+from volbench.present.plots.description import COLUMN_FORMATS, IDENTITY, Axis, Panel, Plot, Series
 from volbench.present.plots.json_form import Json, plain
 from volbench.present.plots.marks import AnyMark, Mark
 from volbench.present.renderers.colour_themes import RAMPS, THEMES
