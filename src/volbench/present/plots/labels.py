@@ -44,6 +44,21 @@ def not_shown(count: int, what: str) -> str:
     return f"{count} further {what} are not shown: choose with --where" if count > 0 else ""
 
 
+def largest(rows: pd.DataFrame, column: str, *, most: int, what: str) -> tuple[pd.DataFrame, str]:
+    """Return the rows with the largest values, in their order, and a sentence about the others.
+
+    Args:
+        rows: any number.
+        column: numeric.
+        most: rows that a chart can show.
+        what: the rows are, in the plural.
+    """
+    if len(rows) <= most:
+        return rows, ""
+    kept = rows.loc[rows[column].nlargest(most).index.sort_values()].reset_index(drop=True)
+    return kept, f"Showing the {len(kept)} largest of {len(rows):,} {what}: --where narrows"
+
+
 def shape(row: Row) -> str:
     """Return what a job does, such as ``randwrite 4k, queue depth 16, buffered``."""
     parts = [pattern(row)]

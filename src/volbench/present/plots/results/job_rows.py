@@ -24,6 +24,8 @@ from volbench.present.plots.metrics import (
 )
 from volbench.units import format_latency
 
+_MOST = 60
+"""Rows that can be looked at in one picture."""
 _ROOM = 1.14
 """The axis ends this far beyond the longest bar, for its text."""
 _CPU = (Series("cpu_usr", "user", "palette-5"), Series("cpu_sys", "system", "palette-0"))
@@ -47,14 +49,16 @@ def _rows_plot(
     *,
     series: tuple[Series, ...],
     caption: Sequence[str],
+    every: pd.DataFrame | None = None,
 ) -> Plot:
-    """Return one panel with the name of each row at its left."""
+    """Return one panel with the name of each row at its left; `every` has rows it leaves out."""
     names = labels.job_names(records(rows))
     return Plot(
         panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
         heights=(labels.rows_height_in(names),),
         series=series,
         caption=tuple(caption),
+        rows=every,
     )
 
 
@@ -88,6 +92,8 @@ class _JobBars:
     def build(self, rows: pd.DataFrame) -> Plot:
         """Draw horizontal bars from zero, with the declared limits."""
         column = self.metric.column
+        every = rows
+        rows, fewer = labels.largest(rows, column, most=_MOST, what="results")
         data = self._data(rows)
         limits = declared(records(rows), self.metric.limit, self.metric.format)
         longest = max([*data["_end"], *(limit.value for limit in limits)])
@@ -99,7 +105,14 @@ class _JobBars:
         )
         x = Axis(self.axis_label, self.metric.format, limits=(0, _ROOM * longest or 1))
         note = "Bars: median of the repeats; whiskers: min to max" * _is_repeated(rows)
-        return _rows_plot(rows, x, parts, series=labels.colour_series(rows), caption=(note,))
+        return _rows_plot(
+            rows,
+            x,
+            parts,
+            series=labels.colour_series(rows),
+            caption=(note, fewer),
+            every=self._data(every) if fewer else None,
+        )
 
     def _data(self, rows: pd.DataFrame) -> pd.DataFrame:
         column = self.metric.column
@@ -165,8 +178,10 @@ def read_cpu(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def build_cpu(rows: pd.DataFrame) -> Plot:
     """Draw a bar for each job; the whisker is the range of the sum over the repeats."""
+    every = rows
+    rows, fewer = labels.largest(rows, "cpu", most=_MOST, what="jobs")
     total = rows["cpu_usr"] + rows["cpu_sys"]
-    data = labels.identified(rows, ["cpu_usr", "cpu_sys", "cpu_low", "cpu_high"]).assign(
+    data = _cpu_numbers(rows).assign(
         _row=range(len(rows)),
         _high=rows["cpu_high"].where(rows["repeats"] > 1),
         _end=total.combine(rows["cpu_high"], max),
@@ -183,9 +198,16 @@ def build_cpu(rows: pd.DataFrame) -> Plot:
     caption = (
         "Share of one CPU that each of the job's processes used",
         "Bars: medians; whiskers: min to max of the sum",
+        fewer,
     )
     x = Axis("CPU time, of one CPU", "percent", limits=(0, max(most * 1.15, 1.0)))
-    return _rows_plot(rows, x, parts, series=_CPU, caption=caption)
+    return _rows_plot(
+        rows, x, parts, series=_CPU, caption=caption, every=_cpu_numbers(every) if fewer else None
+    )
+
+
+def _cpu_numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    return labels.identified(rows, ["cpu_usr", "cpu_sys", "cpu_low", "cpu_high"])
 
 
 def describe_cpu(rows: pd.DataFrame) -> str:
@@ -219,8 +241,10 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def build_latency(rows: pd.DataFrame) -> Plot:
     """Draw the percentiles of each job along a logarithmic axis."""
-    values = rows[list(_STATISTICS)]
     columns = {name: f"{name}_s" for name in _STATISTICS}
+    every = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
+    rows, fewer = labels.largest(rows, "max", most=_MOST, what="results")
+    values = rows[list(_STATISTICS)]
     data = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
     data = data.assign(
         _row=range(len(rows)),
@@ -239,7 +263,14 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     ends = (low / span**0.04, low * span**1.14)  # with room for the text at the right
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
     note = "Points: median of the repeats" * _is_repeated(rows)
-    return _rows_plot(rows, x, parts, series=_PERCENTILES, caption=(note,))
+    return _rows_plot(
+        rows,
+        x,
+        parts,
+        series=_PERCENTILES,
+        caption=(note, fewer),
+        every=every if fewer else None,
+    )
 
 
 def describe_latency(rows: pd.DataFrame) -> str:

@@ -24,8 +24,8 @@ from volbench.present.plots.time.steady_rounds import judge_rounds
 from volbench.units import format_count, format_latency, format_size
 
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
-_MOST_TOWERS = 4
-"""Access patterns in one chart of towers."""
+_MOST_GRIDS, _MOST_TOWERS = 12, 4
+"""Access patterns in one chart of cells, and of towers."""
 _STATISTICS = ("mean", "least", "greatest")
 
 
@@ -112,6 +112,8 @@ def _placed(points: pd.DataFrame, name: str, x: str, y: str) -> pd.DataFrame:
 
 def build_heatmap(grids: Sequence[Grid]) -> Plot:
     """Draw IOPS at the left and mean latency at the right, a row of grids per pattern."""
+    every = pd.concat([grid.points for grid in grids], ignore_index=True)
+    left_out, grids = len(grids) - _MOST_GRIDS, grids[:_MOST_GRIDS]
     columns = max(grid.points[grid.x].nunique() for grid in grids)
     panels = []
     for row, grid in enumerate(grids):
@@ -125,7 +127,12 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
         widths=(1.0, 1.0),
         width_in=max(9.0, 2.2 + 1.2 * columns),
         legend="",
-        caption=("Darker: higher", "Hatched: not measured"),
+        caption=(
+            "Darker: higher",
+            "Hatched: not measured",
+            labels.not_shown(left_out, "patterns"),
+        ),
+        rows=every if left_out > 0 else None,
     )
 
 

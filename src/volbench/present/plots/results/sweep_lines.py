@@ -32,6 +32,8 @@ from volbench.present.plots.metrics import (
 _LOADS = ("iodepth", "numjobs")
 _WIDE = 30.0
 """Latencies that differ more than so many times stand on a logarithmic axis."""
+_MOST_LINES = 28
+"""Looks of lines that can be told apart."""
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
 
 
@@ -53,6 +55,13 @@ class Sweep:
     def lines(self) -> list[str]:
         """Names of the lines."""
         return list(dict.fromkeys(self.points["label"]))
+
+    def fewer(self) -> tuple[Sweep, str]:
+        """Return the lines with the highest points, as many as can be told apart."""
+        tops = self.points.groupby("label", sort=False)[self.metrics[0].column].max().reset_index()
+        kept, note = labels.largest(tops, self.metrics[0].column, most=_MOST_LINES, what="lines")
+        points = self.points[self.points["label"].isin(kept["label"])]
+        return (replace(self, points=points), note) if note else (self, "")
 
     def best(self, metric: Metric) -> tuple[Row, str]:
         """Return the highest point of a metric, and where it is, such as ``queue depth 4``."""
@@ -117,8 +126,11 @@ def read_sweep(frames: Frames, _: Options) -> Sweep | str:
 
 def build_sweep(found: Sweep) -> Plot:
     """Draw a panel per metric and a line per pattern."""
+    columns = [*(metric.column for metric in found.metrics), "latency"]
+    every = labels.identified(found.points, columns)
+    found, fewer = found.fewer()
     points, option = found.points, found.option
-    data = labels.identified(points, [*(m.column for m in found.metrics), "latency"])
+    data = labels.identified(points, columns)
     values = sorted({float(value) for value in points[option]})
     x = Axis(
         labels.OPTION_NAMES[option],
@@ -137,6 +149,8 @@ def build_sweep(found: Sweep) -> Plot:
         grid(only_last_named(panels), height_in=_SWEEP_IN),
         series=labels.line_series(found.lines),
         legend="right",
+        caption=(fewer,),
+        rows=every if fewer else None,
         shared_x=True,
     )
 
@@ -186,8 +200,11 @@ def read_knee(frames: Frames, _: Options) -> Sweep | str:
 
 def build_knee(found: Sweep) -> Plot:
     """Draw mean and p99 latency over IOPS, each point with its load, the knee ringed."""
-    points, option = found.points, found.option
     columns = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
+    every = labels.identified(found.points, columns)
+    ranked, fewer = replace(found, metrics=(IOPS,)).fewer()
+    found = replace(ranked, metrics=found.metrics)
+    points, option = found.points, found.option
     loads = [labels.option_text(option, float(load)) for load in points[option]]
     data = labels.identified(points, columns).assign(_text=loads)
     panels = [_knee_panel(data, metric, found.lines[0]) for metric in found.metrics]
@@ -199,7 +216,9 @@ def build_knee(found: Sweep) -> Plot:
         caption=(
             f"Along a curve the {labels.SHORT_NAMES[option]} grows",
             "Ringed: the knee, where IOPS / mean latency is greatest (Kleinrock's power)",
+            fewer,
         ),
+        rows=every if fewer else None,
     )
 
 

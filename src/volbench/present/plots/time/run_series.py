@@ -28,6 +28,8 @@ _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
 _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
+_MOST_JOBS, _MOST_LINES = 24, 28
+"""Rows of panels in one chart, and looks of lines that can be told apart."""
 _MANY = 12
 """Lines of one axis from which on they are thinner."""
 
@@ -56,9 +58,11 @@ def read_series(frames: Frames, _: Options) -> _Jobs | str:
 
 def build_series(jobs: _Jobs) -> Plot:
     """Draw a row of panels per job; repeats are drawn over each other in other dashes."""
-    directions = sorted({str(name) for job in jobs.series.values() for name in job["direction"]})
-    repeats = max(int(job["repeat"].max()) for job in jobs.series.values())
-    panels = [panel for label, job in jobs.series.items() for panel in _row(jobs, label, job)]
+    shown = dict(list(jobs.series.items())[:_MOST_JOBS])
+    left_out = len(jobs.series) - len(shown)
+    directions = sorted({str(name) for job in shown.values() for name in job["direction"]})
+    repeats = max(int(job["repeat"].max()) for job in shown.values())
+    panels = [panel for label, job in shown.items() for panel in _row(jobs, label, job)]
     abreast = len(_METRICS)
     return replace(
         grid(only_last_named(panels, abreast=abreast), height_in=_SERIES_IN, abreast=abreast),
@@ -73,8 +77,16 @@ def build_series(jobs: _Jobs) -> Plot:
             for name in directions
             for n, dash in enumerate(labels.DASHES)
         ),
-        caption=("Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),),
+        caption=(
+            "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
+            labels.not_shown(left_out, "jobs"),
+        ),
+        rows=_every(jobs) if left_out else None,
     )
+
+
+def _every(jobs: _Jobs) -> pd.DataFrame:
+    return pd.concat([labels.identified(job, _NUMBERS) for job in jobs.series.values()])
 
 
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
@@ -145,6 +157,9 @@ def read_lines(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def build_lines(rows: pd.DataFrame) -> Plot:
     """Draw IOPS, bandwidth and mean latency; repeats of a job share a colour."""
+    every, tops = rows, rows.groupby("_line", sort=False)["iops"].max().reset_index()
+    kept, fewer = labels.largest(tops, "iops", most=_MOST_LINES, what="jobs")
+    rows = rows[rows["_line"].isin(kept["_line"])] if fewer else rows
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
     jobs, runs = rows.drop_duplicates("_line"), rows["_run"].nunique()
     x, width = time_axis(float(rows["t_s"].max())), 0.8 if runs > _MANY else 1.2
@@ -167,7 +182,9 @@ def build_lines(rows: pd.DataFrame) -> Plot:
         caption=(
             f"{runs} lines; repeats share colour and dash" if runs > len(jobs) else "",
             "Long lines keep the min and the max of each of 1,000 stretches",
+            fewer,
         ),
+        rows=every if fewer else None,
         shared_x=True,
     )
 
