@@ -125,15 +125,16 @@ def campaign_section(
     )
     outcomes = job_outcomes(rows)
     limits = against_limits(outcomes)
+    key = key_numbers(outcomes, invalid=invalid_runs(findings))
     return CampaignSection(
         id=prefix,
         level=level,
         content=content,
-        first=first_screen(content, outcomes, limits),
+        first=first_screen(content, key, limits),
         ran=what_ran(content, rows),
         requested=requested(content, rows),
         found=[ending(content), *found(verdicts, limits)],
-        key_numbers=key_numbers(outcomes, invalid=invalid_runs(findings)),
+        key_numbers=key,
         cautions=cautions(outcomes),
         declared=declared_limits(outcomes),
         limits=limits_table(limits),

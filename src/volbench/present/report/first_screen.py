@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.time.warmup_curve import Curve, curves
+from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, instant, number, records, text
 from volbench.present.report.content import ReportContent
-from volbench.present.report.outcomes import REACHED, AgainstLimit, Outcome
+from volbench.present.report.lead_charts import worst_warm_up
+from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber
 from volbench.present.report.summary_text import BOTTLENECKS, counted_noun, listed
 from volbench.present.terminal.outcome import unfinished
-from volbench.units import format_count, format_duration, format_rate, format_size
-
-_PENALTY = 0.1
-"""Share of the warm rate that fresh blocks must cost to be worth a word."""
+from volbench.units import format_count, format_duration, format_size
 
 
 @dataclass(frozen=True)
@@ -45,20 +43,21 @@ class FirstScreen:
 
 
 def first_screen(
-    content: ReportContent, outcomes: Sequence[Outcome], limits: Sequence[AgainstLimit]
+    content: ReportContent, key: Sequence[KeyNumber], limits: Sequence[AgainstLimit]
 ) -> FirstScreen:
     """Return the first screen of a campaign.
 
     Args:
         content: all that is known of it.
-        outcomes: of its jobs.
-        limits: the same as shares of the declared limits.
+        key: its headline numbers.
+        limits: its jobs as shares of the declared limits.
     """
     rows, findings, verdicts = (
         records(content.frames.get(name, pd.DataFrame()))
         for name in ("summary", "findings", "verdicts")
     )
-    sentence = _warm_up(content.frames) or _answer(outcomes, verdicts, limits)
+    climb = worst_warm_up(content.frames)
+    sentence = _curve_text(climb) if climb else _answer(key, verdicts, limits)
     return FirstScreen(_place(content, rows), sentence, _badge(content, findings))
 
 
@@ -110,43 +109,28 @@ def _without_result(content: ReportContent, measured: Collection[str]) -> int:
     return sum(run.id not in measured for run, _ in unfinished(content.campaign, content.states))
 
 
-def _warm_up(frames: Mapping[str, pd.DataFrame]) -> str:
-    """Return what the first touch of a volume showed; empty where no volume was fresh."""
-    if frames.get("summary", pd.DataFrame()).empty or frames.get("series", pd.DataFrame()).empty:
-        return ""
-    found = curves(frames["summary"], frames["series"])
-    if not found:
-        return ""
-    worst = max(found, key=lambda curve: curve.penalty)
-    return _curve_text(worst)
-
-
 def _curve_text(curve: Curve) -> str:
-    warm = f"{format_count(curve.warm_iops)} IOPS"
-    if curve.penalty < _PENALTY:
-        return f"Fresh blocks cost nothing: {curve.direction}s ran at {warm} from the first touch."
+    """Return what the first touch of a volume showed."""
     reached = "never reached 90 % of that"
     if curve.to_90_s is not None:
         reached = f"reached 90 % of that after {format_duration(curve.to_90_s)}"
     return (
         f"Fresh blocks are {100 * curve.penalty:.0f} % slower: {curve.direction}s began at "
-        f"{format_count(curve.cold_iops)} IOPS, {warm} is the warm level, and they {reached}."
+        f"{format_count(curve.cold_iops)} IOPS, {format_count(curve.warm_iops)} IOPS is the warm "
+        f"level, and they {reached}."
     )
 
 
 def _answer(
-    outcomes: Sequence[Outcome], verdicts: Sequence[Row], limits: Sequence[AgainstLimit]
+    key: Sequence[KeyNumber], verdicts: Sequence[Row], limits: Sequence[AgainstLimit]
 ) -> str:
     """Return the highest rates, what holds them, and whether they are steady."""
-    if not outcomes:
+    if not key:
         return "No run has a result yet."
     rates = [
-        show(max(known))
-        for values, show in (
-            ([outcome.iops for outcome in outcomes], lambda value: f"{format_count(value)} IOPS"),
-            ([outcome.bw_bytes_per_s for outcome in outcomes], format_rate),
-        )
-        if (known := [value for value in values if value > 0])
+        own.value + " IOPS" * own.label.startswith("Highest IOPS")
+        for own in key
+        if own.label.startswith("Highest")
     ]
     parts = [f"Up to {' and '.join(rates)}"] if rates else ["No rate was reported"]
     return "; ".join([*parts, *_limit(limits), *_bottleneck(verdicts), *_steady(verdicts)]) + "."

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.model.results.finding import Severity
 from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot, numbers
@@ -15,10 +16,14 @@ from volbench.present.plots.description import Plot, numbers
 Frames = Mapping[str, pd.DataFrame]
 
 _MOST_BARS = 6
+_PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
+"""What one curve of a sweep has in common."""
 _HEIGHT_IN = 3.4
 """Of the panels together, so that title, verdict and chart share the first screen."""
 _MOST_STORMS = 2
 """Steps of many clients beyond which a campaign is no storm but a fleet."""
+_PENALTY = 0.1
+"""Share of the warm rate that fresh blocks must cost to come first."""
 _FEWEST_POINTS = 3
 """Points from which on a curve has a knee."""
 
@@ -30,15 +35,36 @@ def lead_plots(frames: Frames) -> list[Plot]:
     of the run that changed most, where one did.
     """
     for kind, narrow, rows in _CANDIDATES:
-        plot = next(build_plots(narrow(frames), [kind]), None)
-        if plot is not None and _fits(kind, plot):
+        narrowed = narrow(frames)
+        plot = next(build_plots(narrowed, [kind]), None)
+        if plot is not None and _fits(kind, plot, frames):
             second = [] if kind in {"storm", "warmup"} else _changed(frames)
-            return [_cut(plot, rows), *second]
+            return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
 
 
-def _fits(kind: str, plot: Plot) -> bool:
-    """Return whether a chart says something: few storms, and curves of several points."""
+def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
+    """Say how many of the results a chart is about, where it leaves some out."""
+    shown, every = (len(measured(own["summary"])) for own in (narrowed, frames))
+    if shown == every:
+        return plot
+    note = f"Shown: {shown} of {every:,} results; the charts below have more"
+    return replace(plot, caption=(note, *plot.caption))
+
+
+def worst_warm_up(frames: Frames) -> Curve | None:
+    """Return the curve of the volume whose fresh blocks cost most; None where they cost little."""
+    if any(frames.get(name, pd.DataFrame()).empty for name in ("summary", "series")):
+        return None
+    found = curves(frames["summary"], frames["series"])
+    worst = max(found, key=lambda curve: curve.penalty, default=None)
+    return worst if worst and worst.penalty >= _PENALTY else None
+
+
+def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
+    """Return whether a chart says something: few storms, a climb, curves of several points."""
+    if kind == "warmup":
+        return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
     if kind == "storm":
         return len(plot.widths) <= _MOST_STORMS
     if kind == "knee":
@@ -51,12 +77,12 @@ def _whole(frames: Frames) -> Frames:
 
 
 def _one_setting(frames: Frames) -> Frames:
-    """Keep one host, volume and block size: those that most rows have."""
+    """Keep one host, volume and block size: those that most rows have, the smallest of several."""
     rows = measured(frames["summary"])
-    for column in ("campaign", "host", "profile", "volume", "block_bytes"):
-        counts = rows[column].value_counts()
+    for column in _PLACE:
+        counts = rows[column].value_counts().sort_index()
         if len(counts) > 1:
-            rows = rows[rows[column] == counts.index[0]]
+            rows = rows[rows[column] == counts.idxmax()]
     return {**frames, "summary": rows}
 
 
