@@ -97,7 +97,7 @@ def test_the_same_job_run_twice_is_two_results() -> None:
     ("name", "content", "reason", "line"),
     [
         ("cut.json", JSON[:3000], "the text ends before the document does", 1),
-        ("cut.json.gz", gzip.compress(JSON.encode())[:400], "can't be unpacked", 0),
+        ("cut.json.gz", gzip.compress(JSON.encode())[:400], "cannot be decompressed", 0),
         ("empty.json", "", "it is empty", 0),
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
         ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 0),
@@ -160,7 +160,10 @@ def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
     """It says what was there, and writes nothing."""
     put(tmp_path / "in" / "notes.md", "hello")
     put(tmp_path / "in" / "l_lat.1.log", "1, 2, 0, 0, 0\n")
-    with pytest.raises(OutputError, match=r"1 other files\)\n  in/l_lat\.1\.log: it is not known"):
+    with pytest.raises(
+        OutputError,
+        match=r"1 other files\)\n  in/l_lat\.1\.log: the version of fio that wrote it is unknown",
+    ):
         take(tmp_path / "in", into=tmp_path / "campaign")
     with pytest.raises(InputError, match="does not exist"):
         take(tmp_path / "missing", into=tmp_path / "campaign")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from rich.console import Console
@@ -23,7 +25,8 @@ from volbench.model.campaign.event import (
 from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
-from volbench.present.terminal.live_display import LiveProgress, PlainProgress, listener_for
+from volbench.present.terminal.live_display import LiveProgress
+from volbench.present.terminal.progress_lines import PlainProgress, listener_for
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 
@@ -240,19 +243,29 @@ def test_a_notice_is_text() -> None:
     assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
 
 
+def everything_from(descriptor: int) -> bytes:
+    """Read a terminal until its other side is closed: one read returns what is there by then."""
+    chunks = []
+    with contextlib.suppress(OSError):  # Linux reports the end with EIO
+        while chunk := os.read(descriptor, 4096):
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
 @pytest.fixture
 def terminal() -> Iterator[tuple[io.TextIOWrapper, Callable[[], str]]]:
-    """Return a real terminal to write to, and what was written to it."""
+    """Return a real terminal to write to, and a function that closes it and returns all it got."""
     controller, side = os.openpty()
-    os.set_blocking(controller, False)
     stream = os.fdopen(side, "w", encoding="utf-8")
+    with ThreadPoolExecutor(1) as pool, stream:
+        reading = pool.submit(everything_from, controller)
 
-    def written() -> str:
-        stream.flush()
-        return os.read(controller, 1 << 20).decode()
+        def written() -> str:
+            stream.close()
+            return reading.result(60).decode()
 
-    yield stream, written
-    stream.close()
+        yield stream, written
+        stream.close()
     os.close(controller)
 
 

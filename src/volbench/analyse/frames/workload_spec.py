@@ -5,6 +5,7 @@ Defaults are fio's (HOWTO of 3.33): rw=read, bs=4k, ioengine=psync, direct=0, io
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class WorkloadSpec:
         pattern: access pattern without its parameter, such as ``randwrite``.
         kind: of the volume.
         is_complete: whether all its options are known, so that fio's defaults hold for the rest.
-        unsaid: options that may be set although they are not listed.
+        unreported_flags: options that may be set although the result does not list them.
     """
 
     section: str
@@ -43,12 +44,25 @@ class WorkloadSpec:
     pattern: str
     kind: VolumeKind
     is_complete: bool = True
-    unsaid: frozenset[str] = frozenset()
+    unreported_flags: frozenset[str] = frozenset()
 
     def number(self, name: str, *, default: int) -> int:
         """Return a whole number among the options; the default where it is none."""
         text = self.options.get(name, "")
         return int(text) if text.isdecimal() else default
+
+    def size_of(self, name: str, volume_bytes: float, *, unset: str = "100%") -> float:
+        """Return a size, in bytes or as a share of the volume; NaN where it is neither.
+
+        Args:
+            name: of the option.
+            volume_bytes: size of the volume; NaN where it is unknown.
+            unset: what holds without the option.
+        """
+        text = self.options.get(name, unset)
+        if text.isdecimal():
+            return float(text)
+        return volume_bytes * float(text[:-1]) / 100 if text.endswith("%") else math.nan
 
     def is_on(self, name: str) -> bool:
         """Return whether an option is given and not 0."""
@@ -140,7 +154,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
     workloads = []
     for section in run.sections:
         options = run.effective(section)
-        is_dd, is_complete = run.tool is Tool.DD, run.tells(section)
+        is_dd, is_complete = run.tool is Tool.DD, run.reports_options(section)
         engine = "dd" if is_dd else options.get("ioengine", "psync" if is_complete else "")
         engine = engine.partition(":")[0]
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
@@ -151,17 +165,17 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
                 options=options,
                 tool=run.tool,
                 engine=engine,
-                pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
+                pattern=options.get("rw", _pattern_of_result(run, section)).partition(":")[0],
                 kind=run.volume.kind,
                 is_complete=is_complete,
-                unsaid=frozenset(run.imported.unsaid if run.imported else ()),
+                unreported_flags=frozenset(run.imported.unreported_flags if run.imported else ()),
             )
         )
     return tuple(workloads)
 
 
-def _unsaid_pattern(run: Run, section: Section) -> str:
+def _pattern_of_result(run: Run, section: Section) -> str:
     """Return what the tool does when nobody says; "" where what was said is not known."""
-    if not run.tells(section):
+    if not run.reports_options(section):
         return ""
     return "write" if run.tool is Tool.DD else "read"

@@ -1,0 +1,122 @@
+"""Names of columns as people type them, and which columns are metrics that can be compared."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from volbench.errors import InputError
+from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
+
+BIN_ERROR = 1 / 128
+"""How far a percentile of fio may be off: half of its widest bin, 64 to a power of two."""
+
+_MORE_IS_BETTER = (
+    *("iops", "iops_min", "iops_max", "bw_bytes_per_s"),
+    *("steady_iops", "steady_bw_bytes_per_s"),
+)
+_LESS_IS_BETTER = ("iops_stddev", "cpu_usr", "cpu_sys")
+_LATENCIES = ("lat_", "clat_", "slat_")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a run.
+
+    Attributes:
+        name: as the user typed it.
+        column: of the summary.
+        more_is_better: False for latencies.
+        resolution: how far two values may be apart without being different, relative.
+    """
+
+    name: str
+    column: str
+    more_is_better: bool
+    resolution: float = 0.0
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it is seconds."""
+        return self.column.startswith(_LATENCIES)
+
+
+def find_measure(name: str, columns: Collection[str]) -> Measure:
+    """Return the number that a name means, such as ``p99`` or ``iops``.
+
+    Args:
+        name: a column of the summary, or an alias of one.
+        columns: the columns there are.
+
+    Raises:
+        InputError: there is no such column, or is unknown which way is better.
+    """
+    column = find_column(name, columns)
+    if column in _MORE_IS_BETTER:
+        return Measure(name, column, more_is_better=True)
+    if column.startswith(_LATENCIES):
+        return Measure(name, column, more_is_better=False, resolution=_resolution(column))
+    if column in _LESS_IS_BETTER:
+        return Measure(name, column, more_is_better=False)
+    raise InputError(
+        f"{name} can't be compared: it is not known whether more of it is better",
+        hint="metrics are iops, steady_iops, bw, lat_mean, p50, p90, p99, p999, max and their kin",
+        context={"column": column},
+    )
+
+
+def _resolution(column: str) -> float:
+    statistic = column.removesuffix("_s").rpartition("_")[2]
+    # Base and candidate may both be off, in opposite directions.
+    return (1 + BIN_ERROR) ** 2 - 1 if statistic in PERCENTILES else 0.0
+
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "bandwidth": "bw_bytes_per_s",
+        "bs": "block_bytes",
+        "bw": "bw_bytes_per_s",
+        "depth": "iodepth",
+        "engine": "ioengine",
+        "fio": "fio_version",
+        "jobs": "numjobs",
+        "lat": "lat_mean_s",
+        "size": "size_bytes",
+        "steady_bw": "steady_bw_bytes_per_s",
+        **{name: f"lat_{name}_s" for name in ("p50", "p90", "p95", "p99", "p999", "p9999")},
+        **{name: f"lat_{name}_s" for name in ("mean", "min", "max", "stddev")},
+    }
+)
+"""What engineers say, and the column of the summary that it is."""
+
+
+def meaning_of(name: str, known: Collection[str]) -> str:
+    """Return which of the known names is meant: itself, a label of hosts, or an alias; else ""."""
+    wanted = name.strip()
+    candidates = (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, ""))
+    return next((each for each in candidates if each in known), "")
+
+
+def find_column(name: str, columns: Collection[str]) -> str:
+    """Return the column that a name means: itself, a label of hosts, or an alias.
+
+    Args:
+        name: such as ``iops``, ``p99``, ``bs`` or ``volume_type`` (for ``label_volume_type``).
+        columns: the columns there are.
+
+    Raises:
+        InputError: no column is meant; the hint tells the nearest ones.
+    """
+    if meant := meaning_of(name, columns):
+        return meant
+    wanted = name.strip()
+    known = [column.removeprefix(LABEL_PREFIX) for column in columns]
+    known += [alias for alias, column in ALIASES.items() if column in columns]
+    near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
+    raise InputError(
+        f"there is no column {wanted!r}",
+        hint=f"did you mean {', '.join(near)}? docs/reference/frames.md lists them",
+        context={"column": wanted},
+    )

@@ -1,0 +1,188 @@
+"""Names of hosts: ranges (``vm[02-30]`` is vm02 to vm30), and selection by ``--limit``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from math import prod
+from string import ascii_letters
+
+from volbench.errors import InputError, InventoryError, nearest
+from volbench.model.campaign.host import Inventory
+
+ALL = "all"
+"""The group every host is in; it is never listed."""
+
+MOST_HOSTS = 10_000
+"""Hosts a range, and a whole inventory, may have; more is a typing mistake."""
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+"""Names of hosts and groups: they become names of folders, and words of a command."""
+
+_PARTS = re.compile(r"\[([^\[\]]*)\]")
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The names that a name with ranges stands for.
+
+    Attributes:
+        texts: every name; of several ranges the last one counts fastest.
+        shape: how many values each range has; empty for a plain name.
+    """
+
+    texts: tuple[str, ...]
+    shape: tuple[int, ...] = ()
+
+
+def expand(text: str) -> Expansion:
+    """Return every name that a name with ranges stands for; digits keep their zeros.
+
+    Raises:
+        InputError: an invalid range, or one of too many names.
+    """
+    pieces = _PARTS.split(text)
+    if any(sign in literal for literal in pieces[::2] for sign in "[]"):
+        raise InputError(f"a bracket is not closed in {text!r}", hint="write it like vm[02-30]")
+    ranges = [_values(inside, text) for inside in pieces[1::2]]
+    shape = tuple(len(values) for values in ranges)
+    if prod(shape) > MOST_HOSTS:
+        raise _too_many(text)
+    texts = tuple(_joined(pieces[::2], values) for values in product(*ranges))
+    return Expansion(texts, shape)
+
+
+def _joined(literals: Sequence[str], values: Sequence[str]) -> str:
+    return literals[0] + "".join(a + b for a, b in zip(values, literals[1:], strict=True))
+
+
+def _values(inside: str, text: str) -> list[str]:
+    """Return the values of one pair of brackets, which may hold several ranges with commas."""
+    values = [value for item in inside.split(",") for value in _item(item.strip(), text)]
+    if len(set(values)) < len(values):
+        raise InputError(f"{text!r} lists a value twice", hint="keep one of them")
+    return values
+
+
+def _item(item: str, text: str) -> list[str]:
+    first, dash, last = item.partition("-")
+    if not dash and _is_end(first):
+        return [first]
+    if not (_is_end(first) and _is_end(last)) or first.isdecimal() != last.isdecimal():
+        raise InputError(
+            f"[{item}] in {text!r} is not a valid range", hint="write it like vm[02-30]"
+        )
+    found = _numbers(first, last, text) if first.isdecimal() else _letters(first, last)
+    if not found:
+        raise InputError(
+            f"{text!r} counts backwards, from {first} to {last}", hint=f"write [{last}-{first}]"
+        )
+    return found
+
+
+def _is_end(text: str) -> bool:
+    """Whether a range can begin or end with it: digits, or one letter."""
+    return (text.isascii() and text.isdecimal()) or (len(text) == 1 and text in ascii_letters)
+
+
+def _numbers(first: str, last: str, text: str) -> list[str]:
+    padded = any(len(end) > 1 and end.startswith("0") for end in (first, last))
+    if padded and len(first) != len(last):
+        raise InputError(
+            f"{text!r} begins with {first} and ends with {last}, which differ in digits",
+            hint=f"write {first.zfill(len(last))} and {last.zfill(len(first))}, or no zeros",
+        )
+    if max(len(first), len(last)) > 18 or int(last) - int(first) >= MOST_HOSTS:
+        raise _too_many(text)
+    width = len(first) if padded else 0
+    return [str(number).zfill(width) for number in range(int(first), int(last) + 1)]
+
+
+def _letters(first: str, last: str) -> list[str]:
+    return list(ascii_letters[ascii_letters.index(first) : ascii_letters.index(last) + 1])
+
+
+def _too_many(text: str) -> InputError:
+    return InputError(
+        f"{text!r} stands for more than {MOST_HOSTS} names", hint="is there a digit too many?"
+    )
+
+
+def select(inventory: Inventory, limits: Sequence[str]) -> Inventory:
+    """Return the hosts that at least one of the limits means, in the order of the inventory.
+
+    Args:
+        inventory: all hosts.
+        limits: names of groups or hosts, names with ranges (``vm[02-05]``) or patterns (``vm*``);
+            several may stand in one, with commas. Without any, every host is meant.
+
+    Raises:
+        InventoryError: a limit means no host, or a range in it is wrong.
+    """
+    if not limits:
+        return inventory
+    words = [word.strip() for limit in limits for word in _split(limit)]
+    chosen = {name for word in words for name in _meant(inventory, word)}
+    hosts = tuple(host for host in inventory.hosts if host.name in chosen)
+    members = {
+        name: tuple(host for host in hosts_of if host in chosen)
+        for name, hosts_of in inventory.groups.items()
+    }
+    return Inventory(hosts=hosts, groups={name: kept for name, kept in members.items() if kept})
+
+
+def _split(limit: str) -> list[str]:
+    """Return the parts between commas; those inside brackets belong to a range."""
+    parts, depth = [""], 0
+    for letter in limit:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _meant(inventory: Inventory, word: str) -> list[str]:
+    names = [host.name for host in inventory.hosts]
+    if word == ALL:
+        return names
+    if word in inventory.groups:
+        found = list(inventory.groups[word])
+    elif any(sign in word for sign in "*?"):
+        found = _fitting(inventory, word)
+    else:
+        found = list(expand(word).texts)
+    missing = [name for name in found if name not in names]
+    if missing or not found:
+        absent = f"; there is no {missing[0]}" if len(found) > 1 else ""
+        raise InventoryError(
+            f"--limit {word!r} means no host{absent}",
+            hint="leave it out of the range" if absent else _hint(inventory, word),
+            context={"limit": word},
+        )
+    return found
+
+
+def _fitting(inventory: Inventory, pattern: str) -> list[str]:
+    """Return the hosts whose name, or a group of which, fits a pattern."""
+    literal = pattern.replace("[", "[[]")
+    found = [host.name for host in inventory.hosts if fnmatchcase(host.name, literal)]
+    for group, hosts in inventory.groups.items():
+        found += hosts if fnmatchcase(group, literal) else ()
+    return found
+
+
+def _hint(inventory: Inventory, word: str) -> str:
+    groups = list(inventory.groups)
+    names = [host.name for host in inventory.hosts]
+    if not word:
+        return "name a group or a host between the commas"
+    if near := nearest(word, [*groups, *names]):
+        return f"did you mean `{near}`?"
+    shown = [*groups[:8], *names[:8]]
+    more = len(groups) + len(names) - len(shown)
+    return f"there are {', '.join(shown)}" + (f" and {more} more" if more else "")
