@@ -182,7 +182,12 @@ def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
     start = status.get("start")
     if not isinstance(start, Mapping):
         return {}
+    start_s, late_s = start.get("start_s"), start.get("late_s")
+    step_start_s = None
+    if isinstance(start_s, Real) and isinstance(late_s, Real):
+        step_start_s = float(start_s) + float(late_s)
     recorded = {
+        "step_start_s": step_start_s,
         "start_late_s": start.get("late_s"),
         "clock_offset_s": start.get("clock_offset_s"),
         "clock_bound_s": start.get("clock_bound_s"),

@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     raw_file_rules.io_errors,
     client_rules.clock_jumped,
     client_rules.late_start,
+    client_rules.start_skew,
     client_rules.missing_clients,
     raw_file_rules.bad_log_rows,
     raw_file_rules.damaged_files,

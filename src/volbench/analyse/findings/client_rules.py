@@ -1,4 +1,4 @@
-"""Rules on the clients of a step and their clocks: clock-jumped, late-start, missing-clients."""
+"""Rules on the clients of a step: clock-jumped, late-start, start-skew, missing-clients."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.findings.rule import Observation, rule
+from volbench.analyse.findings.rule import Observation, rule, several
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import host_rows
+from volbench.analyse.frames.observed import clock_bounds_s, host_rows
 from volbench.analyse.frames.run_view import RunView
+from volbench.model.campaign.planned_run import Run
+from volbench.model.profile.profile_model import Start
 from volbench.units import format_latency
 
 _JUMP_S = 1.0
@@ -80,6 +82,53 @@ def late_start(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 @rule(
+    "the clients did not start together",
+    looks_at=(
+        "When the clients of a step passed their start, by one clock: more than 0.5 s apart, beyond"
+        " the uncertainty of the clock offsets and the planned delays."
+    ),
+    why=(
+        "A client that ran before or after the others did not share the storage with them. A run"
+        " that was repeated alone, after a failure, has had all of it to itself."
+    ),
+    advice="Run the whole step again on all clients: volbench resume DIR --redo-step STEP.",
+)
+def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield how far apart the clients started, at the first run of a step."""
+    if not view.run.step or view.run.start is Start.SEQUENTIAL:
+        return
+    step = [run for run in context.step(view) if run.id in context.finished]
+    if len(step) < 2 or view.run.id != step[0].id:
+        return
+    starts = [(run, _start_s(context.by_id[run.id])) for run in step]
+    starts_s = {run.id: start_s for run, start_s in starts if start_s is not None}
+    if len(starts_s) < 2:
+        return
+    first_s = min(starts_s.values())
+    skew_s = max(starts_s.values()) - first_s
+    bound_s = clock_bounds_s(context.by_id[run_id].summary for run_id in starts_s)
+    if skew_s - bound_s <= _LATE_S:
+        return
+    late = [_name(run) for run in step if starts_s.get(run.id, first_s) - first_s > _LATE_S]
+    more = [f"{len(late) - _MOST_NAMED} more"] if len(late) > _MOST_NAMED else []
+    yield Observation(
+        f"The clients of this step started {format_latency(skew_s)} ± {format_latency(bound_s)}"
+        f" apart: {several([*late[:_MOST_NAMED], *more])} after the others.",
+        {"start_skew_s": skew_s, "start_skew_bound_s": bound_s},
+    )
+
+
+def _start_s(view: RunView) -> float | None:
+    """Return when a run passed its start, less the delay that was planned for it."""
+    starts = view.summary["step_start_s"].dropna()
+    return None if starts.empty else float(starts.iloc[0]) - view.run.start_offset_s
+
+
+def _name(run: Run) -> str:
+    return f"{run.host} client {run.client}" if run.client else run.host
+
+
+@rule(
     "clients are missing",
     looks_at="How many clients finished a step of the campaign, and how many were planned.",
     why=(
@@ -102,7 +151,7 @@ def missing_clients(view: RunView, context: Context) -> Iterator[Observation]:
     missing = [run for run in step if run.id not in context.finished]
     if not (missing or campaign.absent):
         return
-    names = [f"{run.host} client {run.client}" if run.client else run.host for run in missing]
+    names = [_name(run) for run in missing]
     names += [absent.host for absent in campaign.absent]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     did = len(step) - len(missing)

@@ -108,6 +108,11 @@ class Context:
         return self._explained[view.run.id]
 
     @cached_property
+    def by_id(self) -> Mapping[str, RunView]:
+        """Run id to its view."""
+        return {view.run.id: view for view in self.views}
+
+    @cached_property
     def finished(self) -> frozenset[str]:
         """Ids of the runs that finished."""
         return frozenset(view.run.id for view in self.views if view.is_finished)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -217,3 +217,20 @@ def quiet_spans(
         else:
             spans.append((start, float(end)))
     return spans
+
+
+def clock_bounds_s(summaries: Iterable[pd.DataFrame]) -> float:
+    """Return how far the distance of two instants on different hosts may be wrong, in seconds.
+
+    Each instant may be wrong by the bound of its host's clock offset; the two largest add up.
+
+    Args:
+        summaries: rows of the summary frame; the first of a run counts.
+    """
+    bounds = pd.concat(
+        [
+            rows.drop_duplicates("run").get("clock_bound_s", pd.Series(dtype=float))
+            for rows in summaries
+        ]
+    )
+    return float(bounds.fillna(0.0).nlargest(2).sum())
