@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import math
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -47,8 +46,7 @@ from volbench.present.tables.results_table import (
     summary_table,
 )
 from volbench.present.tables.rounds_table import rounds_tables
-from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.present.tables.text_layout import wrap
+from volbench.present.tables.table import IDENTITY, Table
 from volbench.present.tables.use_table import use_table
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.parquet_tables import frame_of, table_of
@@ -363,23 +361,6 @@ def test_every_declared_table_is_tested() -> None:
     assert missing == []
 
 
-def test_columns_go_by_priority() -> None:
-    """The column with the largest number is left out first, the identity never."""
-    columns: list[Column[Mapping[str, object]]] = [
-        Column("a", priority=3),
-        Column("name", priority=IDENTITY),
-        Column("b", priority=1),
-        Column("c", priority=2),
-    ]
-    table = Table("t", columns, [{"a": "a" * 30, "name": "n" * 30, "b": "b" * 30, "c": "c" * 30}])
-    assert "aaa" not in render_table(table, "table", width=100)
-    narrow = render_table(table, "table", width=70)
-    assert "ccc" not in narrow
-    assert "n" * 30 in narrow
-    assert "b" * 30 in narrow
-    assert "hidden columns (--wide shows them): a, c" in narrow
-
-
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_results_stay_beside_long_names(width: int) -> None:
     """With forty letters for host and job, the names are broken and the rates stay."""
@@ -387,26 +368,3 @@ def test_results_stay_beside_long_names(width: int) -> None:
     assert max(map(len, lines)) <= width
     assert lines[0].split()[:3] == ["host", "job", "IOPS"]
     assert sum("12.3k" in line for line in lines) == 3450
-
-
-def test_words_are_broken_behind_punctuation() -> None:
-    """A name that is too long for its column ends a line with its punctuation mark."""
-    assert wrap("random-read-write-4k", 12) == ["random-read-", "write-4k"]
-    assert wrap("a" * 20, 12) == ["a" * 12, "a" * 8]
-
-
-def test_missing_numbers_are_null_and_empty() -> None:
-    """NaN is null in JSON and empty in CSV; in a terminal it reads n/a."""
-    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY)]
-    table = Table("t", columns, [{"a": math.nan, "b": [1, 2]}])
-    assert '"a": null' in render_table(table, "json")
-    assert render_table(table, "csv") == "a,b\n,1;2\n"
-    assert "n/a" in render_table(table, "table")
-
-
-def test_wide_characters_take_two_columns() -> None:
-    """Columns stay aligned beside CJK text."""
-    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY), Column("b")]
-    lines = render_table(Table("t", columns, [{"a": "測試", "b": "x"}]), "table").splitlines()
-    assert lines[2] == "測試  x"
-    assert lines[1] == "────  ─"
