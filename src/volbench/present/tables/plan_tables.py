@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from volbench.model.campaign.planned_run import Campaign
-from volbench.model.profile.profile_model import Phase, Profile
 from volbench.present.formatting import Row, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.model.profile.profile_model import Profile
 
 _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
 
@@ -132,6 +135,8 @@ def brief_options(options: Mapping[str, str]) -> str:
 
 def _plan_note(campaign: Campaign, expected_s: Mapping[str, float]) -> str:
     """Return the totals of a plan."""
+    from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - slow to import, and lists of profiles need none
+
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
     parts = [f"{len(campaign.runs)} runs, {measured} of them measured", f"seed {campaign.seed}"]
     # The runs of a step are concurrent, so their times do not add up.
