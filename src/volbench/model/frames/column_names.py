@@ -114,9 +114,10 @@ def find_column(name: str, columns: Collection[str]) -> str:
     wanted = name.strip()
     known = [column.removeprefix(LABEL_PREFIX) for column in columns]
     known += [alias for alias, column in ALIASES.items() if column in columns]
-    near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
+    near = ", ".join(difflib.get_close_matches(wanted, known, n=3))
+    question = f"did you mean {near}? " if near else ""
     raise InputError(
         f"there is no column {wanted!r}",
-        hint=f"did you mean {', '.join(near)}? docs/reference/frames.md lists them",
+        hint=f"{question}docs/reference/frames.md lists the columns",
         context={"column": wanted},
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from volbench.errors import InputError
+from volbench.errors import InputError, did_you_mean
 from volbench.present.formatting import MISSING, Row, printable, shown, unit_words
 
 IDENTITY = 0
@@ -109,10 +109,9 @@ class Table(Generic[Item]):
         for name in names:
             key = _key(name)
             if key not in known and name not in values:
-                names_there = dict.fromkeys([*(column.name for column in self.columns), *values])
-                raise InputError(
-                    f"no column is named {name!r}", hint=f"columns: {', '.join(names_there)}"
-                )
+                own = [column.name for column in self.columns]
+                hint = did_you_mean(name, [*own, *values], f"columns are {', '.join(own)}")
+                raise InputError(f"no column is named {name!r}", hint=hint)
             column = known.get(key) or Column(name, self._value_text(name))
             chosen.append(replace(column, priority=IDENTITY, is_optional=False))
         return replace(self, columns=tuple(chosen), document=None)
