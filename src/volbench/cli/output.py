@@ -129,6 +129,11 @@ class TableOutput:
         """Whether notes may stand around the table: other formats are data alone."""
         return self.format == "table"
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether a long table may be summed up: nothing asks for its rows."""
+        return self.is_for_people and self.output == "-" and not self.columns
+
     def write(
         self, *tables: Table[Any], text: Callable[[int | None, bool], str] | None = None
     ) -> None:

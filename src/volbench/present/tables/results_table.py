@@ -24,6 +24,7 @@ from volbench.present.formatting import (
     whole,
 )
 from volbench.present.tables.findings_table import warning_marks
+from volbench.present.tables.groups_table import MOST_RESULTS, groups_table
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.present.terminal.campaign_text import RunNote, first_line
 from volbench.units import format_latency
@@ -46,15 +47,20 @@ class Results(Protocol):
         """Return the rows of a frame."""
 
 
-def result_tables(results: Results, states: Mapping[str, RunNote]) -> list[Table[Row]]:
+def result_tables(
+    results: Results, states: Mapping[str, RunNote], *, is_brief: bool = False
+) -> list[Table[Row]]:
     """Return the results of campaigns, and the aggregate over clients where there are several.
 
     Args:
         results: the campaigns.
         states: run id to its state.
+        is_brief: show many results by group.
     """
-    marks = warning_marks(results.rows("findings"))
-    tables = [summary_table(results.rows("summary"), states=states, warnings=marks)]
+    marks, rows = warning_marks(results.rows("findings")), results.rows("summary")
+    tables = [summary_table(rows, states=states, warnings=marks)]
+    if is_brief and len(rows) > MOST_RESULTS:
+        tables = [groups_table(rows, marks, states)]
     aggregate = results.rows("aggregate")
     return [*tables, aggregate_table(aggregate)] if aggregate else tables
 
