@@ -50,9 +50,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a verb and return its command."""
         del ctx
-        if cmd_name not in VERBS:
+        if cmd_name.lower() not in VERBS:
             return None
-        module, _ = VERBS[cmd_name]
+        module, _ = VERBS[cmd_name.lower()]
         command: click.Command = import_module(f"volbench.cli.{module}").command
         return command
 

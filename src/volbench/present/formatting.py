@@ -79,6 +79,7 @@ def percent_text(value: float) -> str:
 
 _UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
 """End of a column's name to the unit of its numbers."""
+UNIT_ENDINGS = tuple(_UNITS)
 _UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
     "bytes/s": format_rate,
     "bytes": format_size,

@@ -52,6 +52,17 @@ def campaign_of(*runs: Run) -> Campaign:
     return Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=runs, seed=7)
 
 
+def test_columns_are_found_as_people_say_them() -> None:
+    """An alias such as p99.9 means a column of the frame, in its unit, under the alias."""
+    lines = render_table(
+        summary_table([{"run": "r", "job": "a", "lat_p999_s": 0.0125}]),
+        "table",
+        columns=["job", "p99.9"],
+    ).splitlines()
+    assert lines[0].split() == ["job", "p99.9"]
+    assert lines[2].split() == ["a", "12.5", "ms"]
+
+
 def test_a_result_is_shown_with_units() -> None:
     """Numbers stand in the units people use."""
     rows = summary(

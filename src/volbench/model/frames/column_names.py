@@ -95,7 +95,8 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 def meaning_of(name: str, known: Collection[str]) -> str:
     """Return which of the known names is meant: itself, a label of hosts, or an alias; else ""."""
     wanted = name.strip()
-    candidates = (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, ""))
+    plain = wanted.lower().replace(".", "")  # people write p99.9 and IOPS
+    candidates = (wanted, f"{LABEL_PREFIX}{wanted}", plain, ALIASES.get(plain, ""))
     return next((each for each in candidates if each in known), "")
 
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from volbench.errors import InputError, did_you_mean
-from volbench.present.formatting import MISSING, Row, printable, shown, unit_words
+from volbench.model.frames.column_names import meaning_of
+from volbench.present.formatting import (
+    MISSING,
+    UNIT_ENDINGS,
+    Row,
+    printable,
+    shown,
+    unit_words,
+)
 
 IDENTITY = 0
 """Priority of columns that tell rows apart: they are shown at any width."""
@@ -98,7 +106,8 @@ class Table(Generic[Item]):
         """Return the table with the named columns alone, in that order, none of them left out.
 
         Args:
-            names: of columns, as they are named in JSON or as their headings read.
+            names: of columns, as they are named in JSON, as their headings read, or as an alias
+                of a frame's column such as ``p99.9``.
 
         Raises:
             InputError: no column and no value has that name.
@@ -108,16 +117,22 @@ class Table(Generic[Item]):
         chosen: list[Column[Item]] = []
         for name in names:
             key = _key(name)
-            if key not in known and name not in values:
+            value = name if name in values else meaning_of(name, values)
+            if key not in known and not value:
                 own = [column.name for column in self.columns]
                 hint = did_you_mean(name, [*own, *values], f"columns are {', '.join(own)}")
                 raise InputError(f"no column is named {name!r}", hint=hint)
-            column = known.get(key) or Column(name, self._value_text(name))
+            column = known.get(key) or Column(value, self._value_text(value), header=name)
             chosen.append(replace(column, priority=IDENTITY, is_optional=False))
         return replace(self, columns=tuple(chosen), document=None)
 
     def _value_text(self, name: str) -> Callable[[Item], str]:
-        return lambda item: plain_text(self.record_of(item).get(name))
+        def show(item: Item) -> str:
+            value = self.record_of(item).get(name)
+            has_unit = isinstance(value, float) and name.endswith(UNIT_ENDINGS)
+            return shown({name: value}, name, unit_words(name)) if has_unit else plain_text(value)
+
+        return show
 
 
 def plain_text(value: object) -> str:
