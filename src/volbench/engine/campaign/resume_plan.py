@@ -94,7 +94,7 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
                     check_option(known, name, value, allow_exec=allow_exec)
             except InputError as error:
                 raise ArchiveError(
-                    f"the plan of run {run.id} can't be used: {name}: {error.message}",
+                    f"the plan of run {run.id} can't be used: {error.message}",
                     hint=error.hint,
                     context={"run": run.id},
                 ) from error

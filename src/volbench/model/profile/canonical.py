@@ -62,23 +62,24 @@ def check_text(value: str) -> str:
 def canonical(option: Option, raw: object) -> str:
     """Return what stands behind ``option=`` in a job file for a value as a person wrote it.
 
-    Errors do not name the option: the caller knows where the value stands.
-
     Raises:
         InputError: the value is not of the option's kind, out of range, or unsafe.
     """
     if raw is None or isinstance(raw, list | dict | tuple | set):
-        raise InputError("takes one value", hint="write a number or a text")
+        raise InputError(f"{option.name} takes one value", hint="write a number or a text")
     text = ("1" if raw else "0") if isinstance(raw, bool) else str(raw).strip()
     if not text:
-        raise InputError("has no value", hint="write one, or null to remove it")
+        raise InputError(f"{option.name} has no value", hint="write one, or null to remove it")
     check_text(text)
     if option.kind is not OptionKind.TEXT and not text.isascii():
         raise InputError(
-            f"{text!r} holds letters or digits that fio can't read",
+            f"{option.name}: {text!r} holds letters or digits that fio can't read",
             hint="write it with the digits 0 to 9 and plain letters",
         )
-    return _READERS[option.kind](option, text)
+    try:
+        return _READERS[option.kind](option, text)
+    except InputError as error:
+        raise InputError(f"{option.name}: {error.message}", hint=error.hint) from error
 
 
 def _text(_option: Option, text: str) -> str:
