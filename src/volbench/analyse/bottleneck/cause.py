@@ -28,13 +28,13 @@ WORDS: Mapping[Cause, str] = {
     Cause.BANDWIDTH_LIMIT: "throttled in bandwidth",
     Cause.CREDITS: "burst credits ran out",
     Cause.CACHE_FULL: "a write-back cache filled up",
-    Cause.WRITE_CLIFF: "the drive ran out of fresh flash",
-    Cause.NEIGHBOUR: "another client used it for a while",
+    Cause.WRITE_CLIFF: "write cliff: no erased flash left",
+    Cause.NEIGHBOUR: "load of another client",
     Cause.WARMING: "blocks got warm",
-    Cause.STALL: "nothing completed for a while",
+    Cause.STALL: "no I/O completed for a while",
     Cause.CPU: "limited by the CPU",
     Cause.LATENCY: "limited by latency, not saturated",
-    Cause.UNKNOWN: "nothing that volbench knows explains it",
+    Cause.UNKNOWN: "cause unknown",
 }
 
 
@@ -67,7 +67,7 @@ class Explanation:
         """The explanation in one line."""
         parts = [f"{self.direction}s: {WORDS[self.cause]}"]
         if self.speaks_for:
-            parts.append("evidence: " + ", ".join(self.speaks_for))
+            parts[0] += f" ({'; '.join(self.speaks_for)})"
         if self.speaks_against:
-            parts.append("counter-evidence: " + ", ".join(self.speaks_against))
+            parts.append("counter-evidence: " + "; ".join(self.speaks_against))
         return "; ".join(parts)

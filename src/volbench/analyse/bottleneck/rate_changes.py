@@ -14,7 +14,7 @@ from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.run_rates import Rates
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
 from volbench.model.campaign.target import VolumeKind
-from volbench.units import format_count, format_duration, format_size
+from volbench.units import format_capacity, format_count, format_duration
 
 LEAST_STEP = 0.15
 """Smallest fall that is explained; below it a step is only told as such."""
@@ -58,7 +58,7 @@ def _stall(rates: Rates, from_s: float, to_s: float) -> Explanation:
         to_s=to_s,
         level=0.0,
         speaks_for=(f"no {rates.direction} completed for {format_duration(to_s - from_s)}",),
-        speaks_against=("what held it up is not known",),
+        speaks_against=("the cause of the stall is unknown",),
         evidence={"stall_s": to_s - from_s},
     )
 
@@ -82,11 +82,11 @@ def _cache(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> Ex
             f"{format_count(fast)} IOPS for {format_duration(full_s)}, then "
             f"{format_count(slow)} on average"
         ),
-        f"{format_size(taken)} were taken until then",
+        f"{format_capacity(taken)} written until then",
     ]
     if stalls:
         longest = max(end - begin for begin, end in stalls)
-        reasons.append(f"it stood still {len(stalls)} times, up to {format_duration(longest)}")
+        reasons.append(f"{_times(len(stalls))} of up to {format_duration(longest)}")
     return Explanation(
         cause=Cause.CACHE_FULL,
         direction=rates.direction,
@@ -103,6 +103,10 @@ def _cache(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> Ex
             "drain_bytes_per_s": drained,
         },
     )
+
+
+def _times(count: int) -> str:
+    return "1 stall" if count == 1 else f"{count} stalls"
 
 
 def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
@@ -127,7 +131,7 @@ def _is_declared(view: RunView, iops: float) -> bool:
 
 def _not_seen(view: RunView) -> tuple[str, ...]:
     if view.run.volume.kind is VolumeKind.NBD or view.device.empty:
-        return ("the cache itself can't be seen from here",)
+        return ("the cache itself cannot be observed",)
     return ()
 
 
@@ -166,7 +170,7 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
     elif flat and _was_throttled(rates, change):
         cause = Cause.CREDITS
         reasons.append(f"both levels are flat to {100 * _FLAT:.0f} %, as throttles are")
-        reasons.append("I/Os waited for their turn before it as well")
+        reasons.append("I/Os queued before the fall as well")
         against.append("no baseline was declared")
     predicted = predicted_s(view.run.limits, rates, change)
     if predicted is not None:
@@ -177,7 +181,7 @@ def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
         evidence["passes"] = passes
         if not flat and passes >= 0.8:
             cause = Cause.WRITE_CLIFF
-            reasons.append(f"it fell after {passes:.1f} times the capacity was written")
+            reasons.append(f"it came after {passes:.1f} times the capacity had been written")
     step = f"from {format_count(change.before)} to {format_count(change.after)} IOPS"
     reasons.insert(0, f"a fall {step} at {format_duration(change.t_s)}")
     return Explanation(
@@ -201,7 +205,7 @@ def _was_throttled(rates: Rates, change: Change) -> bool:
 def _nothing_known(cause: Cause) -> tuple[str, ...]:
     if cause is not Cause.UNKNOWN:
         return ()
-    return ("no declared limit, no credits and no cache explain it",)
+    return ("no declared limit, no burst credits and no cache explain it",)
 
 
 def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:
@@ -218,9 +222,9 @@ def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Exp
     ]
     against = []
     if steal >= _STEAL_PERCENT:
-        reasons.append(f"the hypervisor stole {steal:.0f} % of the CPU meanwhile")
+        reasons.append(f"{steal:.0f} % steal meanwhile")
     elif not math.isnan(steal):
-        against.append("the hypervisor stole no CPU meanwhile")
+        against.append("no steal meanwhile")
     return Explanation(
         cause=Cause.NEIGHBOUR,
         direction=rates.direction,
@@ -254,8 +258,8 @@ def _climb(rates: Rates) -> Explanation | None:
         level=cold,
         speaks_for=(
             f"IOPS rose from {format_count(cold)} to {format_count(plateau)}",
-            f"90 % of it was reached after {format_duration(to_90_s)}",
+            f"90 % of that after {format_duration(to_90_s)}",
         ),
-        speaks_against=("a burst that builds up or a neighbour that left would look alike",),
+        speaks_against=("a burst that builds up or a neighbour that left would look the same",),
         evidence={"cold_iops": cold, "plateau_iops": plateau, "to_90_s": to_90_s},
     )

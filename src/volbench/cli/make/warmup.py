@@ -123,6 +123,7 @@ def _run(
 ) -> None:
     """Run a profile of one warm-up job by the usual engine."""
     from volbench.cli.make.execution import show_plan, start
+    from volbench.engine.campaign.client_worker import Settings
     from volbench.engine.campaign.prepare import Request, prepare
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
@@ -139,13 +140,12 @@ def _run(
         allow_destroy=allow_destroy,
         command=recorded_command((), output),
     )
-    grace_s = parse_duration(grace)
     prepared = prepare([this_machine()], request)
     if dry_run:
         show_plan(prepared)
         return
     confirm_length(prepared, bill=None, yes=yes)
-    start(prepared, request.into, grace_s=grace_s)
+    start(prepared, request.into, settings=Settings(grace_s=parse_duration(grace)))
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

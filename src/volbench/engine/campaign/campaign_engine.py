@@ -23,6 +23,7 @@ from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
+from volbench.store.log_files import compress_logs
 
 _OUTCOMES: Sequence[tuple[RunState, ...]] = (
     (RunState.FINISHED,),
@@ -81,6 +82,9 @@ def run_campaign(
                 _clean(scratch[host.name], states, keep=settings.keep_files)
             on_every_host(done, lambda host: _release(host, layout, campaign))
         _report_rounds(context)
+        for run in campaign.runs:
+            if states.state(run) is not RunState.RUNNING:
+                compress_logs(layout.run(run.id).path)
         _conclude(context)
 
 

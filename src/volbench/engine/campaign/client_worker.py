@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from volbench.engine.campaign.barrier import READY_TIMEOUT_S, client_name
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
@@ -64,11 +65,13 @@ class Settings:
         grace_s: seconds a run may be late before it is ended.
         keep_files: leave scratch files on the volumes.
         retry_failed: when resuming, repeat failed runs too.
+        ready_timeout_s: how long clients that are ready wait for silent ones.
     """
 
     grace_s: float = GRACE_S
     keep_files: bool = False
     retry_failed: bool = False
+    ready_timeout_s: float = READY_TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -115,13 +118,18 @@ class Worker:
         self._scratch = scratch
         self._states = context.states
         self._executor: Executor = host.executor
+        self._is_idle = False
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
     @property
     def name(self) -> str:
         """The client, for people."""
-        run = self.runs[0]
-        return f"{run.host} client {run.client}" if run.client else run.host
+        return client_name(self.runs[0])
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since its machine last answered; 0 while nothing is asked of it."""
+        return 0.0 if self._is_idle else self._executor.silent_s
 
     def recover(self) -> None:
         """Settle what an earlier controller left: its processes, and runs it did not record."""
@@ -250,7 +258,9 @@ class Worker:
         ends = (read_status(self._folder(other)).get("ended_utc") for other in same_volume)
         ended_utc = str(next((end for end in ends if end), ""))
         stop = self.context.stop
+        self._is_idle = True
         idle_s = pause_before(run, ended_utc=ended_utc, listener=self._states.listener, stop=stop)
+        self._is_idle = False
         if idle_s > run.pause_before_s + LATE_S:
             idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
             self._states.notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
@@ -343,12 +353,11 @@ class Worker:
             self._states.started(run, record)
 
         major, minor = facts.major, facts.minor
-        waits_s = 0.0 if gate is None else gate.patience_s
         return Attempt(
             self.host,
             run,
             directory,
-            deadline_s=deadline_s(run, grace_s=self.context.settings.grace_s) + waits_s,
+            deadline_s=deadline_s(run, grace_s=self.context.settings.grace_s),
             listener=self._states.listener,
             stop=self.context.stop,
             device=None if major is None or minor is None else (major, minor),

@@ -14,7 +14,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from volbench.errors import InputError
 from volbench.model.base import Frozen
-from volbench.model.catalogue.volume_type import Count, Day, TypeSource
+from volbench.model.catalogue.volume_type import TypeSource
+from volbench.model.catalogue.volume_type_file import Count, Day
 from volbench.model.document.document_model import (
     Document,
     Filled,

@@ -15,12 +15,14 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.round_convergence import (
+    MOST_RANGE,
+    MOST_SLOPE,
+    ROUNDS,
     Determination,
     Variable,
     determination,
     window_matrix,
 )
-from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
