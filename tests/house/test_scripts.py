@@ -90,7 +90,7 @@ def test_what_fails_is_run_once_more(root: Path, tmp_path: Path, marks: str) -> 
 
 
 def test_types_are_checked_beside_the_tests(root: Path, tmp_path: Path) -> None:
-    """mypy runs in the background, and what it finds fails the script."""
+    """Types are checked in the background, and what it finds fails the script."""
     assert "-m mypy" in calls_of(root, tmp_path, fails="*mypy*")
 
 
