@@ -12,10 +12,10 @@ from volbench.analyse.findings.rule import Observation, percent, rule, several
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
     directions,
-    quiet_spans,
     rate_per_s,
     results_of,
     runtime_s,
+    stall_spans,
     total,
 )
 from volbench.analyse.frames.run_view import RunView
@@ -231,9 +231,10 @@ def _most(ratios: Iterable[float]) -> float:
     "nothing completed for a second or longer",
     looks_at=(
         "The series: intervals in which nothing completed, joined, that last at least 1 s and as"
-        " long as ten I/Os take on average. With one I/O in flight also the longest latency. Jobs"
-        " that were asked to pause (thinktime, latency_target) get a note. The five longest are"
-        " reported."
+        " long as ten I/Os take on average. A series shows whole empty intervals only, so the"
+        " longest lasts as long as the maximum latency, where that fits. With one I/O in flight"
+        " also the longest latency. Jobs that were asked to pause (thinktime, latency_target) get"
+        " a note. The five longest are reported."
     ),
     why=(
         "A stall hangs everything that uses the volume, and means and most percentiles hide it."
@@ -254,7 +255,7 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
     t_s, iops = rate_per_s(view, "iops")
     spans = [
         (start, end)
-        for start, end in quiet_spans(t_s, iops, interval_s=view.run.sample_s)
+        for start, end in stall_spans(view, t_s, iops, direction=None)
         if end - start >= least_s - 1e-6
     ]
     longest = sorted(spans, key=lambda span: span[0] - span[1])[:_LONGEST]
