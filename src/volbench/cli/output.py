@@ -161,7 +161,10 @@ class TableOutput:
 
     def note(self, words: str) -> None:
         """Print a line that belongs to a table: below it, or on stderr beside other formats."""
-        click.echo(words, err=not self.is_for_people)
+        from volbench.present.tables.text_layout import wrap
+
+        lines = wrap(words, self._width())
+        click.echo("\n".join(lines), err=not self.is_for_people)
 
     def _rendered(self, tables: tuple[Table[Any], ...], *, width: int | None, colour: bool) -> str:
         from volbench.present.tables.render_table import render_table

@@ -161,6 +161,8 @@ def printable(value: str) -> str:
     Line ends and tabs stay; other control characters, such as the escape that begins a terminal
     command, are spelled out.
     """
+    if value.isprintable():
+        return value
     return "".join(
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in value.replace("\r\n", "\n")
