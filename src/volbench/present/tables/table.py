@@ -112,19 +112,41 @@ class Table(Generic[Item]):
         Raises:
             InputError: no column and no value has that name.
         """
-        known = {spelled: column for column in self.columns for spelled in _spellings(column)}
-        values = dict.fromkeys(name for record in self.records() for name in record)
-        chosen: list[Column[Item]] = []
-        for name in names:
-            key = _key(name)
-            value = name if name in values else meaning_of(name, values)
-            if key not in known and not value:
-                own = [column.name for column in self.columns]
-                hint = did_you_mean(name, [*own, *values], f"columns are {', '.join(own)}")
-                raise InputError(f"no column is named {name!r}", hint=hint)
-            column = known.get(key) or Column(value, self._value_text(value), header=name)
-            chosen.append(replace(column, priority=IDENTITY, is_optional=False))
+        chosen = [replace(self._found(n), priority=IDENTITY, is_optional=False) for n in names]
         return replace(self, columns=tuple(chosen), document=None)
+
+    def sorted_by(self, name: str) -> Table[Item]:
+        """Return the table with its rows in the order of a column, unknown values last.
+
+        Args:
+            name: of the column, as for `with_columns`; the largest first behind a ``-``.
+
+        Raises:
+            InputError: no column and no value has that name.
+        """
+        column = self._found(name.removeprefix("-"))
+
+        def value_of(item: Item) -> object:
+            return self.record_of(item).get(column.name, column.cell(item))
+
+        known = [item for item in self.rows if plain_text(value_of(item)) != MISSING]
+        are_numbers = all(isinstance(value_of(item), int | float) for item in known)
+        key = value_of if are_numbers else lambda item: str(value_of(item))
+        ordered = sorted(known, key=key, reverse=name.startswith("-"))  # type: ignore[arg-type]  # numbers, or texts
+        unknown = [item for item in self.rows if plain_text(value_of(item)) == MISSING]
+        return replace(self, rows=[*ordered, *unknown], document=None)
+
+    def _found(self, name: str) -> Column[Item]:
+        known = {spelled: column for column in self.columns for spelled in _spellings(column)}
+        values = dict.fromkeys(value for record in self.records() for value in record)
+        value = name if name in values else meaning_of(name, values)
+        if _key(name) in known:
+            return known[_key(name)]
+        if value:
+            return Column(value, self._value_text(value), header=name)
+        own = [column.name for column in self.columns]
+        hint = did_you_mean(name, [*own, *values], f"columns are {', '.join(own)}")
+        raise InputError(f"no column is named {name!r}", hint=hint)
 
     def _value_text(self, name: str) -> Callable[[Item], str]:
         def show(item: Item) -> str:
