@@ -82,7 +82,8 @@ def schema() -> object:
 def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bool) -> None:
     """Serve SCENARIO as a volume until Ctrl-C.
 
-    Each time it is as at first. The NBD URI is printed on standard output, and the device below it if there is one.
+    Each time it is as at first. The NBD URI is printed on standard output, and the device below it
+    if there is one.
     """
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.lab.scenario import read_scenario
