@@ -26,6 +26,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "make.resume",
         "Continue a campaign that was interrupted.",
     ),
+    "forget": (
+        "make.forget",
+        "Give up a host of a campaign that is gone for good.",
+    ),
     "reap": (
         "make.reap",
         "End and remove what a campaign left on its machines.",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.host import Host, Policy
+    from volbench.model.campaign.planned_run import Campaign
 
 KNOWN_HOSTS = click.option(
     "--known-hosts",
@@ -40,6 +41,14 @@ POLICY = click.option(
     show_default=True,
     metavar="all|quorum:N|best-effort",
     help="How many clients must be ready for a step to start.",
+)
+
+
+OWN_POLICY = click.option(
+    "--policy",
+    default="",
+    metavar="all|quorum:N|best-effort",
+    help="How many clients must be in reach to go on. Default: the policy of the campaign.",
 )
 
 
@@ -120,6 +129,18 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
         return
     with connect_hosts(hosts, host_keys=host_keys) as executors:
         yield [ConnectedHost(*pair) for pair in zip(hosts, executors, strict=True)]
+
+
+def with_policy(campaign: Campaign, text: str) -> Campaign:
+    """Return a campaign with the policy of ``--policy``; its own where that is empty.
+
+    Raises:
+        InputError: the policy is unknown.
+    """
+    if not text:
+        return campaign
+    policy, quorum = parse_policy(text)
+    return campaign.model_copy(update={"policy": policy, "quorum": quorum})
 
 
 def parse_policy(text: str) -> tuple[Policy, int]:

@@ -7,29 +7,55 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connect
-from volbench.cli.options import CAMPAIGN
+from volbench.cli.make.fleet_options import (
+    ACCEPT_NEW,
+    KNOWN_HOSTS,
+    OWN_POLICY,
+    connect,
+    with_policy,
+)
+from volbench.cli.options import CAMPAIGN, LIMIT
 
 
 @click.command("reap")
 @CAMPAIGN
+@LIMIT
+@OWN_POLICY
 @KNOWN_HOSTS
 @ACCEPT_NEW
-def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> None:
+def command(
+    campaign: Path,
+    *,
+    limits: tuple[str, ...],
+    policy: str,
+    known_hosts: Path | None,
+    accept_new: bool,
+) -> None:
     """End what the campaign in DIR still runs, and remove what it left on its machines.
 
     Only processes that it started, scratch files that it made, its folders and its locks. Results
-    that were fetched stay; volbench resume repeats the runs that were ended.
+    that were fetched stay; volbench resume repeats the runs that were ended. Hosts that are in
+    reach are cleaned also when others are not.
     """
     from volbench.engine.campaign.cleanup import reap
-    from volbench.engine.campaign.resume_plan import resume_on
+    from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
     from volbench.execute.connect import HostKeyPolicy
     from volbench.present.terminal.live_display import listener_for
     from volbench.store.archive import read_campaign
+    from volbench.store.journal import read_history
 
     layout, archive = read_campaign(campaign)
-    with connect(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
-        hosts = resume_on(connected, archive, allow_exec=True)
+    plan = with_policy(archive.campaign, policy)
+    hosts = hosts_to_reach(plan, read_history(layout.journal).states, limits)
+    with connect(hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
+        reached = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:
-            reap(layout, archive.campaign, hosts, listener=listener)
-    click.echo(f"nothing of {campaign} is left on its machines", err=True)
+            reap(layout, plan, reached.hosts, listener=listener)
+    if not reached.may_go_on(plan):
+        reached.raise_absent(plan, read_history(layout.journal).states)
+    for error in reached.absent.values():
+        click.echo(f"note: {error.message}", err=True)
+    where = (
+        f"{', '.join(host.name for host in reached.hosts)}" if reached.absent else "its machines"
+    )
+    click.echo(f"nothing of {campaign} is left on {where}", err=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import READY_TIMEOUT_S, client_name
+from volbench.engine.campaign.cleanup import end_run
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
@@ -54,6 +55,9 @@ GRACE_S = 600.0
 RESULT_BYTES = 16 * 1024**2
 """Room for a run's result and logs on another machine, beside the reserve of any file."""
 
+UNFINISHED = 0
+"""In `Settings.redo_steps`: the steps that some clients finished and others did not."""
+
 GateOf = Callable[[Run], Gate | None]
 
 
@@ -66,12 +70,22 @@ class Settings:
         keep_files: leave scratch files on the volumes.
         retry_failed: when resuming, repeat failed runs too.
         ready_timeout_s: how long clients that are ready wait for silent ones.
+        settle_only: start nothing; wait for what is running, and fetch its results.
+        redo_steps: steps of the plan that are repeated on all clients; `UNFINISHED` stands for
+            those that some clients finished and others did not.
     """
 
     grace_s: float = GRACE_S
     keep_files: bool = False
     retry_failed: bool = False
     ready_timeout_s: float = READY_TIMEOUT_S
+    settle_only: bool = False
+    redo_steps: frozenset[int] = frozenset()
+
+
+def is_left(state: RunState, *, retry_failed: bool) -> bool:
+    """Return whether a run in some state is still to be done."""
+    return not state.is_settled and (retry_failed or state is not RunState.FAILED)
 
 
 @dataclass(frozen=True)
@@ -147,16 +161,33 @@ class Worker:
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
             self._states.notify(f"{folder.name}: ended what an earlier controller had just started")
+        for run in self.runs:
+            if run.step in self.context.settings.redo_steps:
+                self._repeat(run)
+
+    def _repeat(self, run: Run) -> None:
+        """Let a run be done again, whatever has become of it."""
+        reason = f"step {run.step} is repeated on all clients"
+        match self._states.state(run):
+            case RunState.RUNNING:
+                end_run(self._executor, run, self._states, reason=reason)
+                self._scratch.settle(planned_files(run))
+            case RunState.FINISHED | RunState.FAILED:
+                self._states.ended(run, RunState.INTERRUPTED, reason=reason)
 
     def pending(self) -> tuple[Run, ...]:
         """Return what is still to do, including preparations whose files are gone."""
-        done = {RunState.FINISHED, RunState.NOT_NEEDED}
-        if not self.context.settings.retry_failed:
-            done.add(RunState.FAILED)
-        pending = {run.id for run in self.runs if self._states.state(run) not in done}
+        settings = self.context.settings
+        if settings.settle_only:
+            return tuple(run for run in self.runs if self._states.state(run) is RunState.RUNNING)
+        pending = {
+            run.id
+            for run in self.runs
+            if is_left(self._states.state(run), retry_failed=settings.retry_failed)
+        }
         roles = {run.volume.role for run in self.runs if run.id in pending}
         for run in self.runs:
-            is_wanted = self._states.state(run) is not RunState.NOT_NEEDED
+            is_wanted = self._states.state(run) not in {RunState.NOT_NEEDED, RunState.LOST}
             prepares = run.phase is not Phase.MEASURED and run.volume.role in roles
             if is_wanted and prepares and self._misses_files(run):
                 pending.add(run.id)
