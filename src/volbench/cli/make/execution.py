@@ -30,7 +30,7 @@ def execute(
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.stop_request import stop_on_signals
-    from volbench.present.terminal.live_display import listener_for
+    from volbench.present.terminal.progress_lines import listener_for
 
     try:
         with stop_on_signals() as stop, listener_for(sys.stderr) as listener:

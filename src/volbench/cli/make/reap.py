@@ -40,7 +40,7 @@ def command(
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
     from volbench.execute.connect import HostKeyPolicy
-    from volbench.present.terminal.live_display import listener_for
+    from volbench.present.terminal.progress_lines import listener_for
     from volbench.store.archive import read_campaign
     from volbench.store.journal import read_history
 

@@ -29,6 +29,7 @@ from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
+from volbench.store.log_files import compress_logs
 
 _OUTCOMES: Sequence[tuple[RunState, ...]] = (
     (RunState.FINISHED,),
@@ -87,6 +88,9 @@ def run_campaign(
             done = [host for host in hosts if not _is_running(host, campaign, states)]
             on_every_host(done, lambda host: _release(host, scratch[host.name], context))
         _report_rounds(context)
+        for run in campaign.runs:
+            if states.state(run) is not RunState.RUNNING:
+                compress_logs(layout.run(run.id).path)
         _conclude(context)
 
 

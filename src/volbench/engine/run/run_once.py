@@ -23,10 +23,15 @@ from volbench.execute.protocol import Process
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.journal import utc_now
-from volbench.store.log_files import compress
+from volbench.store.log_files import compress_logs
 
 if TYPE_CHECKING:
     from volbench.engine.run.stop_when_steady import SteadyWatch
+
+
+_LARGE_LOG_BYTES = 64 * 1024**2
+"""Logs from this size on are compressed before the next run, for many of them would fill a disk;
+smaller ones when the campaign ends, so that no run waits for them."""
 
 
 def _ignore_intent(_handle: str, _sampler_handle: str) -> None:
@@ -213,9 +218,8 @@ class _Execution:
 
 
 def _tidy(folder: Path) -> None:
-    """Compress logs, and remove the empty files that fio makes for what ran before a job."""
-    for path in sorted(folder.glob("*.log")):
-        compress(path)
+    """Compress large logs, and remove the empty files that fio makes for what ran before a job."""
+    compress_logs(folder, least_bytes=_LARGE_LOG_BYTES)
     for path in folder.glob("*.prerun.txt"):
         if not path.stat().st_size:
             path.unlink()
