@@ -23,15 +23,23 @@ VERBS: dict[str, tuple[str, str]] = {
         "Write or read every block of a volume once, and verify it.",
     ),
     "resume": (
-        "make.resume",
+        "campaign.resume",
         "Continue a campaign that was interrupted.",
     ),
+    "status": (
+        "campaign.status",
+        "Show how far a campaign is, and whether a controller runs it.",
+    ),
+    "attach": (
+        "campaign.attach",
+        "Show the progress of a campaign that runs in the background.",
+    ),
     "forget": (
-        "make.forget",
+        "campaign.forget",
         "Give up a host of a campaign that is gone for good.",
     ),
     "reap": (
-        "make.reap",
+        "campaign.reap",
         "End and remove what a campaign left on its machines.",
     ),
     "probe": (

@@ -108,6 +108,12 @@ GRACE = click.option(
     help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
 )
 
+DETACH = click.option(
+    "--detach",
+    is_flag=True,
+    help="Run in the background, without this terminal; see volbench attach and volbench status.",
+)
+
 READY_TIMEOUT = click.option(
     "--ready-timeout",
     default="2m",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.make.controller_log import logged_listener, resume_in_background
 from volbench.cli.table_output import TableOutput
 
 if TYPE_CHECKING:
@@ -25,24 +25,28 @@ def execute(
 ) -> None:
     """Run a campaign with progress on standard error and its summary on standard output.
 
+    When the terminal is closed (SIGHUP) it goes on without one, and prints to its log.
+
     Raises:
         VolbenchError: as `run_campaign` does, after the summary of what has finished.
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.stop_request import stop_on_signals
-    from volbench.present.terminal.progress_lines import listener_for
 
     try:
-        with stop_on_signals() as stop, listener_for(sys.stderr) as listener:
+        with (
+            logged_listener(layout) as listener,
+            stop_on_signals(on_hangup=listener.detach) as stop,
+        ):
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
     finally:
-        _show_summary(layout)
+        show_summary(layout)
         click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign)
 
 
-def _show_summary(layout: Layout) -> None:
+def show_summary(layout: Layout) -> None:
     """Print the summary of what has finished; what it needs is imported after the last run only."""
     from volbench.api import open_campaign
     from volbench.present.tables.results_table import summary_table
@@ -69,8 +73,20 @@ def _show_warmup(layout: Layout, campaign: Campaign) -> None:
     click.echo(verification_text(passes))
 
 
-def start(prepared: Prepared, folder: Path, *, settings: Settings) -> None:
+def start(
+    prepared: Prepared,
+    folder: Path,
+    *,
+    settings: Settings,
+    background: Sequence[str] | None = None,
+) -> None:
     """Ask for confirmation of what is overwritten, create the campaign folder, and run.
+
+    Args:
+        prepared: a checked plan.
+        folder: of the campaign.
+        settings: how to execute it.
+        background: options of volbench resume, to run in the background; None to run here.
 
     Raises:
         RefusedError: it was not confirmed.
@@ -81,7 +97,10 @@ def start(prepared: Prepared, folder: Path, *, settings: Settings) -> None:
 
     confirm_destruction(prepared)
     layout = create_campaign(folder, prepared.archive)
-    execute(prepared.hosts, layout, prepared.campaign, settings=settings)
+    if background is None:
+        execute(prepared.hosts, layout, prepared.campaign, settings=settings)
+    else:
+        resume_in_background(layout, background)
 
 
 def show_plan(prepared: Prepared, *, bill: Bill | None = None) -> None:

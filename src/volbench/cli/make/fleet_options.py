@@ -68,6 +68,13 @@ class HostSelection:
     mapping: Path | None
     host_keys: HostKeyPolicy
 
+    @property
+    def resume_options(self) -> tuple[str, ...]:
+        """Options by which volbench resume trusts the same host keys."""
+        known = self.host_keys.known_hosts
+        options = () if known is None else ("--known-hosts", str(known.resolve()))
+        return (*options, "--accept-new-host-keys") if self.host_keys.accept_new else options
+
 
 def on_hosts(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that name hosts to a command, which receives one keyword, `where`."""

@@ -18,6 +18,7 @@ from volbench.cli.make.fleet_options import (
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
+    DETACH,
     DRY_RUN,
     GRACE,
     KEEP_FILES,
@@ -64,6 +65,7 @@ from volbench.units import parse_duration
 @KEEP_FILES
 @GRACE
 @READY_TIMEOUT
+@DETACH
 @DRY_RUN
 @ALLOW_EXEC
 @on_hosts
@@ -88,6 +90,7 @@ def command(
     keep_files: bool,
     grace: str,
     ready_timeout: str,
+    detach: bool,
     dry_run: bool,
     allow_exec: bool,
     where: HostSelection,
@@ -119,6 +122,10 @@ def command(
         quorum=quorum,
         install_fio=install_fio,
     )
+    resumed = ("--grace", grace, "--ready-timeout", ready_timeout, *where.resume_options)
+    flags = {"--keep-files": keep_files, "--allow-exec": allow_exec}
+    options = (*resumed, *(name for name, is_set in flags.items() if is_set))
+    background = options if detach else None
     execution = Settings(
         grace_s=parse_duration(grace),
         keep_files=keep_files,
@@ -131,4 +138,4 @@ def command(
             show_plan(prepared, bill=bill)
             return
         confirm_length(prepared, bill=bill, yes=yes)
-        start(prepared, request.into, settings=execution)
+        start(prepared, request.into, settings=execution, background=background)

@@ -7,6 +7,7 @@ on a terminal need rich, so a campaign of a script or of CI does not wait for it
 from __future__ import annotations
 
 import time
+from io import TextIOBase
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
@@ -15,6 +16,7 @@ from volbench.model.campaign.event import (
     Event,
     Notice,
     RunEnded,
+    RunProgress,
     RunsNotNeeded,
     RunStarted,
 )
@@ -27,6 +29,9 @@ from volbench.units import format_duration
 Line = tuple[tuple[str, str], ...]
 """Parts of a line: text, and its style in rich's words; empty for none."""
 
+_PROGRESS_S = 60.0
+_SILENT_S = 10.0
+_MOST_SILENT = 5
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
@@ -49,16 +54,17 @@ class CampaignListener(Protocol):
 
 
 class PlainProgress:
-    """A line when a run starts and one when it ends, for logs and pipes.
+    """A line when a run starts, one when it ends, and one a minute, for logs and pipes.
 
     Args:
         stream: usually stderr.
         clock: seconds that only go up.
     """
 
-    def __init__(self, stream: TextIO, *, clock: Clock = time.monotonic) -> None:
+    def __init__(self, stream: TextIO | TextIOBase, *, clock: Clock = time.monotonic) -> None:
         self._stream = stream
         self._tally = Tally(clock)
+        self._wrote_s = clock()
 
     def __enter__(self) -> Self:
         """Do nothing: there is no screen to prepare."""
@@ -82,9 +88,26 @@ class PlainProgress:
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
             place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
             line = _plain(f"{place} started {event.run.id}{length}")
+        now_s = self._tally.clock()
+        if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
+            line = _plain(_progress_words(self._tally))
         if line is not None:
+            self._wrote_s = now_s
             self._stream.write("".join(text for text, _ in line) + "\n")
             self._stream.flush()
+
+
+def _progress_words(tally: Tally) -> str:
+    """Return how far a campaign is, and who is silent."""
+    left_s = tally.left_s()
+    left = "" if left_s is None else f", about {format_duration(left_s)} left"
+    silent = [
+        f"{seen.run.host} silent for {format_duration(round(seen.progress.silent_s))}"
+        for seen in tally.active.values()
+        if seen.progress.silent_s >= _SILENT_S
+    ]
+    words = f"{tally.ended} of {tally.total} runs ended, {len(tally.active)} running{left}"
+    return "; ".join([words, *silent[:_MOST_SILENT]])
 
 
 def listener_for(stream: TextIO) -> CampaignListener:

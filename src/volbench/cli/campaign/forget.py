@@ -24,7 +24,7 @@ def command(campaign: Path, *, host: str, reason: str) -> None:
     now on.
     """
     from volbench.engine.campaign.cleanup import forget_host
-    from volbench.present.terminal.live_display import listener_for
+    from volbench.present.terminal.progress_lines import listener_for
     from volbench.store.archive import read_campaign
 
     layout, archive = read_campaign(campaign)
