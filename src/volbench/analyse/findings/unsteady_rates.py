@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from volbench.analyse.bottleneck.cause import WORDS, Cause
+from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.findings.rule import Observation, percent, rule, several
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
@@ -39,8 +39,8 @@ _EDGE_SHARE = 0.05
 _AT_DEADLINE = 0.95
 _MOVES = frozenset(
     {
-        *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.NEIGHBOUR),
-        *(Cause.WARMING, Cause.STALL),
+        *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL),
+        *(Cause.NEIGHBOUR, Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP, Cause.STALL),
     }
 )
 _LEAST_STALL_S = 1.0
@@ -130,9 +130,10 @@ def _unsteady(
 def _explained(view: RunView, direction: str, context: Context) -> str:
     """Return what explains that the rate moved, if anything does."""
     causes = [
-        WORDS[explanation.cause]
+        explanation.words
         for explanation in context.explanations(view)
-        if explanation.direction == direction and explanation.cause in _MOVES
+        if explanation.direction == direction
+        and (explanation.cause in _MOVES or explanation.candidates)
     ]
     return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
 

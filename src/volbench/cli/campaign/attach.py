@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.options import CAMPAIGN
+from volbench.cli.output import TableOutput
 from volbench.errors import CampaignError
 
 
@@ -18,7 +19,7 @@ def command(campaign: Path) -> None:
     Ctrl-C leaves; the campaign goes on.
     """
     from volbench.cli.make.controller_log import follow_log
-    from volbench.cli.make.execution import show_summary
+    from volbench.cli.make.execution import show_results
     from volbench.store.archive import is_held, read_campaign
     from volbench.store.journal import read_history
 
@@ -33,7 +34,7 @@ def command(campaign: Path) -> None:
     except KeyboardInterrupt:
         click.echo(f"\nthe campaign in {campaign} goes on", err=True)
         return
-    show_summary(layout)
+    show_results(layout, TableOutput())
     states = read_history(layout.journal).states
     left = [run.id for run in archive.campaign.runs if run.id not in states]
     left += [name for name, state in states.items() if not state.is_settled]

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.make.fleet_options import (
-    ACCEPT_NEW,
-    KNOWN_HOSTS,
-    OWN_POLICY,
-    connect,
-    with_policy,
-)
-from volbench.cli.options import CAMPAIGN, LIMIT
+from volbench.cli.fleet_options import HOST_KEYS, LIMIT, OWN_POLICY, connect, with_policy
+from volbench.cli.options import CAMPAIGN
+
+if TYPE_CHECKING:
+    from volbench.execute.connect import HostKeyPolicy
 
 
 @click.command("reap")
 @CAMPAIGN
 @LIMIT
 @OWN_POLICY
-@KNOWN_HOSTS
-@ACCEPT_NEW
+@HOST_KEYS
 def command(
     campaign: Path,
     *,
     limits: tuple[str, ...],
     policy: str,
-    known_hosts: Path | None,
-    accept_new: bool,
+    host_keys: HostKeyPolicy,
 ) -> None:
     """End what the campaign in DIR still runs, and remove what it left on its machines.
 
@@ -39,7 +35,6 @@ def command(
     """
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
-    from volbench.execute.connect import HostKeyPolicy
     from volbench.present.terminal.progress_lines import listener_for
     from volbench.store.archive import read_campaign
     from volbench.store.journal import read_history
@@ -47,7 +42,7 @@ def command(
     layout, archive = read_campaign(campaign)
     plan = with_policy(archive.campaign, policy)
     hosts = hosts_to_reach(plan, read_history(layout.journal).states, limits)
-    with connect(hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
+    with connect(hosts, host_keys) as connected:
         reached = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:
             reap(layout, plan, reached.hosts, listener=listener)

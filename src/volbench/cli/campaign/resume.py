@@ -9,24 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.make.fleet_options import (
-    ACCEPT_NEW,
-    KNOWN_HOSTS,
-    OWN_POLICY,
-    connect,
-    with_policy,
-)
-from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, LIMIT, READY_TIMEOUT
+from volbench.cli.fleet_options import HOST_KEYS, LIMIT, OWN_POLICY, connect, with_policy
+from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, READY_TIMEOUT, flag
+from volbench.cli.output import TableOutput, table_options
 from volbench.errors import InputError
-from volbench.units import parse_duration
 
 if TYPE_CHECKING:
+    from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import Campaign
 
 
 @click.command("resume")
 @CAMPAIGN
-@click.option("--retry-failed", is_flag=True, help="Repeat failed runs too.")
+@flag("--retry-failed", "Repeat failed runs too.")
 @click.option(
     "--redo-step",
     "redo_steps",
@@ -40,8 +35,8 @@ if TYPE_CHECKING:
 @GRACE
 @READY_TIMEOUT
 @ALLOW_EXEC
-@KNOWN_HOSTS
-@ACCEPT_NEW
+@HOST_KEYS
+@table_options(has_output=False)
 def command(
     campaign: Path,
     *,
@@ -50,11 +45,11 @@ def command(
     limits: tuple[str, ...],
     policy: str,
     keep_files: bool,
-    grace: str,
-    ready_timeout: str,
+    grace_s: float,
+    ready_timeout_s: float,
     allow_exec: bool,
-    known_hosts: Path | None,
-    accept_new: bool,
+    host_keys: HostKeyPolicy,
+    shown: TableOutput,
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
 
@@ -65,7 +60,6 @@ def command(
     from volbench.cli.make.execution import execute
     from volbench.engine.campaign.client_worker import Settings, is_left
     from volbench.engine.campaign.resume_plan import hosts_to_reach, require_own, resume_on
-    from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import RunState
     from volbench.store.archive import read_campaign
     from volbench.store.journal import read_history
@@ -75,10 +69,10 @@ def command(
     plan = with_policy(archive.campaign, policy)
     states = read_history(layout.journal).states
     settings = Settings(
-        grace_s=parse_duration(grace),
+        grace_s=grace_s,
         keep_files=keep_files,
         retry_failed=retry_failed,
-        ready_timeout_s=parse_duration(ready_timeout),
+        ready_timeout_s=ready_timeout_s,
         redo_steps=_parse_steps(redo_steps, plan),
     )
     hosts = hosts_to_reach(plan, states, limits)
@@ -91,14 +85,14 @@ def command(
         click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
         if plan.hosts and not hosts:
             return
-    with connect(hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
+    with connect(hosts, host_keys) as connected:
         reached = resume_on(connected, archive, allow_exec=allow_exec)
         may_go_on = reached.may_go_on(plan)
         if reached.hosts:
             for error in reached.absent.values():
                 click.echo(f"note: {error.message}", err=True)
             settings = replace(settings, settle_only=not may_go_on)
-            execute(reached.hosts, layout, plan, settings=settings)
+            execute(reached.hosts, layout, plan, settings=settings, shown=shown)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
 

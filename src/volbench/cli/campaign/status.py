@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.options import CAMPAIGN
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.output import TableOutput, table_options
 
 
 @click.command("status")

@@ -77,9 +77,9 @@ def logged_listener(layout: Layout) -> Iterator[LoggedListener]:
     log = _open_log(layout)
     stream = _LogStream(log)
     try:
-        with PlainProgress(stream) as to_log, listener_for(sys.stderr) as to_terminal:
+        with listener_for(sys.stderr) as to_terminal:
             is_log = _is_same_file(log, sys.stderr)
-            yield LoggedListener(log, to_log, None if is_log else to_terminal)
+            yield LoggedListener(log, PlainProgress(stream), None if is_log else to_terminal)
     finally:
         os.close(log)
 

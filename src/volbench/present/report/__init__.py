@@ -7,13 +7,13 @@ from volbench.present.report.content import (
 )
 from volbench.present.report.lead_charts import lead_plots
 from volbench.present.report.report_page import render_report, render_reports
-from volbench.present.terminal.outcome import RunStateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 __all__ = [
     "MultiCampaignContent",
     "ReportContent",
     "ReportFigure",
-    "RunStateNote",
+    "RunNote",
     "lead_plots",
     "render_report",
     "render_reports",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from volbench.model.campaign.planned_run import Campaign
 from volbench.present.renderers.interactive import EmbeddedPlot
-from volbench.present.terminal.outcome import StateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class ReportContent:
 
     title: str
     campaign: Campaign
-    states: Mapping[str, StateNote]
+    states: Mapping[str, RunNote]
     frames: Mapping[str, pd.DataFrame]
     hosts: Sequence[Mapping[str, str]] = ()
     volumes: Sequence[Mapping[str, str]] = ()

@@ -16,7 +16,7 @@ from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber
 from volbench.present.report.summary_text import BOTTLENECKS, counted_noun, listed
-from volbench.present.terminal.outcome import unfinished
+from volbench.present.terminal.campaign_text import unfinished
 from volbench.units import format_count, format_duration, format_size
 
 

@@ -7,13 +7,15 @@ on a terminal need rich, so a campaign of a script or of CI does not wait for it
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOBase
-from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import TextIO
 
 from volbench.model.campaign.event import (
     CampaignEnded,
     Event,
+    Listener,
     Notice,
     RunEnded,
     RunProgress,
@@ -22,7 +24,7 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import RunState
 from volbench.present.formatting import printable
-from volbench.present.terminal.outcome import first_line
+from volbench.present.terminal.campaign_text import first_line
 from volbench.present.terminal.progress import Clock, Tally
 from volbench.units import format_duration
 
@@ -31,26 +33,8 @@ Line = tuple[tuple[str, str], ...]
 
 _PROGRESS_S = 60.0
 _SILENT_S = 10.0
-_MOST_SILENT = 5
+_MAX_SILENT = 5
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
-
-
-class CampaignListener(Protocol):
-    """A listener that is opened before the first event and closed after the last."""
-
-    def __enter__(self) -> Self:
-        """Begin to show."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen in order, whatever happened."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Show one event."""
 
 
 class PlainProgress:
@@ -65,18 +49,6 @@ class PlainProgress:
         self._stream = stream
         self._tally = Tally(clock)
         self._wrote_s = clock()
-
-    def __enter__(self) -> Self:
-        """Do nothing: there is no screen to prepare."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Do nothing: every line is already out."""
 
     def __call__(self, event: Event, /) -> None:
         """Write the line of one event, if it has one."""
@@ -98,7 +70,7 @@ class PlainProgress:
 
 
 def _progress_words(tally: Tally) -> str:
-    """Return how far a campaign is, and who is silent."""
+    """Return the progress of a campaign, and the hosts that are silent."""
     left_s = tally.left_s()
     left = "" if left_s is None else f", about {format_duration(left_s)} left"
     silent = [
@@ -107,18 +79,22 @@ def _progress_words(tally: Tally) -> str:
         if seen.progress.silent_s >= _SILENT_S
     ]
     words = f"{tally.ended} of {tally.total} runs ended, {len(tally.active)} running{left}"
-    return "; ".join([words, *silent[:_MOST_SILENT]])
+    return "; ".join([words, *silent[:_MAX_SILENT]])
 
 
-def listener_for(stream: TextIO) -> CampaignListener:
-    """Return bars for a terminal that can draw them, plain lines for everything else."""
-    if not stream.isatty():
-        return PlainProgress(stream)
-    from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
+@contextmanager
+def listener_for(stream: TextIO) -> Iterator[Listener]:
+    """Yield bars for a terminal that can draw them, plain lines for everything else."""
+    if stream.isatty():
+        from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
 
-    from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
+        from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
 
-    return PlainProgress(stream) if Console(file=stream).is_dumb_terminal else LiveProgress(stream)
+        if not Console(file=stream).is_dumb_terminal:
+            with LiveProgress(stream).drawing() as listener:
+                yield listener
+            return
+    yield PlainProgress(stream)
 
 
 def lasting_line(event: Event, tally: Tally) -> Line | None:
