@@ -50,6 +50,7 @@ class ReportContent:
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
         figures: in the order they are shown.
         lead: one or two that answer first.
+        evidence: rule to the chart of a run that it is about.
         generated_utc: ISO 8601 with ``Z``.
         volbench_version: that made the report.
     """
@@ -63,6 +64,7 @@ class ReportContent:
     jobs: Mapping[str, str] = field(default_factory=dict)
     figures: Sequence[ReportFigure] = ()
     lead: Sequence[ReportFigure] = ()
+    evidence: Mapping[str, ReportFigure] = field(default_factory=dict)
     generated_utc: str = ""
     volbench_version: str = ""
 
