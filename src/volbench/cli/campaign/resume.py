@@ -58,7 +58,7 @@ def command(
     runs of the other hosts are still brought to their end, and their results fetched.
     """
     from volbench.cli.make.execution import execute
-    from volbench.engine.campaign.client_worker import Settings, is_left
+    from volbench.engine.campaign.execution_settings import Settings, is_left
     from volbench.engine.campaign.resume_plan import hosts_to_reach, require_own, resume_on
     from volbench.model.campaign.planned_run import RunState
     from volbench.store.archive import read_campaign
@@ -103,7 +103,7 @@ def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
     Raises:
         InputError: a text is neither.
     """
-    from volbench.engine.campaign.client_worker import UNFINISHED
+    from volbench.engine.campaign.execution_settings import UNFINISHED
 
     last = max((run.step for run in campaign.runs), default=0)
     steps = set()

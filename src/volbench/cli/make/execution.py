@@ -22,7 +22,7 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import Prepared, Request
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign
@@ -95,7 +95,7 @@ def carry_out(
         VolbenchError: as `execute` does.
     """
     from volbench.cli.make.confirmations import bill_of, confirm_destruction, confirm_length
-    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.archive import create_campaign
 

@@ -9,13 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from volbench.engine.campaign.cleanup import forget_campaign
-from volbench.engine.campaign.client_worker import (
-    UNFINISHED,
-    CampaignContext,
-    Settings,
-    Worker,
-)
+from volbench.engine.campaign.client_worker import CampaignContext, Worker
 from volbench.engine.campaign.clients import run_together
+from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.conditioning.warmup_verification import Outcomes
 from volbench.engine.guard.scratch_files import Scratch

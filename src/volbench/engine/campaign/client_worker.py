@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.engine.campaign.barrier import READY_TIMEOUT_S, client_name
+from volbench.engine.campaign.barrier import client_name
 from volbench.engine.campaign.cleanup import end_run
+from volbench.engine.campaign.execution_settings import Settings, is_left
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
@@ -48,44 +49,10 @@ from volbench.units import format_duration
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
-GRACE_S = 600.0
-"""Seconds a run may be late. A provider's cache that is full can hang a volume for 8 minutes
-("Disk performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019)."""
-
 RESULT_BYTES = 16 * 1024**2
 """Room for a run's result and logs on another machine, beside the reserve of any file."""
 
-UNFINISHED = 0
-"""In `Settings.redo_steps`: the steps that some clients finished and others did not."""
-
 GateOf = Callable[[Run], Gate | None]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to execute a campaign.
-
-    Attributes:
-        grace_s: seconds a run may be late before it is ended.
-        keep_files: leave scratch files on the volumes.
-        retry_failed: when resuming, repeat failed runs too.
-        ready_timeout_s: how long clients that are ready wait for silent ones.
-        settle_only: start nothing; wait for what is running, and fetch its results.
-        redo_steps: steps of the plan that are repeated on all clients; `UNFINISHED` stands for
-            those that some clients finished and others did not.
-    """
-
-    grace_s: float = GRACE_S
-    keep_files: bool = False
-    retry_failed: bool = False
-    ready_timeout_s: float = READY_TIMEOUT_S
-    settle_only: bool = False
-    redo_steps: frozenset[int] = frozenset()
-
-
-def is_left(state: RunState, *, retry_failed: bool) -> bool:
-    """Return whether a run in some state is still to be done."""
-    return not state.is_settled and (retry_failed or state is not RunState.FAILED)
 
 
 @dataclass(frozen=True)
