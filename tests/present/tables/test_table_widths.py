@@ -24,8 +24,8 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.plan.bundled import profile_index, profile_names
 from volbench.plan.prices import load_prices, price_names
-from volbench.plan.profile.bundled import profile_index, profile_names
 from volbench.plan.volume_types import catalogue, find_type, limits_of
 from volbench.present import tables
 from volbench.present.formatting import Row

@@ -19,7 +19,7 @@ from volbench.execute.parallel import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.profile.dd_option import check_dd_option
+from volbench.model.profile.canonical import check_dd_option
 from volbench.model.profile.fio_option import OptionTable
 from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import Tool
