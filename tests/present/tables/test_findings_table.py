@@ -156,9 +156,9 @@ def test_an_invalid_number_is_no_headline(doubted: ReportContent) -> None:
     assert "90k" not in page.text("dd")
 
 
-def test_a_report_without_findings_has_no_section(doubted: ReportContent) -> None:
-    """Neither link nor heading."""
+def test_a_report_without_findings_says_so(doubted: ReportContent) -> None:
+    """A sentence, and no badge."""
     empty = doubted.frames["findings"].head(0)
     page = parsed(render_report(replace(doubted, frames={**doubted.frames, "findings": empty})))
-    assert "#findings" not in {a.get("href") for a in page.all("a")}
+    assert "No data-quality warnings." in page.text("p")
     assert badges(page) == []
