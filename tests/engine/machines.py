@@ -62,8 +62,8 @@ class Server:
         self, folder: str, name: str, number: tuple[int, int], attributes: Mapping[str, str]
     ) -> str:
         node, text = "/dev/" + name.replace("!", "/"), f"{number[0]}:{number[1]}"
-        told = {"dev": text, "size": str(10 * GIB // 512), "ro": "0", **attributes}
-        for attribute, value in told.items():
+        reported = {"dev": text, "size": str(10 * GIB // 512), "ro": "0", **attributes}
+        for attribute, value in reported.items():
             place = attribute.replace("__", "/")
             self.machine.files[f"{folder}/{place}"] = f"{value}\n"
         self.machine.stats[node] = FileStat("block", (0, 6), number, hash(number) & 0xFFFF, 0)

@@ -12,7 +12,7 @@ from volbench.store.journal import Journal, read_history
 
 
 def write_three(path: Path) -> None:
-    """Write a Run that started and finished, and one that is running."""
+    """Write a run that started and finished, and one that is running."""
     with Journal(path) as journal:
         journal.write("run", run="001-a", state=RunState.RUNNING, process={"pid": 7})
         journal.write("run", run="001-a", state=RunState.FINISHED, reason="")

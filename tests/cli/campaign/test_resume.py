@@ -13,7 +13,7 @@ from tests.cli.conftest import Volbench
 
 @pytest.fixture
 def stopped(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
-    """Return a campaign whose first Run failed and whose second was not started."""
+    """Return a campaign whose first run failed and whose second was not started."""
     profile = tmp_path / "p.yaml"
     profile.write_text(
         "name: p\nsample: 0\ndefaults: {size: 1m, ioengine: psync}\njobs:\n"
@@ -26,14 +26,14 @@ def stopped(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
 
 
 def change(out: Path, **options: str) -> None:
-    """Put options into the second Run of a stored plan."""
+    """Put options into the second run of a stored plan."""
     path = out / "campaign.json"
     archive: dict[str, Any] = json.loads(path.read_text())
     archive["campaign"]["runs"][1]["options"].update(options)
     path.write_text(json.dumps(archive))
 
 
-def test_the_rest_is_done_and_failed_runs_only_when_asked(
+def test_the_rest_is_done_and_failed_runs_only_when_requested(
     stopped: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """Resume does what was not started, and leaves a failure alone unless told."""

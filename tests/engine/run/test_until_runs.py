@@ -108,7 +108,7 @@ def run_until(
 
 
 def test_run_ends_when_the_volume_is_warm(tmp_path: Path) -> None:
-    """A volume that warms up for a few seconds ends a Run of five minutes orderly, with its data.
+    """A volume that warms up for a few seconds ends a run of five minutes orderly, with its data.
 
     fio is ended by SIGINT, which it tells with exit status 128; it still writes result and logs.
     """
@@ -150,7 +150,7 @@ def test_stop_of_the_user_stays_an_interruption(tmp_path: Path) -> None:
 
 
 def test_failing_volume_is_no_steady_one(tmp_path: Path) -> None:
-    """A server that goes away fails the Run, however even the rate was before."""
+    """A server that goes away fails the run, however even the rate was before."""
     pids: list[int] = []
 
     def end_server(_note: str, _stop: StopRequest) -> None:

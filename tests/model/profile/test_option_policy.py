@@ -30,7 +30,7 @@ TABLE = shipped_table()
 
 @pytest.mark.parametrize("name", [name for name in RISKY if TABLE.find(name)])
 def test_risky_options_need_leave(name: str) -> None:
-    """What runs programs or leaves the Run's folder is refused without --allow-exec."""
+    """What runs programs or leaves the run's folder is refused without --allow-exec."""
     with pytest.raises(InputError, match="is refused") as caught:
         check_option(TABLE, name, "1")
     assert "--allow-exec" in caught.value.hint

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Profile
 
 _JOB_FILES = (".fio", ".job", ".ini")
-"""Endings of fio's own job files."""
+"""Extensions of fio's job files."""
 
 
 def load_profiles(
