@@ -1,4 +1,4 @@
-"""Context of a run's volume: kind of its device, and what earlier runs did to it."""
+"""Context of a run's volume: kind of its device, and earlier runs on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Range = tuple[str, str, str]
 
 
 class DeviceKind(StrEnum):
-    """What a volume is, as far as host and results tell; the values complete a sentence."""
+    """Kind of a volume's device, from facts of host and results; the values complete a sentence."""
 
     LOCAL_SSD = "a local SSD"
     NVME = "an NVMe device of an unknown host"
@@ -31,7 +31,7 @@ class DeviceKind(StrEnum):
 
 
 LOCAL = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.HARD_DISK, DeviceKind.MEMORY})
-"""Kinds that nobody sells with burst credits and that allocate no blocks at the first touch."""
+"""Kinds without burst credits, neighbours and allocation of blocks at the first touch."""
 FLASH = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.NVME})
 REMOTE = frozenset({DeviceKind.NETWORK, DeviceKind.VIRTUAL})
 
@@ -50,7 +50,7 @@ _CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "
 
 
 def device_kind(view: RunView) -> DeviceKind:
-    """Return what the volume of a run is."""
+    """Return the kind of device of a run's volume."""
     facts, volume = view.volume, view.run.volume
     if volume.kind is VolumeKind.NBD:
         return DeviceKind.NETWORK
@@ -64,7 +64,7 @@ def device_kind(view: RunView) -> DeviceKind:
 
 
 def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
-    """Return what a disk is whose name may be that of a local or of a virtual one."""
+    """Return the kind of a disk whose name may be that of a local or of a virtual one."""
     facts, limits = view.volume, view.run.limits
     hypervisor = view.host.virtualization if view.host is not None else ""
     model = facts.model.lower() if facts is not None else ""
@@ -83,12 +83,12 @@ def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What finished on a volume before a run.
+    """Runs that finished on a volume before another one.
 
     Attributes:
         previous: the run right before it; None for the first.
-        is_prepared: whether a preparation or a warm-up was among it.
-        is_written: whether a run that writes was among it.
+        is_prepared: whether one of them was a preparation or a warm-up.
+        is_written: whether one of them writes.
         written_bytes: range to the bytes that were written to it.
     """
 
@@ -98,7 +98,7 @@ class Earlier:
     written_bytes: Mapping[Range, float] = field(default_factory=dict)
 
     def then(self, view: RunView) -> Earlier:
-        """Return the same with one more run."""
+        """Return the same after one more run."""
         written = dict(self.written_bytes)
         moved = total(view, "io_bytes", direction="write")
         if view.writes and moved > 0:

@@ -50,7 +50,7 @@ _SWAP_BYTES_PER_S = 1e6
     ),
 )
 def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield what the page cache did to each direction of a run."""
+    """Yield the effect of the page cache on each direction of a run."""
     rows, runtime = device_rows(view), runtime_s(view)
     directions = {result.direction for result in results_of(view)} & {"read", "write"}
     if math.isnan(runtime) or not runtime or not view.is_counted:
@@ -112,7 +112,7 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
 
 
 def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
-    """Return what dirty pages and the time after the end show, and note it as evidence."""
+    """Return dirty pages and write-back after the end in words, and add them to the evidence."""
     rows, column = device_rows(view), "write_bw_bytes_per_s"
     after = rows[rows["t_s"] > runtime]
     moved = bytes_until_end(after, column, runtime=math.inf) - bytes_until_end(
@@ -180,7 +180,7 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     advice="Free memory, or turn swap off for the measurement.",
 )
 def swapping(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield how much the host swapped during the run."""
+    """Yield the rate at which the host swapped during the run."""
     rows = host_rows_in_run(view)
     rate = math.nan if rows.empty else float(rows["swap_bytes_per_s"].mean())
     if rate >= _SWAP_BYTES_PER_S:

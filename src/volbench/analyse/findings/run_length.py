@@ -39,7 +39,7 @@ _OTHER_ENDS = ("number_ios", "steadystate", "fill_device", "read_iolog", "verify
     advice="Make runtime longer, and do not quote the percentiles that are named here.",
 )
 def too_short(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield which percentiles rest on too few I/Os, and that a run took few seconds."""
+    """Yield percentiles that rest on too few I/Os, and runs of few seconds."""
     for direction in dict.fromkeys(view.percentiles["direction"]):
         if direction != "sync":
             reported = np.unique(percentiles_of(view, direction).percentile)
@@ -55,7 +55,7 @@ def too_short(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 def needed_samples(percentile: float) -> float:
-    """Return how many samples a percentile needs: 10 / (1 - p), so that ten lie beyond it."""
+    """Return the samples that a percentile needs: 10 / (1 - p), so that ten are above it."""
     return math.inf if percentile >= 100 else _SAMPLES_BEYOND / (1 - percentile / 100)
 
 
@@ -115,7 +115,7 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
 def _by_size(
     view: RunView, workload: WorkloadSpec, rows: list[Result], ran_s: float
 ) -> Iterator[Observation]:
-    """Yield what is to be said of a section that its size was to end."""
+    """Yield the observations of a section that ends with its size."""
     moved, wanted = math.fsum(row["io_bytes"] for row in rows), _wanted_bytes(view, workload)
     evidence: Evidence = {"moved_bytes": moved, "section": workload.section}
     if moved < _ENOUGH_BYTES * wanted:
@@ -134,7 +134,7 @@ def _by_size(
 
 
 def _wanted_bytes(view: RunView, workload: WorkloadSpec) -> float:
-    """Return what all jobs were to move; NaN where options leave that open."""
+    """Return the requested bytes of all jobs; NaN where options leave that open."""
     if any(workload.is_on(name) for name in _OTHER_ENDS):
         return math.nan
     option = "io_size" if "io_size" in workload.options else "size"

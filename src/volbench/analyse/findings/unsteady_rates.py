@@ -132,7 +132,7 @@ def _unsteady(
 
 
 def _explained(view: RunView, direction: str, context: Context) -> str:
-    """Return what explains that the rate moved, if anything does."""
+    """Return the causes of the changes, if any are known."""
     causes = [
         explanation.words
         for explanation in context.explanations(view)
@@ -143,7 +143,7 @@ def _explained(view: RunView, direction: str, context: Context) -> str:
 
 
 def _moved(judged: Steadiness) -> str:
-    """Return what the series did."""
+    """Return the verdict on the series in words."""
     around = f"(median {format_count(judged.median)})"
     match judged.state:
         case State.STEPPED:
@@ -188,7 +188,7 @@ def _moved(judged: Steadiness) -> str:
     ),
 )
 def rounds_not_steady(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield one observation for a profile's rounds, at the last run of what is tracked."""
+    """Yield one observation for a profile's rounds, at the last tracked run."""
     rounds = view.campaign.rounds.get(view.run.profile)
     tracked = context.tracked.get(view.run.profile)
     if rounds is None or not tracked or tracked[-1].run.id != view.run.id:
@@ -218,7 +218,7 @@ def _not_determined(profile: str, found: Determination) -> Observation:
 
 
 def _variable(variable: Variable) -> str:
-    """Return how far a variable is from passing; it lacks a round where nothing is known."""
+    """Return the distance of a variable from passing."""
     judged, name = variable.judged, variable.track.name
     if math.isnan(judged.range_ratio):
         return f"{name} lacks a value"
@@ -250,7 +250,7 @@ def _most(ratios: Iterable[float]) -> float:
     ),
 )
 def stall(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield each time in which nothing completed; the longest few when there are many."""
+    """Yield the stalls; of many, the longest."""
     mean_iops = total(view, "iops")
     if not mean_iops > 0:
         return
