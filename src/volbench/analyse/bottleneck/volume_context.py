@@ -42,8 +42,6 @@ _BY_NAME = {
     "drbd": DeviceKind.NETWORK,
     "vd": DeviceKind.VIRTUAL,
     "xvd": DeviceKind.VIRTUAL,
-    "ram": DeviceKind.MEMORY,
-    "zram": DeviceKind.MEMORY,
 }
 _VIRTUAL_MODELS = ("elastic block", "persistentdisk", "virtual", "qemu", "vmware", "vbox", "msft")
 _CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "kubernetes"})
@@ -59,6 +57,9 @@ def device_kind(view: RunView) -> DeviceKind:
     name = facts.device if facts is not None else ""
     if not name and volume.kind is VolumeKind.DEVICE:
         name = PurePosixPath(volume.target).name
+    below = facts.backing if facts is not None else ()
+    if any(disk.startswith(("ram", "zram")) for disk in (name, *below)):
+        return DeviceKind.MEMORY
     named = (kind for prefix, kind in _BY_NAME.items() if name.startswith(prefix))
     return next(named, None) or _by_facts(view, is_nvme=name.startswith("nvme"))
 

@@ -1,10 +1,11 @@
-"""Rules on the memory of the host: page-cache, smaller-than-memory, swapping."""
+"""Rules on the memory of the host: page-cache, smaller-than-memory, memory-volume, swapping."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
+from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
 from volbench.analyse.findings.rule import Evidence, Observation, percent, rule, tool_name
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
@@ -170,6 +171,29 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
             f"The test touches {format_capacity(touched)}; the host has {format_capacity(memory)}"
             " of memory, so all of it can stay there.",
             {"touched_bytes": touched, "memory_bytes": float(memory)},
+        )
+
+
+@rule(
+    "the volume is memory",
+    severity=Severity.INVALID,
+    looks_at=(
+        "The filesystem and the block device of the volume, and the devices below it: tmpfs, ramfs,"
+        " and the devices ram (brd) and zram are memory of the host."
+    ),
+    why="Rates of memory say nothing about a disk, whatever direct says.",
+    advice="Name a directory, a file or a device on the disk that is to be measured.",
+)
+def memory_volume(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield that a volume is in the memory of the host."""
+    if device_kind(view) is DeviceKind.MEMORY:
+        facts = view.volume
+        where = "" if facts is None else facts.device or facts.filesystem
+        where = where or view.run.volume.target
+        yield Observation(
+            f"{view.run.volume.role} is in the memory of the host ({where}): its rates are not"
+            " those of a disk.",
+            {"backed_by": where},
         )
 
 
