@@ -30,7 +30,7 @@ def load_profiles(
         InputError: a profile is unknown, or wrong in one or more places.
     """
     from volbench.engine.hosts.installed_fio import options_on
-    from volbench.plan.profile.bundled import read_profile
+    from volbench.plan.bundled import read_profile
     from volbench.plan.profile.load_profile import load_profile
     from volbench.plan.profile.override import apply_overrides, settings_by_profile
 

@@ -50,7 +50,7 @@ def build_plot(
         return plot
     others = ", ".join(other.name for other in build_plots(frames))
     raise InputError(
-        f"the chart {chosen.name} can't be drawn: {plot}",
+        f"the chart {chosen.name} cannot be drawn: {plot}",
         hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
     )
 
@@ -147,7 +147,7 @@ _MOST_CAMPAIGNS = 6
 
 
 def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return the sentences of a caption: campaigns and setting, those given, what is not shown."""
+    """Return the sentences of a caption: campaigns and setting, those given, runs left out."""
     campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
     names = ", ".join(campaigns[:_MOST_CAMPAIGNS])
     if len(campaigns) > _MOST_CAMPAIGNS:
@@ -166,10 +166,10 @@ def _not_shown(state: str, count: int) -> str:
 
 
 def setting(summary: pd.DataFrame) -> str:
-    """Return what the measured runs have in common, such as ``Block 4k, queue depth 16, direct``.
+    """Return the setting shared by the measured runs, such as ``Block 4k, queue depth 16, direct``.
 
-    A result can't be read without cache, queue depth, block size, volume and runtime. What differs
-    is given as a range, or left to the labels where it takes too many words.
+    A result cannot be interpreted without cache, queue depth, block size, volume and runtime.
+    What differs is given as a range, or left to the labels if it takes too many words.
     """
     rows = measured(summary)
     rows = rows[rows["direction"] != "sync"]
@@ -179,7 +179,7 @@ def setting(summary: pd.DataFrame) -> str:
 
 
 def pooled(summary: pd.DataFrame) -> str:
-    """Return what one mark of a chart stands for, such as ``Pooled: 3 repeats``; "" for one run."""
+    """Return the runs pooled in one mark, such as ``Pooled: 3 repeats``; "" for a single run."""
     rows = measured(summary)
     if rows.empty:
         return ""
@@ -224,7 +224,7 @@ def _volumes(rows: pd.DataFrame) -> str:
     targets = [str(value) for value in rows["volume"].dropna().unique() if value != "unknown"]
     if not targets:
         return ""
-    short = list(dict.fromkeys(_short(value) for value in targets))
+    short = list(dict.fromkeys(short_target(value) for value in targets))
     named = ", ".join(map(printable, short)) if len(short) <= 2 else f"{len(short)} volumes"
     sizes = rows.drop_duplicates("volume")["volume_bytes"].dropna().unique()
     if rows["volume_bytes"].notna().all() and len(sizes) == 1:
@@ -232,8 +232,8 @@ def _volumes(rows: pd.DataFrame) -> str:
     return f"on {named}"
 
 
-def _short(target: str) -> str:
-    """Return a target without the long path of a socket."""
+def short_target(target: str) -> str:
+    """Return the target of a volume without the long path of a socket."""
     if target.startswith("nbd"):
         return "an NBD volume"
     return target if len(target) <= 40 else f"...{target[-37:]}"

@@ -45,7 +45,7 @@ class DistinctFinding:
         severity: note, warning or invalid.
         runs: ids, in order.
         when: direction and time; may be empty.
-        message: what was observed.
+        message: the observation.
         evidence: name with its unit to number or text.
     """
 
@@ -69,8 +69,8 @@ class RuleFindings:
     Attributes:
         severity: of the worst.
         counts: of each severity, in words.
-        runs: that it is about.
-        example: what was observed in the worst.
+        runs: number of runs with a finding of that severity.
+        example: observation of the worst finding.
         findings: those of most runs first.
         more: different findings that are not shown.
     """
@@ -135,7 +135,7 @@ def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
         rule=rule,
         severity=worst,
         counts=counted(counts),
-        runs=len({text(row, "run") for row in group}),
+        runs=len({text(row, "run") for row in group if row["severity"] == worst}),
         example=distinct[0].message,
         why=text(group[0], "why"),
         advice=text(group[0], "advice"),
@@ -145,7 +145,7 @@ def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
 
 
 def findings_count(rows: Sequence[Row]) -> str:
-    """Return how many findings of each severity there are, in how many runs; empty for none."""
+    """Return the number of findings of each severity and of their runs; empty for none."""
     runs = len({text(row, "run") for row in rows})
     where = "1 run" if runs == 1 else f"{runs} runs"
     return f"{counted(count_severities(rows))} in {where}" if rows else ""

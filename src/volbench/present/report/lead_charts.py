@@ -1,7 +1,8 @@
-"""The one or two charts that answer first, chosen by what was measured and cut to fit a screen."""
+"""Charts selected for the report: the first screen, and a series for each finding."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -10,20 +11,23 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.model.results.finding import Severity
+from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot, numbers
+from volbench.present.plots.marks import Span
+from volbench.present.tables.findings_table import STYLES
 
 Frames = Mapping[str, pd.DataFrame]
 
 _MOST_BARS = 6
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
-"""What one curve of a sweep has in common."""
+"""Columns that are equal along one curve of a sweep."""
 _HEIGHT_IN = 3.4
 """Of the panels together, so that title, verdict and chart share the first screen."""
 _MOST_STORMS = 2
-"""Steps of many clients beyond which a campaign is no storm but a fleet."""
+"""Number of parallel steps above which a campaign is a fleet, not a storm."""
 _PENALTY = 0.1
-"""Share of the warm rate that fresh blocks must cost to come first."""
+"""Minimum penalty of fresh blocks for the warm-up to lead."""
 _FEWEST_POINTS = 3
 """Points from which on a curve has a knee."""
 
@@ -31,8 +35,8 @@ _FEWEST_POINTS = 3
 def lead_plots(frames: Frames) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
-    The first is that of a storm, a warm-up, a sweep of the load, or bars. The second is the series
-    of the run that changed most, where one did.
+    The first shows a storm, a warm-up, a sweep of the load, or bars. The second is the series of a
+    run that stepped or drifted.
     """
     for kind, narrow, rows in _CANDIDATES:
         narrowed = narrow(frames)
@@ -44,7 +48,7 @@ def lead_plots(frames: Frames) -> list[Plot]:
 
 
 def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
-    """Say how many of the results a chart is about, where it leaves some out."""
+    """Note the number of results shown if the chart leaves some out."""
     shown, every = (len(measured(own["summary"])) for own in (narrowed, frames))
     if shown == every:
         return plot
@@ -62,7 +66,7 @@ def worst_warm_up(frames: Frames) -> Curve | None:
 
 
 def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
-    """Return whether a chart says something: few storms, a climb, curves of several points."""
+    """Return whether a chart is informative: few storms, a climb, curves of several points."""
     if kind == "warmup":
         return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
     if kind == "storm":
@@ -109,7 +113,7 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
 
 
 def _changed(frames: Frames) -> list[Plot]:
-    """Return the series of a run that stepped, drifted or is invalid; none where nothing did."""
+    """Return the series of a run that stepped, drifted or is invalid; empty if none did."""
     verdicts = frames.get("verdicts", pd.DataFrame())
     findings = frames.get("findings", pd.DataFrame())
     runs: list[str] = []
@@ -120,11 +124,44 @@ def _changed(frames: Frames) -> list[Plot]:
         runs += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
     if not runs:
         return []
-    own = {name: frame[frame["run"] == runs[0]] for name, frame in frames.items() if "run" in frame}
-    return [
-        replace(_cut(plot, 1), title=f"{plot.title}: {runs[0]}")
-        for plot in build_plots(own, ["series"])
-    ]
+    plot = _series(frames, runs[0])
+    return [] if plot is None else [plot]
+
+
+def _series(frames: Frames, run: str) -> Plot | None:
+    """Return the series of one run; None without one."""
+    own = {name: frame[frame["run"] == run] for name, frame in frames.items() if "run" in frame}
+    plot = next(build_plots(own, ["series"]), None)
+    return None if plot is None else replace(_cut(plot, 1), title=f"{plot.title}: {run}")
+
+
+def finding_plots(frames: Frames) -> dict[str, Plot]:
+    """Return rule to the series of the first run it warns about, its stretch of time shaded.
+
+    Rules that only add notes have none, nor have those whose runs have no series.
+    """
+    findings = frames.get("findings", pd.DataFrame())
+    plots: dict[str, Plot] = {}
+    if findings.empty:
+        return plots
+    order = [severity.value for severity in STYLES]
+    severe = findings[findings["severity"] != Severity.NOTE.value]
+    ranked = severe.sort_values("severity", key=lambda own: own.map(order.index), kind="stable")
+    for row in records(ranked.drop_duplicates("rule")):
+        plot = _series(frames, text(row, "run"))
+        if plot is not None:
+            plots[text(row, "rule")] = _shaded(plot, number(row, "from_s"), number(row, "to_s"))
+    return plots
+
+
+def _shaded(plot: Plot, start_s: float, end_s: float) -> Plot:
+    if math.isnan(start_s) or math.isnan(end_s):
+        return plot
+    span = Span(start_s, end_s)
+    panels = (replace(panel, marks=(span, *panel.marks)) for panel in plot.panels)
+    return replace(
+        plot, panels=tuple(panels), caption=("Shaded: the affected stretch", *plot.caption)
+    )
 
 
 def _cut(plot: Plot, rows: int) -> Plot:
