@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class VolbenchError(Exception):
@@ -240,3 +240,17 @@ class Problems:
     def in_order(self) -> list[Problem]:
         """Return what was found, each once, by line and column."""
         return sorted(dict.fromkeys(self.found), key=lambda p: (p.line, p.column))
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one is nearest to, or None when none is near."""
+    import difflib  # noqa: PLC0415 - only needed once something is wrong
+
+    found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the hint for a misspelt name: the nearest known one, or another hint without one."""
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else otherwise

@@ -64,7 +64,7 @@ def rows_of(
                     VOLUME_KEY: f"local||{volume}|",
                     STEP: f"{volume}-{job}-r{repeat}",
                     "options_known": True,
-                    "options_unsaid": (),
+                    "options_unreported": (),
                     "kernel": "6.1",
                     **columns,
                 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from volbench.api import CampaignData, open_campaign
 from volbench.importer.folder_labels import parse_labels
-from volbench.importer.import_campaign import Intake, Wanted, import_results
+from volbench.importer.import_campaign import ImportReport, ImportRequest, import_results
 
 CASES = Path(__file__).parents[1] / "cases"
 CLIENTS = CASES / "client-server" / "3.33-two-hosts"
@@ -47,9 +47,9 @@ def take(
     host: str = "",
     fio_version: str = "",
     strict: bool = False,
-) -> tuple[Intake, CampaignData]:
+) -> tuple[ImportReport, CampaignData]:
     """Import paths, and open the campaign."""
-    wanted = Wanted(
+    request = ImportRequest(
         paths=paths,
         into=into,
         pattern=pattern,
@@ -58,4 +58,4 @@ def take(
         fio_version=fio_version,
         strict=strict,
     )
-    return import_results(wanted), open_campaign(into)
+    return import_results(request), open_campaign(into)

@@ -14,7 +14,7 @@ from volbench.api import CampaignData
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.fio.results.result_parts import split_result
-from volbench.importer.import_campaign import Intake
+from volbench.importer.import_campaign import ImportReport
 
 FILES = sorted(CASES.glob("fio-*/*/stdout"))
 NO_RESULT = {
@@ -29,7 +29,7 @@ NO_RESULT = {
 
 
 @pytest.fixture(name="taken", scope="module")
-def _taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Intake, CampaignData]:
+def _taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, CampaignData]:
     folders = sorted(CASES.glob("fio-*"))
     return take(*folders, into=tmp_path_factory.mktemp("all") / "campaign")
 
@@ -39,7 +39,7 @@ def case_of(path: Path) -> str:
     return path.parent.relative_to(CASES).as_posix()
 
 
-def rows_of(taken: tuple[Intake, CampaignData], case: str) -> pd.DataFrame:
+def rows_of(taken: tuple[ImportReport, CampaignData], case: str) -> pd.DataFrame:
     """Return the rows of the summary that come from a case."""
     _, opened = taken
     runs = {
@@ -51,20 +51,20 @@ def rows_of(taken: tuple[Intake, CampaignData], case: str) -> pd.DataFrame:
     return frame[frame["run"].isin(runs)].reset_index(drop=True)
 
 
-def test_every_case_is_imported_or_listed(taken: tuple[Intake, CampaignData]) -> None:
+def test_every_case_is_imported_or_listed(taken: tuple[ImportReport, CampaignData]) -> None:
     """No case is lost, and each that holds no result says why."""
-    intake, _ = taken
-    told = {problem.path.removesuffix("/stdout"): problem.message for problem in intake.malformed}
+    report, _ = taken
+    told = {problem.path.removesuffix("/stdout"): problem.message for problem in report.malformed}
     assert told.keys() == NO_RESULT.keys()
     assert all(reason in told[case] for case, reason in NO_RESULT.items())
-    read = {run.run.imported.files[0].source for run in intake.runs if run.run.imported}
+    read = {run.run.imported.files[0].source for run in report.runs if run.run.imported}
     assert read == {f"{case_of(path)}/stdout" for path in FILES if case_of(path) not in told}
 
 
 @pytest.mark.parametrize(
     "case", [case_of(path) for path in FILES if case_of(path) not in NO_RESULT]
 )
-def test_numbers_are_those_of_fio(taken: tuple[Intake, CampaignData], case: str) -> None:
+def test_numbers_are_those_of_fio(taken: tuple[ImportReport, CampaignData], case: str) -> None:
     """The frames hold exactly what the parser reads from the document."""
     output = parse_output((CASES / case / "stdout").read_text())
     wanted = [
@@ -83,7 +83,7 @@ def test_numbers_are_those_of_fio(taken: tuple[Intake, CampaignData], case: str)
 
 @pytest.mark.parametrize("version", sorted(path.name for path in CASES.glob("fio-*")))
 def test_jobs_behind_a_stonewall_are_runs_of_their_own(
-    taken: tuple[Intake, CampaignData], version: str
+    taken: tuple[ImportReport, CampaignData], version: str
 ) -> None:
     """What ran one after another is never added up."""
     rows = rows_of(taken, f"{version}/stonewall-two-jobs")
@@ -93,12 +93,14 @@ def test_jobs_behind_a_stonewall_are_runs_of_their_own(
 
 
 @pytest.mark.parametrize("version", sorted(path.name for path in CASES.glob("fio-*")))
-def test_several_documents_are_one_result(taken: tuple[Intake, CampaignData], version: str) -> None:
+def test_several_documents_are_one_result(
+    taken: tuple[ImportReport, CampaignData], version: str
+) -> None:
     """With ``--status-interval`` the last document counts."""
     assert len(rows_of(taken, f"{version}/status-interval")) == 1
 
 
-def test_options_are_those_that_fio_tells(taken: tuple[Intake, CampaignData]) -> None:
+def test_options_are_those_that_fio_tells(taken: tuple[ImportReport, CampaignData]) -> None:
     """Options become columns, defaults hold where the rest is told, and nothing is made up."""
     row = rows_of(taken, "fio-3.33/randrw-jsonplus").iloc[0]
     assert (row["rw"], row["block_bytes"], row["iodepth"], row["numjobs"]) == ("randrw", 4096, 8, 1)
@@ -109,7 +111,7 @@ def test_options_are_those_that_fio_tells(taken: tuple[Intake, CampaignData]) ->
     assert old["volume"] == "unknown"
 
 
-def test_failures_are_kept_as_such(taken: tuple[Intake, CampaignData]) -> None:
+def test_failures_are_kept_as_such(taken: tuple[ImportReport, CampaignData]) -> None:
     """A job with an error failed, one that was stopped was interrupted; both with a reason."""
     _, opened = taken
     missing = rows_of(taken, "fio-3.33/missing-file")["run"][0]
@@ -126,7 +128,7 @@ def test_failures_are_kept_as_such(taken: tuple[Intake, CampaignData]) -> None:
 )
 @pytest.mark.parametrize("version", ["fio-2.21", "fio-3.1", "fio-3.28", "fio-3.33", "fio-3.42"])
 def test_logs_beside_a_result_become_its_series(
-    taken: tuple[Intake, CampaignData], version: str, case: str, least: int
+    taken: tuple[ImportReport, CampaignData], version: str, case: str, least: int
 ) -> None:
     """Logs are found by the prefix that the options tell, all clones together."""
     _, opened = taken
@@ -136,7 +138,9 @@ def test_logs_beside_a_result_become_its_series(
     assert rows["damage"].isna().all()
 
 
-def test_logs_of_a_result_without_options_are_found(taken: tuple[Intake, CampaignData]) -> None:
+def test_logs_of_a_result_without_options_are_found(
+    taken: tuple[ImportReport, CampaignData],
+) -> None:
     """Where no options are told, as by fio 2.2, the only result of a folder has its logs."""
     _, opened = taken
     run = rows_of(taken, "fio-2.2.10/logs-averaged")["run"][0]
@@ -145,7 +149,7 @@ def test_logs_of_a_result_without_options_are_found(taken: tuple[Intake, Campaig
     assert mine["iops"].mean() == pytest.approx(400, rel=0.1)
 
 
-def test_clones_in_series_are_added_up(taken: tuple[Intake, CampaignData]) -> None:
+def test_clones_in_series_are_added_up(taken: tuple[ImportReport, CampaignData]) -> None:
     """Three clones of 300 IOPS are 900."""
     _, opened = taken
     run = rows_of(taken, "fio-3.33/logs-numjobs")["run"][0]
@@ -153,7 +157,7 @@ def test_clones_in_series_are_added_up(taken: tuple[Intake, CampaignData]) -> No
     assert series[series["run"] == run]["iops"].tolist() == pytest.approx([900] * 3, rel=0.05)
 
 
-def test_sources_are_recorded_and_unchanged(taken: tuple[Intake, CampaignData]) -> None:
+def test_sources_are_recorded_and_unchanged(taken: tuple[ImportReport, CampaignData]) -> None:
     """Each file of a Run is the one that was imported, byte for byte, and the plan says so."""
     _, opened = taken
     for run in opened.campaign.runs:
@@ -164,7 +168,7 @@ def test_sources_are_recorded_and_unchanged(taken: tuple[Intake, CampaignData]) 
             assert sha256(copied).hexdigest() == file.sha256
 
 
-def test_times_are_told_where_fio_tells_them(taken: tuple[Intake, CampaignData]) -> None:
+def test_times_are_told_where_fio_tells_them(taken: tuple[ImportReport, CampaignData]) -> None:
     """From 3.36 on fio tells when I/O began, before that when it ended and how long it took."""
     row = rows_of(taken, "fio-3.36/logs-averaged").iloc[0]
     assert row["started_utc"] == "2026-11-21T03:18:51.440Z"
@@ -172,7 +176,7 @@ def test_times_are_told_where_fio_tells_them(taken: tuple[Intake, CampaignData])
     assert row["started_utc"].startswith("2026-11-21T03:1")
 
 
-def test_nothing_is_claimed_of_host_and_volume(taken: tuple[Intake, CampaignData]) -> None:
+def test_nothing_is_claimed_of_host_and_volume(taken: tuple[ImportReport, CampaignData]) -> None:
     """There are no facts of a host, and no Finding that stands on them."""
     _, opened = taken
     assert opened.provenance.hosts == ()

@@ -19,7 +19,7 @@ from tests.importer.sources import CLIENTS, take
 from volbench.api import CampaignData
 from volbench.errors import OutputError
 from volbench.fio.results.embedded_results import find_results
-from volbench.importer.import_campaign import Intake
+from volbench.importer.import_campaign import ImportReport
 
 HOSTS = ("127.0.0.2", "127.0.0.3")
 
@@ -46,11 +46,11 @@ def records(frame: pd.DataFrame) -> list[Raw]:
 
 
 @pytest.fixture(name="taken", scope="module")
-def _taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Intake, CampaignData]:
+def _taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, CampaignData]:
     return take(CLIENTS, into=tmp_path_factory.mktemp("clients") / "campaign")
 
 
-def test_each_client_is_a_host(taken: tuple[Intake, CampaignData]) -> None:
+def test_each_client_is_a_host(taken: tuple[ImportReport, CampaignData]) -> None:
     """Its numbers are those of its own entries; host, port, job and group tell them."""
     _, opened = taken
     rows = records(opened.summary())
@@ -76,7 +76,7 @@ def test_each_client_is_a_host(taken: tuple[Intake, CampaignData]) -> None:
     assert parts == {(host, 8771, group) for host in HOSTS for group in (0, 1)}
 
 
-def test_clients_of_one_job_are_one_step(taken: tuple[Intake, CampaignData]) -> None:
+def test_clients_of_one_job_are_one_step(taken: tuple[ImportReport, CampaignData]) -> None:
     """Totals are over the time in which all ran; a stonewall parts them."""
     _, opened = taken
     rows = records(opened.summary())
@@ -89,10 +89,10 @@ def test_clients_of_one_job_are_one_step(taken: tuple[Intake, CampaignData]) -> 
         assert 1.8 < total["overlap_s"] < 2
 
 
-def test_logs_of_clients_are_told_by_their_names(taken: tuple[Intake, CampaignData]) -> None:
+def test_logs_of_clients_are_told_by_their_names(taken: tuple[ImportReport, CampaignData]) -> None:
     """The host stands behind the name; the first job's clones are logs 1 and 2."""
-    intake, opened = taken
-    assert (intake.logs, intake.remarks) == (30, ())
+    report, opened = taken
+    assert (report.logs, report.remarks) == (30, ())
     sources = {
         (run.host, run.job): {file.source.rsplit("/", 1)[1] for file in run.imported.files}
         for run in opened.campaign.runs
@@ -109,12 +109,12 @@ def test_options_that_a_client_does_not_tell_are_not_made_up(tmp_path: Path) -> 
     for entry in document["client_stats"]:
         entry.pop("job options", None)
     (tmp_path / "r.json").write_text(json.dumps(document))
-    intake, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    report, opened = take(tmp_path / "r.json", into=tmp_path / "c")
     rows = opened.summary()
     assert rows["rw"].isna().all()
     assert rows["iodepth"].isna().all()
     assert rows["block_bytes"].tolist() == [4096] * 4  # stands among the global options
-    assert "does not tell the options" in intake.remarks[0].message
+    assert "does not report the options" in report.remarks[0].message
 
 
 def _free_port(host: str) -> int:

@@ -160,7 +160,10 @@ def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
     """It says what was there, and writes nothing."""
     put(tmp_path / "in" / "notes.md", "hello")
     put(tmp_path / "in" / "l_lat.1.log", "1, 2, 0, 0, 0\n")
-    with pytest.raises(OutputError, match=r"1 other files\)\n  in/l_lat\.1\.log: it is not known"):
+    with pytest.raises(
+        OutputError,
+        match=r"1 other files\)\n  in/l_lat\.1\.log: the version of fio that wrote it is unknown",
+    ):
         take(tmp_path / "in", into=tmp_path / "campaign")
     with pytest.raises(InputError, match="does not exist"):
         take(tmp_path / "missing", into=tmp_path / "campaign")

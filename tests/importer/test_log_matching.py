@@ -81,9 +81,9 @@ def test_logs_of_nobody_are_told(tmp_path: Path) -> None:
     put(tmp_path / "in" / "l_bw.7.log", "100, 1, 0, 0, 0\n")
     intake, opened = take(tmp_path / "in", into=tmp_path / "c")
     told = {note.path: note.message for note in intake.remarks}
-    assert "no result says" in told["in/other_bw.1.log"]
+    assert "no result reports" in told["in/other_bw.1.log"]
     assert "contains no line" in told["in/l_clat.1.log"]
-    assert "another one's" in told["in/l_bw.7.log"]
+    assert "belongs to another result" in told["in/l_bw.7.log"]
     assert opened.series()["iops"].mean() > 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.importer.sources import CASES, copy_logs, put, result_of, take
 from volbench.analyse.frames.run_facts import fact_columns, stack, with_facts
 from volbench.fio.results.embedded_results import find_results
-from volbench.importer.reported_options import reported_options, unsaid_by, volume_of
+from volbench.importer.reported_options import reported_options, unreported_flags, volume_of
 from volbench.model.campaign.target import VolumeKind
 
 
@@ -51,9 +51,9 @@ def test_options_without_a_value_are_unsaid_before_they_were_written() -> None:
     """Up to 3.36 fio leaves a bare ``time_based`` out of its result, 3.42 does not."""
     for version, wanted in (("3.36", True), ("3.42", False)):
         (output,) = find_results((CASES / f"fio-{version}/logs-numjobs/stdout").read_text()).results
-        assert ("time_based" in unsaid_by(output)) is wanted
+        assert ("time_based" in unreported_flags(output)) is wanted
     (output,) = find_results(json.dumps({"jobs": [json.loads(_entry())]})).results
-    assert "refill_buffers" in unsaid_by(output)
+    assert "refill_buffers" in unreported_flags(output)
 
 
 def _entry() -> str:

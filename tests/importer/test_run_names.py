@@ -9,7 +9,7 @@ import pytest
 from tests.importer.sources import JSON, put, result_of, take
 from volbench.errors import InputError
 from volbench.importer.folder_labels import parse_labels, parse_pattern
-from volbench.importer.run_names import choose_hosts, split_repeat
+from volbench.importer.run_names import assign_host_names, split_repeat
 
 RANDREAD = result_of("fio-3.33/logs-histogram", jobname="FIOJOB")
 DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")
@@ -128,7 +128,7 @@ def test_repeats_and_jobs_can_be_told_by_the_pattern(tmp_path: Path) -> None:
 def test_a_pattern_that_fits_nothing_is_refused_with_an_example(tmp_path: Path) -> None:
     """The message shows a path that is there, and the hint a pattern that would fit it."""
     put(tmp_path / "in" / "azure" / "vm1.json", RANDREAD)
-    with pytest.raises(InputError, match="for example, azure/vm1") as caught:
+    with pytest.raises(InputError, match="the first one is azure/vm1") as caught:
         take(tmp_path / "in", into=tmp_path / "c", pattern="{a}/{b}/{c}/{d}")
     assert "{provider}/{volume_type}" in caught.value.hint
 
@@ -158,7 +158,7 @@ def test_odd_labels_are_refused(texts: tuple[str, ...]) -> None:
 
 def test_hosts_that_differ_never_share_a_name() -> None:
     """Also where odd letters fall away."""
-    assert choose_hosts([("a b", {}), ("a:b", {}), ("", {}), ("a b", {})]) == [
+    assert assign_host_names([("a b", {}), ("a:b", {}), ("", {}), ("a b", {})]) == [
         "a-b",
         "a-b-2",
         "unknown",

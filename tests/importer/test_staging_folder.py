@@ -18,7 +18,8 @@ from volbench.store.layout import Layout
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from volbench.importer import import_campaign, staging_folder
+from volbench.importer import import_campaign
+from volbench.importer import import_campaign
 
 def killed(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -33,8 +34,9 @@ if where == "copying":
 elif where == "renaming":
     Path.rename = killed
 else:
-    staging_folder.sync_folder = lambda path: killed() if path == Path(into).parent else None
-import_campaign.import_results(import_campaign.Wanted(paths=(Path(source),), into=Path(into)))
+    import_campaign.sync_folder = lambda path: killed() if path == Path(into).parent else None
+request = import_campaign.ImportRequest(paths=(Path(source),), into=Path(into))
+import_campaign.import_results(request)
 """
 
 

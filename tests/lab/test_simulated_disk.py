@@ -6,13 +6,13 @@ from threading import Thread
 import pytest
 
 from tests.lab.clients import KIB, MIB, Answer, keep_busy, parameters, rate
+from volbench.lab.disk_clock import Pacer
 from volbench.lab.disk_parameters import (
     BucketParameters,
     CacheParameters,
     DiskParameters,
     ServiceParameters,
 )
-from volbench.lab.pacing import Pacer
 from volbench.lab.simulated_disk import Disk
 
 

@@ -1,1 +1,1 @@
-"""Import of results that others measured into a campaign folder."""
+"""Import of results measured by other tools into a campaign folder."""

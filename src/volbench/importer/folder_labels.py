@@ -1,6 +1,6 @@
-"""Labels from the names of folders, by a pattern.
+"""Labels of results, taken from the names of their folders by a pattern.
 
-``{provider}/{volume_type}/{host}`` fits ``azure/P15/vm1/fio.json`` and ``azure/P15/vm1.json``.
+``{provider}/{volume_type}/{host}`` matches ``azure/P15/vm1/fio.json`` and ``azure/P15/vm1.json``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from volbench.errors import InputError
 
 HOST, REPEAT, JOB = "host", "repeat", "job"
 RESERVED = frozenset({HOST, REPEAT, JOB})
-"""Names that are no labels: they say which host, which repeat, and what the job is called."""
+"""Placeholders for the host, the number of the repeat and the name of the job; not labels."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.IGNORECASE)
@@ -21,21 +21,21 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class LabelPattern:
-    """A pattern, taken apart.
+    """Parsed pattern.
 
     Attributes:
-        text: as it was written.
-        parts: an expression for each folder, or for the file's name without its endings.
+        text: as written by the user.
+        parts: a regular expression for each folder, or for the file's name without its endings.
     """
 
     text: str
     parts: tuple[re.Pattern[str], ...]
 
     def read(self, inside: PurePosixPath, *, stem: str) -> dict[str, str] | None:
-        """Return the labels of a path; None where the pattern does not fit.
+        """Return the labels of a path; None if the pattern does not match it.
 
         Args:
-            inside: the file's place below the folder that was named.
+            inside: path of the file relative to the imported folder.
             stem: its name without endings.
         """
         own = (*inside.parts[:-1], stem)
@@ -50,23 +50,24 @@ class LabelPattern:
         return labels
 
     def rest(self, inside: PurePosixPath, *, stem: str) -> tuple[str, ...]:
-        """Return the parts of a path that the pattern leaves over."""
+        """Return the parts of a path beyond the pattern."""
         return (*inside.parts[:-1], stem)[len(self.parts) :]
 
 
 def parse_pattern(text: str) -> LabelPattern:
-    """Take a pattern apart.
+    """Parse a pattern.
 
     Raises:
-        InputError: a name is missing, odd, or stands twice.
+        InputError: a placeholder is missing, malformed or repeated.
     """
     names = _PLACEHOLDER.findall(text)
     bare = _PLACEHOLDER.sub("", text)
-    odd = [name for name in names if not _NAME.fullmatch(name)]
-    if odd or not names or "{" in bare or "}" in bare or len({*names}) < len(names):
+    malformed = [name for name in names if not _NAME.fullmatch(name)]
+    if malformed or not names or "{" in bare or "}" in bare or len({*names}) < len(names):
         raise InputError(
-            f"--labels {text!r} is not a pattern: each {{name}} is letters, digits and _, once",
-            hint="write it like '{provider}/{volume_type}/{host}'; * stands for any folder",
+            f"--labels {text!r} is not a pattern: a {{name}} consists of letters, digits and _, and"
+            " is used once",
+            hint="write it like '{provider}/{volume_type}/{host}'; * matches any text",
         )
     return LabelPattern(text, tuple(_compiled(part) for part in text.strip("/").split("/")))
 
@@ -83,7 +84,7 @@ def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
     """Return the labels of ``--label KEY=VALUE``.
 
     Raises:
-        InputError: one is not written like that, or a name is reserved or stands twice.
+        InputError: an item has another form, or its name is reserved or repeated.
     """
     labels: dict[str, str] = {}
     for text in texts:
@@ -96,14 +97,14 @@ def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
     return labels
 
 
-def unfitting(pattern: LabelPattern, example: str) -> InputError:
-    """Return the error for a pattern that fits no path at all."""
+def pattern_mismatch(pattern: LabelPattern, example: str) -> InputError:
+    """Return the error for a pattern that matches no path at all."""
     folders = example.split("/")
     names = ("provider", "volume_type", "host", "job")
     count = min(len(folders), len(names))
     chosen = names[:count] if count > 1 else ("host",)
     words = "/".join(f"{{{name}}}" for name in chosen)
     return InputError(
-        f"--labels {pattern.text!r} fits no result; there is, for example, {example}",
-        hint=f"it is matched against that path; write it like {words!r}",
+        f"--labels {pattern.text!r} matches no result; the first one is {example}",
+        hint=f"the pattern is matched against that path; write it like {words!r}",
     )

@@ -1,4 +1,4 @@
-"""Paths in, a campaign folder out: what was read of it, and what was not, is returned."""
+"""Import of fio results from any source into a new campaign folder."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import file_digest
 from pathlib import Path
 
 from volbench import __version__
-from volbench.errors import InputError, OutputError, Problem
-from volbench.importer.folder_labels import parse_pattern, unfitting
-from volbench.importer.log_matching import share_out
-from volbench.importer.orphan_logs import draft_logs
-from volbench.importer.run_assembly import Ready, finish_run
-from volbench.importer.run_drafts import Draft, draft_runs, hosts_of, order_runs
+from volbench.errors import ArchiveError, InputError, OutputError, Problem
+from volbench.importer.folder_labels import parse_pattern, pattern_mismatch
+from volbench.importer.log_matching import assign_logs
+from volbench.importer.orphan_logs import draft_orphan_logs
+from volbench.importer.run_assembly import AssembledRun, assemble_run
+from volbench.importer.run_drafts import Draft, campaign_hosts, draft_runs, order_runs
 from volbench.importer.run_identity import name_runs
-from volbench.importer.scan_folders import Found, scan
-from volbench.importer.staging_folder import built_beside
+from volbench.importer.scan_folders import ScanResult, scan
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import Campaign
 from volbench.store.archive import (
@@ -28,29 +28,32 @@ from volbench.store.archive import (
     Provenance,
     create_campaign,
     fresh_run_folder,
+    hold_campaign,
+    refuse_used,
+    sync_folder,
     write_atomic,
 )
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
 
-_SHOWN = 20
-_UNTOLD = "the result does not tell the options of its jobs"
-_UNTOLD_LOGS = "logs without a result: they become a series, without totals and options"
+_MAX_LISTED = 20
+_OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
+_LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be imported.
+class ImportRequest:
+    """Request to import results.
 
     Attributes:
-        paths: files and folders.
+        paths: files and folders to search.
         into: the new campaign folder.
-        name: of the campaign; empty to call it as the folder.
+        name: of the campaign; empty for the name of the folder.
         labels: of all hosts.
         pattern: of labels in paths; empty for none.
-        host: name of the host where nothing tells one.
-        fio_version: that wrote logs without a result; empty where it is not known.
-        strict: refuse everything when a file is malformed.
+        host: name of the host of results that name none.
+        fio_version: that wrote logs without a result; empty if unknown.
+        strict: import nothing when a file is malformed.
         command: the command line, for the record.
     """
 
@@ -66,21 +69,21 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Intake:
-    """What became of it.
+class ImportReport:
+    """Outcome of an import.
 
     Attributes:
         into: the campaign folder.
         runs: every run with its state.
-        files: how many files held results.
-        logs: how many logs were taken.
-        malformed: files that should hold a result and do not.
-        remarks: what was left out, or is not as it may look.
-        others: files that are something else.
+        files: number of files with results.
+        logs: number of imported logs.
+        malformed: files that were expected to contain a result and do not.
+        remarks: what was omitted or needs care.
+        others: number of other files.
     """
 
     into: Path
-    runs: tuple[Ready, ...]
+    runs: tuple[AssembledRun, ...]
     files: int
     logs: int
     malformed: tuple[Problem, ...]
@@ -88,43 +91,45 @@ class Intake:
     others: int
 
 
-def import_results(wanted: Wanted) -> Intake:
-    """Read results that others measured, and write them as a campaign.
+def import_results(request: ImportRequest) -> ImportReport:
+    """Read results and write them as a new campaign.
 
     Raises:
-        InputError: a path does not exist, the pattern fits no result, or the version is none.
-        OutputError: nothing can be imported; or a file is malformed and that was to be refused.
-        ArchiveError: the folder can't be written.
+        InputError: a path does not exist, the pattern matches no result, or the version is invalid.
+        OutputError: nothing can be imported, or a file is malformed and `strict` is set.
+        ArchiveError: the folder cannot be written.
     """
-    pattern = parse_pattern(wanted.pattern) if wanted.pattern else None
-    found = scan(wanted.paths, leave_out=wanted.into)
-    if wanted.strict:
+    pattern = parse_pattern(request.pattern) if request.pattern else None
+    found = scan(request.paths, leave_out=request.into)
+    if request.strict:
         _refuse_malformed(found)
     drafts = draft_runs(found.results)
-    claims = list({id(draft.claim): draft.claim for draft in drafts}.values())
-    left = share_out(found.logs, claims)
-    alone = draft_logs(found, left, fio_version=wanted.fio_version)
+    processes = list({id(draft.process): draft.process for draft in drafts}.values())
+    left = assign_logs(found.logs, processes)
+    alone = draft_orphan_logs(found, left, fio_version=request.fio_version)
     drafts += alone.drafts
     _require_any(drafts, found, alone.left)
-    strays = name_runs(drafts, pattern=pattern, labels=wanted.labels, host=wanted.host)
-    if pattern is not None and len(strays) == len(drafts):
+    unmatched = name_runs(drafts, pattern=pattern, labels=request.labels, host=request.host)
+    if pattern is not None and len(unmatched) == len(drafts):
         source = drafts[0].file.source
-        raise unfitting(pattern, "/".join((*source.inside.parts[:-1], source.stem)))
-    runs = _finished(order_runs(drafts))
-    _write(wanted, runs, drafts)
-    return Intake(
-        into=wanted.into,
+        raise pattern_mismatch(pattern, "/".join((*source.inside.parts[:-1], source.stem)))
+    runs = _assembled(order_runs(drafts))
+    _write(request, runs, drafts)
+    return ImportReport(
+        into=request.into,
         runs=tuple(runs),
         files=len(found.results),
-        logs=sum(len(claim.logs) for claim in (*claims, *(draft.claim for draft in alone.drafts))),
+        logs=sum(
+            len(process.logs)
+            for process in (*processes, *(draft.process for draft in alone.drafts))
+        ),
         malformed=tuple(found.malformed),
-        remarks=(*alone.left, *_remarks(drafts, strays)),
+        remarks=(*alone.left, *_remarks(drafts, unmatched)),
         others=found.others,
     )
 
 
-def _require_any(drafts: Sequence[Draft], found: Found, left: Sequence[Problem]) -> None:
-    """Refuse when there is nothing to import."""
+def _require_any(drafts: Sequence[Draft], found: ScanResult, left: Sequence[Problem]) -> None:
     if not drafts:
         raise OutputError(
             f"there is no result of fio to import ({found.others} other files)"
@@ -133,25 +138,24 @@ def _require_any(drafts: Sequence[Draft], found: Found, left: Sequence[Problem])
         )
 
 
-def _refuse_malformed(found: Found) -> None:
-    """Refuse when anything is malformed."""
+def _refuse_malformed(found: ScanResult) -> None:
     if found.malformed:
         raise OutputError(
             f"{len(found.malformed)} files are malformed, so nothing was imported"
             f"{_listed(found.malformed)}",
-            hint="mend or remove them, or leave out --strict",
+            hint="repair or remove them, or omit --strict",
         )
 
 
 def _listed(problems: Sequence[Problem]) -> str:
-    return "".join(f"\n  {problem}" for problem in problems[:_SHOWN])
+    return "".join(f"\n  {problem}" for problem in problems[:_MAX_LISTED])
 
 
-def _finished(drafts: Sequence[Draft]) -> list[Ready]:
-    logs = {log.source.path for draft in drafts for log in draft.claim.logs}
+def _assembled(drafts: Sequence[Draft]) -> list[AssembledRun]:
+    logs = {log.source.path for draft in drafts for log in draft.process.logs}
     digests = {path: _digest(path) for path in sorted(logs)}
     return [
-        finish_run(draft, number=number, digests=digests)
+        assemble_run(draft, number=number, digests=digests)
         for number, draft in enumerate(drafts, start=1)
     ]
 
@@ -161,68 +165,72 @@ def _digest(path: Path) -> str:
         with path.open("rb") as stream:
             return file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise _uncopied(path, error) from error
+        raise _copy_error(path, error) from error
 
 
-def _remarks(drafts: Sequence[Draft], strays: Sequence[Draft]) -> list[Problem]:
-    """Return what a reader of the results should know, each file once."""
+def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Problem]:
+    """Return remarks on the imported results, each once."""
     remarks = [
-        Problem("--labels does not fit this path; it has no labels of it", draft.file.source.shown)
-        for draft in strays
+        Problem("--labels does not match this path, so it adds no labels", draft.file.source.shown)
+        for draft in unmatched
     ]
     for draft in drafts:
         shown = draft.file.source.shown
         for section in draft.reported.values():
             remarks += [
-                Problem(f"the option {option} can't be read and is left out", shown)
+                Problem(f"the option {option} cannot be parsed and is omitted", shown)
                 for option in section.left_out
             ]
         if not any(section.is_whole or section.left_out for section in draft.reported.values()):
-            remarks.append(Problem(_UNTOLD_LOGS if draft.read_as else _UNTOLD, shown))
+            remarks.append(
+                Problem(_LOGS_WITHOUT_RESULT if draft.read_as else _OPTIONS_NOT_REPORTED, shown)
+            )
     return list(dict.fromkeys(remarks))
 
 
-def _write(wanted: Wanted, runs: Sequence[Ready], drafts: Sequence[Draft]) -> None:
+def _write(request: ImportRequest, runs: Sequence[AssembledRun], drafts: Sequence[Draft]) -> None:
     campaign = Campaign(
-        name=wanted.name or wanted.into.resolve().name,
+        name=request.name or request.into.resolve().name,
         created_utc=utc_now(),
-        runs=tuple(ready.run for ready in runs),
+        runs=tuple(assembled.run for assembled in runs),
         seed=0,
-        command=wanted.command,
-        hosts=hosts_of(order_runs(drafts)),
+        command=request.command,
+        hosts=campaign_hosts(order_runs(drafts)),
     )
     provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
-    with built_beside(wanted.into) as folder:
+    with staged_folder(request.into) as folder:
         layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
         _fill_all(layout, runs)
 
 
-def _fill_all(layout: Layout, runs: Sequence[Ready]) -> None:
+def _fill_all(layout: Layout, runs: Sequence[AssembledRun]) -> None:
     copied: dict[Path, Path] = {}
     with Journal(layout.journal) as journal:
-        for ready in runs:
-            _fill(layout, ready, copied)
-            journal.write("run", run=ready.run.id, state=ready.state, reason=ready.reason)
+        for assembled in runs:
+            _fill(layout, assembled, copied)
+            journal.write(
+                "run", run=assembled.run.id, state=assembled.state, reason=assembled.reason
+            )
 
 
-def _fill(layout: Layout, ready: Ready, copied: dict[Path, Path]) -> None:
-    """Copy the files of a run into its folder, and write how it ended."""
-    folder = fresh_run_folder(layout, ready.run.id)
-    for path, name in ready.copies:
+def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> None:
+    """Copy the files of a run into its folder and write its status."""
+    folder = fresh_run_folder(layout, assembled.run.id)
+    for path, name in assembled.copies:
         _copy(path, folder.path / name, copied)
     content = {
         "format": STATUS_FORMAT,
-        "state": ready.state,
-        "reason": ready.reason,
-        "started_utc": ready.started_utc,
-        "ended_utc": ready.ended_utc,
+        "state": assembled.state,
+        "reason": assembled.reason,
+        "started_utc": assembled.started_utc,
+        "ended_utc": assembled.ended_utc,
         "imported": True,
     }
     write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
 
 
 def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
-    """Copy a file; one that several runs share takes its room once where links can be made."""
+    """Copy a file; later copies of the same file are hard links where the filesystem has them."""
     try:
         if path in copied:
             try:
@@ -233,12 +241,64 @@ def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
             shutil.copyfile(path, target)
             copied[path] = target
     except OSError as error:
-        raise _uncopied(path, error) from error
+        raise _copy_error(path, error) from error
 
 
-def _uncopied(path: Path, error: OSError) -> InputError:
+def _copy_error(path: Path, error: OSError) -> InputError:
     return InputError(
-        f"{path} can't be copied: {error.strerror or error}",
+        f"{path} cannot be copied: {error.strerror or error}",
         hint="check permissions and free space",
         context={"path": str(path)},
     )
+
+
+@contextmanager
+def staged_folder(target: Path) -> Iterator[Path]:
+    """Yield a staging folder that becomes the target when the block ends without an error.
+
+    Args:
+        target: does not exist, or is an empty folder.
+
+    Yields:
+        A path that does not exist yet.
+
+    Raises:
+        ArchiveError: the target is in use, another import writes it, or it cannot be written.
+    """
+    refuse_used(target)
+    place = target.resolve()
+    if place == Path.cwd() or place.is_mount():
+        raise ArchiveError(
+            f"{target} cannot be replaced: it is the current folder or a mount point",
+            hint="name a new folder with --output",
+            context={"path": str(target)},
+        )
+    aside = place.with_name(f".{place.name}.importing")
+    fresh = aside / "whole"
+    try:
+        aside.mkdir(parents=True, exist_ok=True)
+        with hold_campaign(Layout(aside)):
+            if fresh.exists():
+                shutil.rmtree(fresh)
+            try:
+                yield fresh
+                _sync_tree(fresh)
+                fresh.rename(place)
+                sync_folder(place.parent)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise ArchiveError(
+            f"{target} cannot be written: {error.strerror or error}",
+            hint="check permissions and free space, or choose another folder with --output",
+            context={"path": str(target)},
+        ) from error
+
+
+def _sync_tree(root: Path) -> None:
+    """Flush every file and folder below a folder to disk."""
+    for folder, _, files in os.walk(root):
+        for name in files:
+            with (Path(folder) / name).open("rb") as stream:
+                os.fsync(stream.fileno())
+        sync_folder(Path(folder))

@@ -1,6 +1,6 @@
-"""Options and volume of the jobs in a result, from what fio reports of them.
+"""Options and volume of the jobs in a result, as reported by fio.
 
-Nothing is made up: an option that cannot be read is left out and named, and a volume that is not
+Nothing is guessed: an option that cannot be parsed is omitted and listed, and a volume that is not
 reported is unknown.
 """
 
@@ -21,20 +21,20 @@ from volbench.model.results.result import JobResult, RunOutput
 
 ROLE = "data"
 UNKNOWN = "unknown"
-_APART = frozenset({"name", "description"})
-_WRITES_BARE = (3, 42)
-"""Version whose results hold options without a value; 3.36 is the last one seen without."""
+_NOT_OPTIONS = frozenset({"name", "description"})
+_WRITES_VALUELESS_SINCE = (3, 42)
+"""Version from which results contain options without a value; 3.36 is known to omit them."""
 
 
 @dataclass(frozen=True)
 class ReportedOptions:
-    """What is known of one section.
+    """Options of one section.
 
     Attributes:
         options: canonical.
         note: its description.
-        is_whole: whether what is not among the options has fio's default.
-        left_out: options that can't be read, as they stand.
+        is_whole: whether options that are not listed have fio's defaults.
+        left_out: options that cannot be parsed, as reported.
     """
 
     options: dict[str, str]
@@ -46,7 +46,7 @@ class ReportedOptions:
 def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
     """Return the options of an entry: fio's global ones, and its own over them.
 
-    fio 2.2 reports none at all, and later ones leave out those of some clients' jobs.
+    fio 2.2 reports none at all, and later versions omit those of some clients' jobs.
     """
     shared = output.shared_options(job)
     texts = {**shared, **job.options}
@@ -57,7 +57,7 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
     kb_base = 1000 if texts.get("kb_base") == "1000" else 1024
     for name, text in texts.items():
         option = shipped_table().find(name)
-        if option is None or option.name in _APART:
+        if option is None or option.name in _NOT_OPTIONS:
             continue
         try:
             options[option.name] = _canonical(option, text, kb_base)
@@ -67,14 +67,14 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
     return ReportedOptions(options, texts.get("description", ""), is_whole, tuple(left_out))
 
 
-def unsaid_by(output: RunOutput) -> tuple[str, ...]:
-    """Return the options that a result leaves out although they may have been set.
+def unreported_flags(output: RunOutput) -> tuple[str, ...]:
+    """Return the options that a result omits although they may have been set.
 
-    Up to fio 3.36 those without a value, such as a bare ``time_based``, are left out; 3.42 writes
+    Up to fio 3.36 those without a value, such as a bare ``time_based``, are omitted; 3.42 writes
     them with an empty text.
     """
     texts = [output.global_options, *(job.options for job in output.jobs)]
-    if _writes_bare(output.tool_version) or any("" in options.values() for options in texts):
+    if _writes_valueless(output.tool_version) or any("" in options.values() for options in texts):
         return ()
     flags = (
         option.name for option in shipped_table().options.values() if option.kind is OptionKind.FLAG
@@ -82,10 +82,10 @@ def unsaid_by(output: RunOutput) -> tuple[str, ...]:
     return tuple(flags)
 
 
-def _writes_bare(version: str) -> bool:
-    """Whether a version writes options without a value; an odd text is none that does."""
+def _writes_valueless(version: str) -> bool:
+    """Return whether a version writes options without a value; False for an unknown version."""
     try:
-        return parse_version(version) >= _WRITES_BARE
+        return parse_version(version) >= _WRITES_VALUELESS_SINCE
     except OutputError:
         return False
 
@@ -96,8 +96,10 @@ def _canonical(option: Option, text: str, kb_base: int) -> str:
 
 
 def volume_of(sections: Mapping[str, ReportedOptions]) -> Volume:
-    """Return what a run worked on, as far as it is reported."""
-    places = list(dict.fromkeys(_place(section.options) for section in sections.values()))
+    """Return the volume of a run, as far as it is reported."""
+    places = list(
+        dict.fromkeys(_volume_from_options(section.options) for section in sections.values())
+    )
     if len(places) == 1:
         kind, target = places[0]
         return Volume(role=ROLE, kind=kind, target=target)
@@ -106,7 +108,7 @@ def volume_of(sections: Mapping[str, ReportedOptions]) -> Volume:
     )
 
 
-def _place(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
+def _volume_from_options(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
     if options.get("ioengine") == "nbd" and "uri" in options:
         return VolumeKind.NBD, options["uri"]
     folder, name = options.get("directory", ""), options.get("filename", "")

@@ -12,7 +12,7 @@ from pathlib import Path
 from volbench.fio.results.result_parts import plain_name
 from volbench.fio.results.validation import problems_of
 from volbench.importer.log_matching import interval_s
-from volbench.importer.reported_options import unsaid_by, volume_of
+from volbench.importer.reported_options import unreported_flags, volume_of
 from volbench.importer.run_drafts import Draft
 from volbench.importer.scan_folders import LogFile
 from volbench.model.campaign.planned_run import (
@@ -30,12 +30,12 @@ _STOPPED = re.compile(r"terminating on signal \d+")
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A Run with its files and how it ended.
+class AssembledRun:
+    """Imported run with its files and end state.
 
     Attributes:
         run: the plan.
-        copies: path of each file that was imported, with its name in the run's folder.
+        copies: path of each imported file, with its name in the run's folder.
         state: finished, failed or interrupted.
         reason: why; empty when finished.
         started_utc: ISO 8601; None where it is not reported.
@@ -50,19 +50,19 @@ class Ready:
     ended_utc: str | None
 
 
-def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Ready:
-    """Return a draft as a run with its files.
+def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> AssembledRun:
+    """Return the run of a draft, with its files and end state.
 
     Args:
-        draft: named, with its logs shared out.
-        number: its place in the campaign, from 1.
+        draft: with its names and logs.
+        number: position in the campaign, from 1.
         digests: SHA-256 of each log.
     """
     sections = _section_names(draft)
     by_name = {sections[key]: draft.reported[key] for key in sections}
     first = 1 + draft.part.jobs_before
     last = first + sum(count for _, count in draft.sections)
-    logs = [log for log in draft.claim.logs if first <= (log.job_number or 1) < last]
+    logs = [log for log in draft.process.logs if first <= (log.job_number or 1) < last]
     name, source = _result_name(draft), draft.file.source
     copies = [] if draft.read_as else [(source.path, name)]
     copies += [(_path(log), log.name) for log in logs]
@@ -87,8 +87,10 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
             for job, count in draft.sections
         ),
         first_job_number=first,
-        untold=tuple(name for name, section in by_name.items() if not section.is_whole),
-        unsaid=unsaid_by(draft.output),
+        incomplete_sections=tuple(
+            name for name, section in by_name.items() if not section.is_whole
+        ),
+        unreported_flags=unreported_flags(draft.output),
         read_as=draft.read_as,
     )
     naming = draft.naming
@@ -101,14 +103,14 @@ def finish_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> Rea
         host=naming.host,
         sections=tuple(_section(draft, job, count, sections) for job, count in draft.sections),
         note="; ".join(dict.fromkeys(section.note for section in by_name.values() if section.note)),
-        sample_s=interval_s(draft.claim) if logs else 0.0,
+        sample_s=interval_s(draft.process) if logs else 0.0,
         device_sample_s=0.0,
         client=naming.client,
         step=draft.step,
         imported=imported,
     )
-    state, reason = _judged(draft)
-    return Ready(
+    state, reason = _end_state(draft)
+    return AssembledRun(
         run, tuple(copies), state, reason, _utc(draft.started_utc_s), _utc(draft.output.ended_utc_s)
     )
 
@@ -118,7 +120,7 @@ def _path(log: LogFile) -> Path:
 
 
 def _result_name(draft: Draft) -> str:
-    """Return what a result is called in the folder of its run: its compression stays visible."""
+    """Return the result's name in the run's folder, with the ending of its compression."""
     endings = [suffix for suffix in (".gz", ".xz", ".zst", ".bz2") if _ends(draft, suffix)]
     return f"fio.json{''.join(endings)}"
 
@@ -128,7 +130,7 @@ def _ends(draft: Draft, suffix: str) -> bool:
 
 
 def _section_names(draft: Draft) -> dict[tuple[str, int], str]:
-    """Return what each section is called: as its run where there is one, else as fio's job."""
+    """Return a name for each section: that of the run if there is only one, else fio's jobname."""
     jobs = [job for job, _ in draft.sections]
     if len(jobs) == 1:
         return {(jobs[0].name, jobs[0].groupid): draft.naming.job}
@@ -150,15 +152,15 @@ def _section(
     return Section(name=names[key], options=options)
 
 
-def _judged(draft: Draft) -> tuple[RunState, str]:
-    """Return how a run ended, as far as its result shows."""
+def _end_state(draft: Draft) -> tuple[RunState, str]:
+    """Return the end state of a run and the reason, as far as its result reports them."""
     if draft.read_as:
         # Logs do not show how fio ended.
         return RunState.FINISHED, ""
-    said = draft.output.diagnostics
-    if stopped := _STOPPED.search(said):
+    diagnostics = draft.output.diagnostics
+    if stopped := _STOPPED.search(diagnostics):
         return RunState.INTERRUPTED, f"fio: {stopped.group()}"
-    own = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=said)
+    own = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=diagnostics)
     problems = list(problems_of(own, exit_status=0, stderr="", expected=()))
     if not any(job.directions for job in draft.part.jobs):
         problems.append("No I/O was done.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from volbench.fio.results.embedded_results import started_utc_s
 from volbench.fio.results.result_parts import Part, plain_name, sections_of, split_result
-from volbench.importer.log_matching import Claim, prefixes_of
+from volbench.importer.log_matching import FioProcess, prefixes_of
 from volbench.importer.reported_options import ReportedOptions, reported_options
 from volbench.importer.run_names import Naming
 from volbench.importer.scan_folders import ResultFile
@@ -18,19 +18,19 @@ from volbench.model.results.result import JobResult, RunOutput
 
 @dataclass
 class Draft:
-    """A Run on its way.
+    """Run under construction.
 
     Attributes:
-        file: that holds its result.
-        document: which of the results in it.
+        file: with its result.
+        document: number of the result in the file, from 0.
         output: that result.
-        part: which entries of it.
-        reported: section to what is known of it; the key is fio's name and group.
-        claim: the process that wrote its logs.
+        part: its entries in the result.
+        reported: options by section; the key is fio's name and group.
+        process: the process that wrote its logs.
         labels: of its host.
-        naming: what it may be called.
-        step: it shares with other clients; 0 for none.
-        read_as: version in whose form its logs are read, where it is logs only; empty else.
+        naming: candidates for its name.
+        step: number of the step that it shares with other clients; 0 for none.
+        read_as: version of fio assumed for logs without a result; empty otherwise.
     """
 
     file: ResultFile
@@ -38,7 +38,7 @@ class Draft:
     output: RunOutput
     part: Part
     reported: Mapping[tuple[str, int], ReportedOptions]
-    claim: Claim
+    process: FioProcess
     labels: Mapping[str, str] = field(default_factory=dict)
     naming: Naming = field(
         default_factory=lambda: Naming("", 0, (), "", among_others=False, settings=None)
@@ -48,12 +48,12 @@ class Draft:
 
     @property
     def sections(self) -> list[tuple[JobResult, int]]:
-        """Its sections, the first entry of each with the number of its jobs."""
+        """First entry of each section, with the number of its jobs."""
         return sections_of(self.part.jobs)
 
     @property
     def started_utc_s(self) -> float | None:
-        """When its I/O began, or else when fio was started; None where it is not reported."""
+        """Start of its I/O, or else of fio; None if neither is reported."""
         starts = [job.start_utc_s for job in self.part.jobs if job.start_utc_s]
         return min(starts) if starts else started_utc_s(self.output)
 
@@ -66,15 +66,17 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
         for document, output in enumerate(file.results):
             parts = split_result(output)
             clients = {(part.hostname, part.port) for part in parts}
-            claims: dict[tuple[str, int | None], Claim] = {}
+            processes: dict[tuple[str, int | None], FioProcess] = {}
             for part in parts:
                 own = (part.hostname, part.port)
                 reported = {
                     (job.name, job.groupid): reported_options(output, job) for job in part.jobs
                 }
-                if own not in claims:
-                    claims[own] = _claim(file, output, parts, part, next(iter(reported.values())))
-                draft = Draft(file, document, output, part, reported, claims[own])
+                if own not in processes:
+                    processes[own] = _claim(
+                        file, output, parts, part, next(iter(reported.values()))
+                    )
+                draft = Draft(file, document, output, part, reported, processes[own])
                 if len(clients) > 1:
                     draft.step = step + 1 + part.place
                 drafts.append(draft)
@@ -89,14 +91,14 @@ def _claim(
     parts: Sequence[Part],
     part: Part,
     reported: ReportedOptions,
-) -> Claim:
+) -> FioProcess:
     own = [other for other in parts if (other.hostname, other.port) == (part.hostname, part.port)]
     jobs = [job for other in own for job in other.jobs]
     prefixes = [
         prefixes_of({**output.shared_options(job), **job.options}, jobname=plain_name(job))
         for job in jobs
     ]
-    return Claim(
+    return FioProcess(
         source=file.source,
         hostname=part.hostname,
         prefixes=frozenset().union(*prefixes),
@@ -110,7 +112,7 @@ def _claim(
 
 
 def _ranges(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
-    """Return the number of the first log of each section of a process, and how many it has."""
+    """Return the number of the first log of each section of a process, and their count."""
     ranges, first = [], 1
     for part in parts:
         for _, count in sections_of(part.jobs):
@@ -120,7 +122,7 @@ def _ranges(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
 
 
 def order_runs(drafts: Sequence[Draft]) -> list[Draft]:
-    """Return drafts in the order in which they ran, or by their paths where it is not reported."""
+    """Return drafts in the order in which they ran, or by path if that is not reported."""
     by_path = sorted(drafts, key=lambda draft: _natural(draft.file.source.shown))
     starts = [draft.started_utc_s for draft in by_path]
     if any(start is None for start in starts):
@@ -133,7 +135,7 @@ def _natural(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def hosts_of(drafts: Sequence[Draft]) -> tuple[Host, ...]:
+def campaign_hosts(drafts: Sequence[Draft]) -> tuple[Host, ...]:
     """Return the hosts of a campaign with their labels, in the order of its runs."""
     found = {draft.naming.host: draft.labels for draft in drafts}
     return tuple(Host(name=name, labels=dict(labels)) for name, labels in found.items())

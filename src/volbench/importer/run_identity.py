@@ -1,4 +1,4 @@
-"""Drafts in; each with its labels, host, job and repeat out."""
+"""Labels, host, job and repeat of each draft, from its result and path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from volbench.fio.results.result_parts import plain_name, split_result
 from volbench.importer.folder_labels import HOST, JOB, REPEAT, RESERVED, LabelPattern
 from volbench.importer.run_drafts import Draft
-from volbench.importer.run_names import Naming, choose_hosts, choose_jobs, split_repeat
+from volbench.importer.run_names import Naming, assign_host_names, assign_job_names, split_repeat
 
 _LOG_OPTIONS = re.compile(r"write_.*_log|log_.*|per_job_logs")
 
@@ -21,23 +21,23 @@ def name_runs(
     labels: Mapping[str, str],
     host: str,
 ) -> list[Draft]:
-    """Give each draft its labels, host, job and repeat.
+    """Set the labels, host, job and repeat of each draft.
 
     Args:
         drafts: all of them.
         pattern: of labels in paths; None for none.
         labels: of all hosts.
-        host: name of the host where neither result nor path tells one.
+        host: name of the host of results that neither report nor path names.
 
     Returns:
-        The drafts whose path the pattern does not fit.
+        The drafts whose path does not match the pattern.
     """
-    unfitting, wanted, paths = [], [], []
+    pattern_mismatch, wanted, paths = [], [], []
     for draft in drafts:
         source = draft.file.source
         read = pattern.read(source.inside, stem=source.stem) if pattern else {}
         if read is None:
-            unfitting.append(draft)
+            pattern_mismatch.append(draft)
         path = (source.root, *source.inside.parts[:-1], source.stem)
         if pattern and read is not None:
             path = pattern.rest(source.inside, stem=source.stem)
@@ -46,7 +46,7 @@ def name_runs(
         wanted.append((draft.part.hostname or read.get(HOST, "") or host, draft.labels))
         paths.append((path, read))
     clients = _clients(drafts)
-    for draft, name, (path, read) in zip(drafts, choose_hosts(wanted), paths, strict=True):
+    for draft, name, (path, read) in zip(drafts, assign_host_names(wanted), paths, strict=True):
         short, number = split_repeat(path)
         draft.naming = Naming(
             host=name,
@@ -57,8 +57,8 @@ def name_runs(
             settings=_settings(draft),
             repeat=_number(read.get(REPEAT, "")) if REPEAT in read else number,
         )
-    choose_jobs([draft.naming for draft in drafts])
-    return unfitting
+    assign_job_names([draft.naming for draft in drafts])
+    return pattern_mismatch
 
 
 def _clients(drafts: Sequence[Draft]) -> dict[int, int]:

@@ -1,7 +1,8 @@
 """Names of imported runs: hosts, jobs and repeats, from paths and jobnames.
 
-Results that differ never get one name, for equal names are pooled as repeats. Repeats are only what
-says so: ``{repeat}`` in the pattern, or a folder or file such as ``run-2`` or ``fio_rep3.json``.
+Different results never share a name, because equal names are pooled as repeats. Repeats are only
+those marked as such: ``{repeat}`` in the pattern, or a folder or file such as ``run-2`` or
+``fio_rep3.json``.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ _GENERIC = re.compile(
     r"(fio|result|results|output|out|stdout|json|data|log|logs)([-_.](fio|result|results|output))?",
     re.IGNORECASE,
 )
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
-_LONGEST = 80
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+_MAX_LENGTH = 80
 
 
 @dataclass
 class Naming:
-    """What a run may be called.
+    """Parts of the name of a run.
 
     Attributes:
-        host: where it ran.
-        client: its number among those of its host; 0 for one.
-        path: folders and file below what was named, without what labels took.
-        jobname: fio's.
-        among_others: whether its file holds more runs of the same client.
-        settings: what must be equal for two results to be repeats of each other.
-        repeat: its number; None where nothing gives one.
-        level: how much of its path is in its name.
-        job: its name.
+        host: that it ran on.
+        client: number among several on its host; 0 for the only one.
+        path: folders and file below the imported path, without those used as labels.
+        jobname: from fio.
+        among_others: whether its file contains more runs of the same client.
+        settings: equal for results that are repeats of each other.
+        repeat: its number; None if unknown.
+        level: number of path parts in the name.
+        job: the chosen name.
     """
 
     host: str
@@ -52,7 +53,7 @@ class Naming:
 
     @property
     def candidate(self) -> str:
-        """Its name, with as much of its path as its level says."""
+        """Name with as many parts of the path as `level` says."""
         if not self.level:
             return self.jobname
         parts = self.path[-self.level :]
@@ -60,7 +61,7 @@ class Naming:
 
 
 def split_repeat(path: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
-    """Return a path without what numbers a repeat and without names that say nothing."""
+    """Return a path without numbers of repeats and generic names, and the repeat if given."""
     kept: list[str] = []
     number: int | None = None
     for part in path:
@@ -71,12 +72,12 @@ def split_repeat(path: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
         number = int(match["number"])
         if match["rest"]:
             kept.append(match["rest"])
-    telling = [part for part in kept if not _GENERIC.fullmatch(part)]
-    return tuple(telling or kept), number
+    specific = [part for part in kept if not _GENERIC.fullmatch(part)]
+    return tuple(specific or kept), number
 
 
-def choose_jobs(namings: Sequence[Naming]) -> None:
-    """Give each run the shortest name that no other result has, and number the repeats."""
+def assign_job_names(namings: Sequence[Naming]) -> None:
+    """Choose for each run the shortest name that no other result has, and number the repeats."""
     while clashing := _clashing(namings):
         raised = False
         for naming in namings:
@@ -87,12 +88,12 @@ def choose_jobs(namings: Sequence[Naming]) -> None:
             break
     for naming in namings:
         naming.job = plain(naming.candidate)
-    _number_the_rest(namings)
+    _number_clashes(namings)
     _number_repeats(namings)
 
 
 def _clashing(namings: Iterable[Naming]) -> set[str]:
-    """Return names that more than one result has, which are no repeats of each other."""
+    """Return names shared by results that are not repeats of each other."""
     return {group[0].candidate for group in _groups(namings) if not _are_repeats(group)}
 
 
@@ -111,8 +112,8 @@ def _are_repeats(group: Sequence[Naming]) -> bool:
     return are_equal and None not in numbers and len(numbers) == len(group)
 
 
-def _number_the_rest(namings: Sequence[Naming]) -> None:
-    """Put a number behind names that are still equal."""
+def _number_clashes(namings: Sequence[Naming]) -> None:
+    """Append a number to names that are still equal."""
     for group in _groups(namings):
         if not _are_repeats(group):
             for place, naming in enumerate(group[1:], start=2):
@@ -129,15 +130,15 @@ def _number_repeats(namings: Sequence[Naming]) -> None:
 
 
 def plain(text: str) -> str:
-    """Return a name that can be one of a job, a host or a folder."""
-    return _ODD.sub("-", text).strip("-.")[:_LONGEST].strip("-.") or "job"
+    """Return a text as a valid name of a job, a host or a folder."""
+    return _NOT_IN_NAMES.sub("-", text).strip("-.")[:_MAX_LENGTH].strip("-.") or "job"
 
 
-def choose_hosts(wanted: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
+def assign_host_names(wanted: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
     """Return a name for each pair of a host and its labels.
 
-    A host that was named under different labels is several to tables and charts: the labels that
-    differ are put behind its name. One that nobody named is called by its labels.
+    A host with different labels becomes several hosts, with the differing labels appended to the
+    name. A host without a name is named after its labels.
     """
     named: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for host, labels in wanted:
@@ -149,7 +150,7 @@ def choose_hosts(wanted: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
         values = (labels.get(name) for name in _differing(every))
         behind = [value for value in values if value]
         chosen.append(plain("-".join([host, *behind] if host else behind) or "unknown"))
-    return _apart(wanted, chosen)
+    return _distinct(wanted, chosen)
 
 
 def _differing(every: Sequence[Mapping[str, str]]) -> list[str]:
@@ -157,8 +158,8 @@ def _differing(every: Sequence[Mapping[str, str]]) -> list[str]:
     return [name for name in names if len({labels.get(name) for labels in every}) > 1]
 
 
-def _apart(wanted: Sequence[tuple[str, Mapping[str, str]]], chosen: Sequence[str]) -> list[str]:
-    """Return names with a number where two pairs that differ got one name."""
+def _distinct(wanted: Sequence[tuple[str, Mapping[str, str]]], chosen: Sequence[str]) -> list[str]:
+    """Return names with a number appended where two different pairs share one."""
     owners: dict[str, list[tuple[str, Mapping[str, str]]]] = defaultdict(list)
     names = []
     for pair, name in zip(wanted, chosen, strict=True):

@@ -1,4 +1,4 @@
-"""What lies below some paths: folders go in; results, logs, and what can't be read come out."""
+"""Scan of folders for fio's results and logs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LOG = re.compile(
     r"(?P<packed>\.gz|\.zst|\.xz)?(?:\.(?P<host>.+))?",
     re.DOTALL,
 )
-_SHOULD_HOLD_ONE = re.compile(r"\.json|\.out$|^stdout|fio[^/]*\.txt$")
-"""Names of files of which it is told when they are empty."""
-_WRITINGS = frozenset(
+_RESULT_NAMES = re.compile(r"\.json|\.out$|^stdout|fio[^/]*\.txt$")
+"""Names of files that are reported when they are empty."""
+_TEXT_SUFFIXES = frozenset(
     {".md", ".rst", ".adoc", ".html", ".htm", ".xml", ".svg", ".ipynb", ".csv", ".tsv"}
     | {".py", ".sh", ".ps1", ".bat", ".go", ".c", ".h", ".js", ".yaml", ".yml", ".ini"}
 )
-"""Endings of pages and programs, in which a result is an example."""
+"""Suffixes of pages and programs, in which a result is an example."""
 _HEAD_BYTES = 64 << 10
 
 
@@ -35,9 +35,9 @@ class Source:
     """A file below one of the paths.
 
     Attributes:
-        path: where it is.
-        root: name of the path that it was found below.
-        inside: its place below that path.
+        path: of the file.
+        root: name of the scanned path that contains it.
+        inside: its path relative to that one.
     """
 
     path: Path
@@ -46,13 +46,13 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """Its place as it is recorded: never a whole path of this machine."""
+        """Path as recorded: relative, never an absolute path of this machine."""
         alone = len(self.inside.parts) == 1 and self.root == self.inside.name
         return self.root if alone else str(PurePosixPath(self.root) / self.inside)
 
     @property
     def stem(self) -> str:
-        """Its name without endings such as ``.json.gz``."""
+        """Name without endings such as ``.json.gz``."""
         name = self.inside.name
         for ending in (*ENDINGS, ".json", ".txt", ".out", ".log"):
             shorter = name.removesuffix(ending)
@@ -71,15 +71,15 @@ class ResultFile:
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file that is named like a log of fio.
+    """File with the name of a log of fio.
 
     Attributes:
         source: the file.
-        prefix: what stands before the kind.
+        prefix: name in front of the kind.
         kind: such as ``bw``.
-        job_number: of the job in its section, from 1; 0 where all jobs share the log.
+        job_number: of the job in its process, from 1; 0 if all jobs share the log.
         hostname: of the client that wrote it; empty for none.
-        packed: ending that tells its compression.
+        packed: ending of its compression.
     """
 
     source: Source
@@ -91,19 +91,19 @@ class LogFile:
 
     @property
     def name(self) -> str:
-        """What it is called in the folder of its run."""
+        """Name in the folder of its run."""
         return f"{self.prefix}_{self.kind}.{self.job_number or 1}.log{self.packed}"
 
 
 @dataclass
-class Found:
-    """Everything that was found.
+class ScanResult:
+    """Files by kind.
 
     Attributes:
         results: files with results, in the order of their paths.
-        logs: files named like fio's logs.
-        malformed: files that should hold a result and do not, with the reason.
-        others: how many files are something else.
+        logs: files with names of fio's logs.
+        malformed: files that were expected to contain a result and do not, with the reason.
+        others: number of other files.
     """
 
     results: list[ResultFile] = field(default_factory=list)
@@ -111,34 +111,34 @@ class Found:
     malformed: list[Problem] = field(default_factory=list)
     others: int = 0
 
-    def tell(self, error: OSError) -> None:
-        """Note a folder that can't be looked into."""
+    def note_unreadable(self, error: OSError) -> None:
+        """Record a folder that cannot be read."""
         name = Path(str(error.filename)).name
-        self.malformed.append(Problem(f"it can't be read: {error.strerror}", _readable(name)))
+        self.malformed.append(Problem(f"it cannot be read: {error.strerror}", _readable(name)))
 
 
-def scan(paths: Sequence[Path], *, leave_out: Path | None = None) -> Found:
-    """Look at every file at and below some paths; nothing there is changed.
+def scan(paths: Sequence[Path], *, leave_out: Path | None = None) -> ScanResult:
+    """Classify every file at and below some paths, without changing anything.
 
     Args:
         paths: files and folders.
-        leave_out: a folder that is not looked into, where results are to be written.
+        leave_out: folder to skip, where the campaign is to be written.
 
     Raises:
         InputError: a path does not exist.
     """
-    found = Found()
+    found = ScanResult()
     seen: set[Path] = set()
     for path in paths:
         for source in _sources(path, found, leave_out):
             real = source.path.resolve()
             if real not in seen:
                 seen.add(real)
-                _sort(source, found)
+                _classify(source, found)
     return found
 
 
-def _sources(path: Path, found: Found, leave_out: Path | None) -> Iterator[Source]:
+def _sources(path: Path, found: ScanResult, leave_out: Path | None) -> Iterator[Source]:
     if path.is_file():
         yield Source(path, path.name, PurePosixPath(path.name))
         return
@@ -149,7 +149,7 @@ def _sources(path: Path, found: Found, leave_out: Path | None) -> Iterator[Sourc
             context={"path": str(path)},
         )
     root = path.resolve().name or "root"
-    for folder, below, files in os.walk(path, onerror=found.tell):
+    for folder, below, files in os.walk(path, onerror=found.note_unreadable):
         here = Path(folder)
         inside = PurePosixPath(_readable(str(here.relative_to(path))))
         if leave_out is not None and here.resolve() == leave_out.resolve():
@@ -158,8 +158,8 @@ def _sources(path: Path, found: Found, leave_out: Path | None) -> Iterator[Sourc
         if Layout(here).campaign.name in files and Layout(here).runs.name in below:
             below.clear()
             place = str(PurePosixPath(root) / inside)
-            hint = "give the folder itself to volbench show"
-            found.malformed.append(Problem("a campaign of volbench already", place, hint=hint))
+            hint = "pass the folder itself to volbench show"
+            found.malformed.append(Problem("already a campaign of volbench", place, hint=hint))
             continue
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in sorted(files):
@@ -168,12 +168,11 @@ def _sources(path: Path, found: Found, leave_out: Path | None) -> Iterator[Sourc
 
 
 def _readable(name: str) -> str:
-    """Return a name that can be written down, whatever bytes it has."""
+    """Return a name as valid UTF-8, whatever bytes it has."""
     return name.encode("utf-8", errors="replace").decode()
 
 
-def _sort(source: Source, found: Found) -> None:
-    """Put a file where it belongs."""
+def _classify(source: Source, found: ScanResult) -> None:
     log = _log_of(source)
     if log is not None:
         found.logs.append(log)
@@ -204,10 +203,10 @@ def _log_of(source: Source) -> LogFile | None:
 
 
 def _result_of(source: Source) -> ResultFile | None:
-    """Return the results in a file; None where it is something else.
+    """Return the results in a file; None if it is another kind of file.
 
     Raises:
-        OutputError: it should hold one, and does not.
+        OutputError: it was expected to contain a result and does not.
     """
     content = _content(source.path)
     if content is None:
@@ -216,20 +215,20 @@ def _result_of(source: Source) -> ResultFile | None:
     if is_binary(plain):
         return None
     if not plain.strip():
-        if _SHOULD_HOLD_ONE.search(source.inside.name):
-            raise OutputError("it is empty", hint="what fio wrote to stderr says why")
+        if _RESULT_NAMES.search(source.inside.name):
+            raise OutputError("it is empty", hint="see the messages of fio on stderr")
         return None
     results = find_results(decode(plain)).results
     return ResultFile(source, sha256(content).hexdigest(), results) if results else None
 
 
 def _content(path: Path) -> bytes | None:
-    """Return the bytes of a file that may hold a result; None for any other.
+    """Return the content of a file that may contain a result; None for any other.
 
     Raises:
-        OutputError: it can't be read.
+        OutputError: it cannot be read.
     """
-    if path.suffix.lower() in _WRITINGS:
+    if path.suffix.lower() in _TEXT_SUFFIXES:
         return None
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
@@ -240,7 +239,7 @@ def _content(path: Path) -> bytes | None:
                 return None
             return head + stream.read()
     except OSError as error:
-        raise OutputError(f"it can't be read: {error.strerror}") from error
+        raise OutputError(f"it cannot be read: {error.strerror}") from error
 
 
 def _problem(source: Source, error: OutputError) -> Problem:

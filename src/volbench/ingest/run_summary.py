@@ -35,7 +35,7 @@ class Outcome:
 def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> Row:
     """Return the columns that are known without any output."""
     run = outcome.run
-    options, is_reported = _effective_options(run, section), run.tells(section)
+    options, is_reported = _effective_options(run, section), run.reports_options(section)
     default = "1" if is_reported else ""
     return {
         **run_identity(campaign, run, section.name),
@@ -115,7 +115,7 @@ def histogram_rows(identity: Row, name: str, latency: Latency) -> list[Row]:
 
 def _effective_options(run: Run, section: Section) -> dict[str, str]:
     """Return a section's options with the tool's defaults, where all options are known."""
-    if not run.tells(section):
+    if not run.reports_options(section):
         return run.effective(section)
     defaults = {"rw": "write", "bs": "512"} if run.tool is Tool.DD else {"rw": "read", "bs": "4096"}
     return {**defaults, **run.effective(section)}

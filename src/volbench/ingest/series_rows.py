@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from volbench.fio.logs.log_rows import BadRows
-from volbench.fio.logs.log_stream import Log
-from volbench.fio.logs.section_series import parse_log_name, read_series
+from volbench.fio.logs.log_rows import BadRows, Log
+from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.version import parse_version
 from volbench.model.campaign.planned_run import Run, Section
@@ -75,7 +74,9 @@ def section_logs(
             runtime_s=runtime_s,
             epoch_start_s=_recorded_start_s(run, output, section),
             begun_by_s=_begun_by_s(output, runtime_s),
-            window_values=options.get("log_window_value", "avg" if run.tells(section) else None),
+            window_values=options.get(
+                "log_window_value", "avg" if run.reports_options(section) else None
+            ),
         )
         yield section, mine, recording
 

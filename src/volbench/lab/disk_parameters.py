@@ -1,8 +1,8 @@
 """What the simulated disk is told: plain numbers, to and from JSON.
 
 The simulation runs inside nbdkit, in the system's Python and without volbench's dependencies.
-Everything it imports is therefore made of the standard library alone: this module, `buckets`,
-`pacing`, `speed`, `disk` and `plugin`.
+Everything it imports is therefore made of the standard library alone: this module, `disk_clock`,
+`simulated_disk` and `plugin`.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from volbench.lab.disk_clock import Pacer
 from volbench.lab.disk_parameters import DiskParameters
-from volbench.lab.pacing import Pacer
 from volbench.lab.simulated_disk import Disk
 
 nbdkit: Any = import_module("nbdkit")

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from volbench.errors import InputError, Problems
+from volbench.errors import InputError, Problems, did_you_mean
 from volbench.lab.disk_parameters import (
     BucketParameters,
     CacheParameters,
@@ -30,10 +30,8 @@ from volbench.lab.scenario_fields import (
     Stall,
     Step,
 )
-from volbench.model.document.document_model import Document
-from volbench.model.document.field_types import Boolean, Integer, Text
+from volbench.model.document.document_model import Boolean, Document, Integer, Text
 from volbench.model.document.located_errors import Fault, faults_of, read_document, reject
-from volbench.model.profile.fio_option import nearest
 
 MOST_BYTES = 16 * 1024**3
 """Maximum size: what is written to the volume is kept in memory."""
@@ -215,10 +213,9 @@ def scenario_text(name_or_path: str) -> tuple[str, str]:
         return bundled.read_text("utf-8"), f"{name_or_path}.yaml"
     path = Path(name_or_path)
     if not path.is_file():
-        near = nearest(name_or_path, list(names))
         raise InputError(
             f"there is no scenario {name_or_path!r}, neither bundled nor a file",
-            hint=f"did you mean `{near}`?" if near else f"bundled are {', '.join(names)}",
+            hint=did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
             context={"scenario": name_or_path},
         )
     try:

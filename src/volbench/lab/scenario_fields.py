@@ -8,8 +8,8 @@ from pydantic import Field, WithJsonSchema, model_validator
 
 from volbench.errors import InputError
 from volbench.model.base import Frozen
-from volbench.model.document.document_model import Document
-from volbench.model.document.field_types import (
+from volbench.model.document.document_model import (
+    Document,
     Duration,
     Integer,
     Number,

@@ -15,14 +15,13 @@ from math import exp
 from random import Random
 from threading import Lock
 
+from volbench.lab.disk_clock import Pacer, Timeline
 from volbench.lab.disk_parameters import (
     BucketParameters,
     CacheParameters,
     DiskParameters,
     ServiceParameters,
 )
-from volbench.lab.pacing import Pacer
-from volbench.lab.speed import Speed
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Disk:
         self._pacer = pacer
         self._lock = Lock()
         self._rng = Random(parameters.seed)  # noqa: S311 - a simulation must be repeatable
-        self._timeline = _Timeline(parameters)
+        self._timeline = Timeline(parameters)
         self._admission = _Admission(
             requests=parameters.request_buckets, volume=parameters.byte_buckets
         )
@@ -104,33 +103,6 @@ class Disk:
             return mean_s
         # A log-normal with this location has a mean of 1.
         return mean_s * exp(self._rng.gauss(-(service.sigma**2) / 2, service.sigma))
-
-
-class _Timeline:
-    """Turns the server's clock into the disk's own time and back."""
-
-    def __init__(self, parameters: DiskParameters) -> None:
-        self._speed = Speed(
-            stalls=parameters.stalls, steps=parameters.steps, drift_per_s=parameters.drift_per_s
-        )
-        self._at_write = parameters.clock_starts_at_write
-        self._first: float | None = None
-        self._started = False
-        self._offset = 0.0
-
-    def work(self, now: float, *, write: bool) -> float:
-        """Return the disk's own time; the first request, or the first write, starts its clock."""
-        if self._first is None:
-            self._first = now
-        if not self._started and (write or not self._at_write):
-            self._started, self._offset, self._first = True, now - self._first, now
-        elapsed = now - self._first
-        return self._offset + (self._speed.work(elapsed) if self._started else elapsed)
-
-    def real(self, work: float) -> float:
-        """Return the server's time of a time of the disk."""
-        gone = work - self._offset
-        return (self._first or 0.0) + (self._speed.real(gone) if self._started else gone)
 
 
 class _Blocks:

@@ -43,7 +43,7 @@ def test_facts_of_several_campaigns_and_a_condition(tmp_path: Path) -> None:
 
 def test_options_that_one_campaign_lacks_have_their_default() -> None:
     """Not set is told from not known."""
-    plain = {"options_unsaid": [()]}
+    plain = {"options_unreported": [()]}
     told = pd.DataFrame({"run": ["a"], "options_known": [True], **plain})
     untold = pd.DataFrame({"run": ["b"], "options_known": [False], **plain})
     limited = pd.DataFrame({"run": ["c"], "options_known": [True], "rate_iops": ["10"], **plain})

@@ -6,8 +6,8 @@ import io
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from volbench.fio.logs.log_stream import Log
-from volbench.fio.logs.section_series import SeriesReading, read_series
+from volbench.fio.logs.log_rows import Log
+from volbench.fio.logs.section_logs import SeriesReading, read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.model.results.result import SeriesPoint
 

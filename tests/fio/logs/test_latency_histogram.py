@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 
 from volbench.fio.logs.latency_histogram import MAX_INTERVALS, read_latency_map
-from volbench.fio.logs.log_stream import Log
+from volbench.fio.logs.log_rows import Log
 from volbench.fio.logs.time_grid import Recording
 from volbench.model.results.result import Direction
 

@@ -9,9 +9,17 @@ from contextlib import nullcontext
 
 import pytest
 
-from volbench.fio.logs import log_stream
-from volbench.fio.logs.log_rows import BOTH, PLAIN, Form, Tally, read_tables
-from volbench.fio.logs.log_stream import LONGEST_LINE_BYTES, Log, blocks_of
+from volbench.fio.logs import log_rows
+from volbench.fio.logs.log_rows import (
+    BOTH,
+    LONGEST_LINE_BYTES,
+    PLAIN,
+    Form,
+    Log,
+    Tally,
+    blocks_of,
+    read_tables,
+)
 
 TAILS = ("", ", 0", ", 4096, 0x2000", ", 0, 8192, 1, 77")
 
@@ -56,7 +64,7 @@ def test_rows_are_those_of_a_plain_loop(
 ) -> None:
     """Whole or cut anywhere, in blocks of any size, nothing is lost and bad lines are counted."""
     raw = some_log(seed)
-    monkeypatch.setattr(log_stream, "CHUNK_BYTES", 64 + 97 * seed)
+    monkeypatch.setattr(log_rows, "CHUNK_BYTES", 64 + 97 * seed)
     for end in (*range(0, len(raw), 29), len(raw)):
         part = raw[:end]
         tally = Tally("l")

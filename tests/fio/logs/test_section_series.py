@@ -14,8 +14,8 @@ from typing import BinaryIO
 import pytest
 
 from tests.fio.logs.logtexts import iops, log_of, reading_of
-from volbench.fio.logs.log_stream import Log
-from volbench.fio.logs.section_series import parse_log_name, read_series
+from volbench.fio.logs.log_rows import Log
+from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.results.latency_bins import BINS, bin_mid_ns
 from volbench.fio.version import parse_version

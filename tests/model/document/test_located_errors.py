@@ -11,10 +11,9 @@ from pydantic import AfterValidator, Field, model_validator
 from ruamel.yaml import YAML
 
 from volbench.errors import InputError, Problem, Problems
-from volbench.model.document.document_model import Document
-from volbench.model.document.document_schema import document_schema
-from volbench.model.document.field_types import (
+from volbench.model.document.document_model import (
     Boolean,
+    Document,
     Duration,
     Filled,
     Integer,
@@ -23,6 +22,7 @@ from volbench.model.document.field_types import (
     Size,
     Text,
 )
+from volbench.model.document.document_schema import document_schema
 from volbench.model.document.located_errors import Fault, read_document, reject
 from volbench.model.document.yaml_text import yaml_text
 

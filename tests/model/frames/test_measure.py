@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from volbench.errors import InputError
+from volbench.model.frames.column_names import find_measure
 from volbench.model.frames.columns import SUMMARY
-from volbench.model.frames.measure import find_measure
 
 COLUMNS = [column.name for column in SUMMARY]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.errors import InputError
+from volbench.errors import InputError, nearest
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.canonical import canonical, check_option, check_text, render_duration
 from volbench.model.profile.dd_option import check_dd_option
-from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY, Option, nearest
+from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY, Option
 
 TABLE = shipped_table()
 

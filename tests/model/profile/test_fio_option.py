@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from volbench.errors import nearest
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY, nearest
+from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY
 
 TABLE = shipped_table()
 

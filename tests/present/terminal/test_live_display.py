@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from rich.console import Console
@@ -240,19 +242,29 @@ def test_a_notice_is_text() -> None:
     assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
 
 
+def everything_from(descriptor: int) -> bytes:
+    """Read a terminal until its other side is closed: one read returns what is there by then."""
+    chunks = []
+    with contextlib.suppress(OSError):  # Linux reports the end with EIO
+        while chunk := os.read(descriptor, 4096):
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
 @pytest.fixture
 def terminal() -> Iterator[tuple[io.TextIOWrapper, Callable[[], str]]]:
-    """Return a real terminal to write to, and what was written to it."""
+    """Return a real terminal to write to, and a function that closes it and returns all it got."""
     controller, side = os.openpty()
-    os.set_blocking(controller, False)
     stream = os.fdopen(side, "w", encoding="utf-8")
+    with ThreadPoolExecutor(1) as pool, stream:
+        reading = pool.submit(everything_from, controller)
 
-    def written() -> str:
-        stream.flush()
-        return os.read(controller, 1 << 20).decode()
+        def written() -> str:
+            stream.close()
+            return reading.result(60).decode()
 
-    yield stream, written
-    stream.close()
+        yield stream, written
+        stream.close()
     os.close(controller)
 
 

@@ -23,9 +23,8 @@ from volbench.analyse.frames.job_frames import latency_column, left_out, measure
 from volbench.analyse.frames.run_facts import VOLUME_KEY, fact_columns, stack
 from volbench.analyse.price.steady_performance import STEADY, steadiness_remarks
 from volbench.errors import ComparisonError
-from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.column_names import Measure, find_column, find_measure
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
-from volbench.model.frames.measure import Measure, find_measure
 from volbench.model.frames.metadata import find_fact
 
 _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval, location_interval
-from volbench.model.frames.measure import Measure
+from volbench.model.frames.column_names import Measure
 
 _ANYTHING = 9.0
 """Relative difference above which a percentage is meaningless: ten times."""

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from volbench.errors import InputError
-from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.column_names import find_column
 from volbench.units import parse_duration, parse_size
 
 _TOKEN = re.compile(

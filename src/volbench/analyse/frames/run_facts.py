@@ -18,7 +18,7 @@ VOLUME_KEY = "volume_key"
 """Column that tells one volume from others, over hosts and campaigns."""
 STEP = "step"
 """Column that identifies what ran at one time."""
-_OPTIONS_KNOWN, _UNSAID = "options_known", "options_unsaid"
+_OPTIONS_KNOWN, _UNREPORTED = "options_known", "options_unreported"
 _SUMMARY = tuple(column.name for column in SUMMARY)
 
 
@@ -60,7 +60,7 @@ def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """
     joined = pd.concat(parts, ignore_index=True)
     are_known = joined[_OPTIONS_KNOWN].eq(other=True)
-    unsaid = joined[_UNSAID] if _UNSAID in joined else pd.Series([()] * len(joined))
+    unsaid = joined[_UNREPORTED] if _UNREPORTED in joined else pd.Series([()] * len(joined))
     for name in _option_columns(joined):
         joined[name] = joined[name].astype(object)
         known = are_known & ~pd.Series(
@@ -76,7 +76,17 @@ def fact_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _option_columns(rows: pd.DataFrame) -> list[str]:
-    own = {*_SUMMARY, *FACTS, *STEADY, VOLUME_KEY, STEP, _OPTIONS_KNOWN, _UNSAID, "side", "origin"}
+    own = {
+        *_SUMMARY,
+        *FACTS,
+        *STEADY,
+        VOLUME_KEY,
+        STEP,
+        _OPTIONS_KNOWN,
+        _UNREPORTED,
+        "side",
+        "origin",
+    }
     return [name for name in rows.columns if name not in own and not name.startswith(LABEL_PREFIX)]
 
 
@@ -91,13 +101,22 @@ def _row(
 ) -> dict[str, object]:
     if view is None:
         return dict.fromkeys(
-            [VOLUME_KEY, STEP, _OPTIONS_KNOWN, _UNSAID, *_PLANNED, *_OF_HOST, *_OF_VOLUME, *options]
+            [
+                VOLUME_KEY,
+                STEP,
+                _OPTIONS_KNOWN,
+                _UNREPORTED,
+                *_PLANNED,
+                *_OF_HOST,
+                *_OF_VOLUME,
+                *options,
+            ]
         )
     run = view.run
     return {
         VOLUME_KEY: _volume_key(run, view.host, view.volume),
-        _OPTIONS_KNOWN: run.tells(_section(run, group)),
-        _UNSAID: () if run.imported is None else run.imported.unsaid,
+        _OPTIONS_KNOWN: run.reports_options(_section(run, group)),
+        _UNREPORTED: () if run.imported is None else run.imported.unreported_flags,
         STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
         "clients": beside.get(run.step, 1),
         "until": str(run.until.window_s) if run.until else NOT_SET,
@@ -126,11 +145,11 @@ def _section(run: Run, group: str) -> Section:
 
 def _option_values(run: Run, group: str, options: Sequence[str]) -> dict[str, object]:
     section = _section(run, group)
-    if not run.tells(section):
+    if not run.reports_options(section):
         return dict.fromkeys(options)
     set_here = run.effective(section)
     return {
-        name: option_value(name, set_here.get(name)) if run.tells_option(section, name) else None
+        name: option_value(name, set_here.get(name)) if run.has_default(section, name) else None
         for name in options
     }
 

@@ -33,7 +33,7 @@ class WorkloadSpec:
         pattern: access pattern without its parameter, such as ``randwrite``.
         kind: of the volume.
         is_complete: whether all its options are known, so that fio's defaults hold for the rest.
-        unsaid: options that may be set although they are not listed.
+        unreported_flags: options that may be set although the result does not list them.
     """
 
     section: str
@@ -43,7 +43,7 @@ class WorkloadSpec:
     pattern: str
     kind: VolumeKind
     is_complete: bool = True
-    unsaid: frozenset[str] = frozenset()
+    unreported_flags: frozenset[str] = frozenset()
 
     def number(self, name: str, *, default: int) -> int:
         """Return a whole number among the options; the default where it is none."""
@@ -140,7 +140,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
     workloads = []
     for section in run.sections:
         options = run.effective(section)
-        is_dd, is_complete = run.tool is Tool.DD, run.tells(section)
+        is_dd, is_complete = run.tool is Tool.DD, run.reports_options(section)
         engine = "dd" if is_dd else options.get("ioengine", "psync" if is_complete else "")
         engine = engine.partition(":")[0]
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
@@ -151,17 +151,17 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
                 options=options,
                 tool=run.tool,
                 engine=engine,
-                pattern=options.get("rw", _unsaid_pattern(run, section)).partition(":")[0],
+                pattern=options.get("rw", _pattern_of_result(run, section)).partition(":")[0],
                 kind=run.volume.kind,
                 is_complete=is_complete,
-                unsaid=frozenset(run.imported.unsaid if run.imported else ()),
+                unreported_flags=frozenset(run.imported.unreported_flags if run.imported else ()),
             )
         )
     return tuple(workloads)
 
 
-def _unsaid_pattern(run: Run, section: Section) -> str:
+def _pattern_of_result(run: Run, section: Section) -> str:
     """Return what the tool does when nobody says; "" where what was said is not known."""
-    if not run.tells(section):
+    if not run.reports_options(section):
         return ""
     return "write" if run.tool is Tool.DD else "read"

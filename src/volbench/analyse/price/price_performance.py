@@ -17,7 +17,7 @@ from volbench.analyse.price.billing import Billing
 from volbench.analyse.price.ranking import no_faster, on_frontier, orders
 from volbench.errors import InputError
 from volbench.model.catalogue.price_list import GIB, Burst, Price, Prices
-from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 
 PER_IOPS = 1000

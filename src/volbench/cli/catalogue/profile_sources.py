@@ -43,8 +43,7 @@ def load_profiles(
     from volbench.engine.hosts.installed_fio import options_on
     from volbench.plan.profile.bundled import read_profile
     from volbench.plan.profile.load_profile import load_profile
-    from volbench.plan.profile.override import apply_overrides
-    from volbench.plan.profile.profile_overrides import settings_by_profile
+    from volbench.plan.profile.override import apply_overrides, settings_by_profile
 
     table = options_on(executor)
     profiles = []

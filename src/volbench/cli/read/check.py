@@ -10,7 +10,7 @@ import click
 
 from volbench.cli.options import CAMPAIGNS
 from volbench.cli.table_output import TableOutput, table_options
-from volbench.errors import FindingsError, InputError
+from volbench.errors import FindingsError, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from volbench.present.formatting import Row
@@ -61,15 +61,13 @@ def _known_rules(names: Sequence[str]) -> Collection[str]:
     if not names:
         return ()
     from volbench.analyse.findings import RULES
-    from volbench.model.profile.fio_option import nearest
 
     known = [rule.id for rule in RULES]
     for name in names:
         if name not in known:
-            near = nearest(name, known)
             raise InputError(
                 f"there is no rule {name!r}",
-                hint=f"did you mean `{near}`?" if near else f"rules are {', '.join(known)}",
+                hint=did_you_mean(name, known, f"rules are {', '.join(known)}"),
             )
     return names
 

@@ -79,7 +79,7 @@ def command(
 
 def _chosen(frame: pd.DataFrame, *, name: str, columns: str | None, kind: str) -> pd.DataFrame:
     """Return the named columns, or the default ones of the format."""
-    from volbench.model.frames.column_aliases import find_column
+    from volbench.model.frames.column_names import find_column
     from volbench.present.export.markup import TEXT_FORMATS, default_columns
 
     names = [str(column) for column in frame.columns]

@@ -12,7 +12,7 @@ from volbench.cli.options import NEW_CAMPAIGN, examples
 from volbench.cli.outputs import default_campaign_folder, recorded_command
 
 if TYPE_CHECKING:
-    from volbench.importer.import_campaign import Intake
+    from volbench.importer.import_campaign import ImportReport
 
 
 @click.command(
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     default="",
     metavar="PATTERN",
     help="Take labels from the names of folders below PATH: '{provider}/{volume_type}/{host}'. "
-    "{host}, {repeat} and {job} are the host, the repeat and the job.",
+    "{host}, {repeat} and {job} set the host, the repeat and the job.",
 )
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for all.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for all hosts."
+)
 @click.option("--host", default="", help="Host of results that name none.")
 @click.option(
     "--fio-version",
@@ -58,16 +60,16 @@ def command(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Read results of fio at and below PATHs, and write them as a campaign.
+    """Import fio results at and below PATHs as a campaign.
 
-    fio's JSON of any version is read, alone or in other tools' reports, plain or compressed, with
-    its logs beside it; results of fio's clients become a host each. Nothing there is changed.
+    Accepts fio's JSON of any version, alone or inside reports of other tools, plain or compressed,
+    with its logs beside it; each of fio's clients becomes a host. The sources are not changed.
     """
     from volbench.api import open_campaign
     from volbench.importer.folder_labels import parse_labels
-    from volbench.importer.import_campaign import Wanted, import_results
+    from volbench.importer.import_campaign import ImportRequest, import_results
 
-    wanted = Wanted(
+    request = ImportRequest(
         paths=paths,
         into=output or default_campaign_folder(name or paths[0].resolve().stem),
         name=name,
@@ -78,38 +80,38 @@ def command(
         strict=strict,
         command=recorded_command(paths, output),
     )
-    intake = import_results(wanted)
-    open_campaign(intake.into).store_tables()
-    _report(intake)
-    click.echo(json.dumps(_record(intake), indent=1) if as_json else str(intake.into))
+    report = import_results(request)
+    open_campaign(report.into).store_tables()
+    _print_report(report)
+    click.echo(json.dumps(_record(report), indent=1) if as_json else str(report.into))
 
 
-def _report(intake: Intake) -> None:
-    """Print on standard error what was imported, what was not, and why."""
+def _print_report(report: ImportReport) -> None:
+    """Print on stderr what was imported, what was not, and why."""
     from volbench.model.campaign.planned_run import RunState
 
-    for problem in intake.malformed:
+    for problem in report.malformed:
         click.echo(f"not imported: {problem}", err=True)
-    for remark in intake.remarks:
+    for remark in report.remarks:
         click.echo(f"note: {remark}", err=True)
-    states = [ready.state for ready in intake.runs]
+    states = [ready.state for ready in report.runs]
     ended = "".join(
         f", {states.count(state)} {state.value}"
         for state in (RunState.FAILED, RunState.INTERRUPTED)
         if state in states
     )
-    left = f"; malformed files: {len(intake.malformed)}" if intake.malformed else ""
-    others = f"; other files: {intake.others}" if intake.others else ""
+    left = f"; malformed files: {len(report.malformed)}" if report.malformed else ""
+    others = f"; other files: {report.others}" if report.others else ""
     click.echo(
-        f"imported runs: {len(intake.runs)}{ended}; files with results: {intake.files};"
-        f" logs: {intake.logs}{left}{others}. See them: volbench show {intake.into}",
+        f"imported runs: {len(report.runs)}{ended}; files with results: {report.files};"
+        f" logs: {report.logs}{left}{others}. See them: volbench show {report.into}",
         err=True,
     )
 
 
-def _record(intake: Intake) -> dict[str, object]:
+def _record(report: ImportReport) -> dict[str, object]:
     return {
-        "into": str(intake.into),
+        "into": str(report.into),
         "runs": [
             {
                 "run": ready.run.id,
@@ -120,9 +122,9 @@ def _record(intake: Intake) -> dict[str, object]:
                 "reason": ready.reason,
                 "source": ready.run.imported.files[0].source if ready.run.imported else "",
             }
-            for ready in intake.runs
+            for ready in report.runs
         ],
-        "malformed": [str(problem) for problem in intake.malformed],
-        "notes": [str(remark) for remark in intake.remarks],
-        "other_files": intake.others,
+        "malformed": [str(problem) for problem in report.malformed],
+        "notes": [str(remark) for remark in report.remarks],
+        "other_files": report.others,
     }

@@ -35,7 +35,7 @@ def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOut
     and aggregate. Needs the extra volbench[sql].
     """
     from volbench.cli.read.sql_sources import open_sources
-    from volbench.model.frames.column_aliases import find_column
+    from volbench.model.frames.column_names import find_column
     from volbench.present.export.frame_export import export_frame, file_name
     from volbench.present.formatting import records
     from volbench.present.tables.results_table import frame_table

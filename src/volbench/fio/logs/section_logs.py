@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median_low
 
 from volbench.errors import OutputError
 from volbench.fio.logs.averaged_logs import Averages, Totals, by_direction
 from volbench.fio.logs.log_percentiles import BinStore
-from volbench.fio.logs.log_rows import BOTH, PLAIN, BadRows, Form, Ints, Tally, read_tables
-from volbench.fio.logs.log_stream import Log
+from volbench.fio.logs.log_rows import (
+    BOTH,
+    PLAIN,
+    BadRows,
+    Form,
+    Ints,
+    Log,
+    Tally,
+    read_head,
+    read_tables,
+)
 from volbench.fio.logs.per_io_logs import (
     WAYS,
     Counts,
@@ -18,8 +29,9 @@ from volbench.fio.logs.per_io_logs import (
     histogram_columns,
     wrong_histogram,
 )
-from volbench.fio.logs.series_points import Gathered, Span
+from volbench.fio.logs.series_points import Gathered, Span, points_of
 from volbench.fio.logs.time_grid import Recording, Windows
+from volbench.model.results.result import SeriesPoint
 
 _EPOCH_MS = 10**11
 """Times beyond this are absolute; as a duration it would be three years."""
@@ -224,3 +236,54 @@ def _columns(head: Head, recording: Recording) -> tuple[int, ...]:
     if directions <= _SYNCS < max(maxima, sizes):
         return BOTH
     return PLAIN
+
+
+__all__ = ["BadRows", "Log", "Recording", "SeriesReading", "parse_log_name", "read_series"]
+
+_NAME = re.compile(
+    r"(?:.*/)?[^/]*_(clat_hist|bw|iops|lat|clat|slat)\.([1-9]\d{0,8})\.log", re.ASCII
+)
+_BROKEN_HISTOGRAMS = ((3, 6), (3, 17))
+"""First and last version whose histogram logs have zeros or overflowed counts (fio issue 974)."""
+
+
+@dataclass(frozen=True)
+class SeriesReading:
+    """A series and what was left out of it."""
+
+    points: tuple[SeriesPoint, ...]
+    bad_rows: tuple[BadRows, ...] = ()
+
+
+def parse_log_name(name: str) -> tuple[str, int] | None:
+    """Return kind and job number of a name like ``l_clat_hist.2.log``; None for other files."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else (match[1], int(match[2]))
+
+
+def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
+    """Return the series of a section, by direction and then by time.
+
+    The series ends with the last whole interval that fio could report: versions before 3.37 lose
+    the last one of bw and iops logs, which is not a stall. Histogram logs of 3.6 to 3.16 are wrong
+    and left out; those of other versions lack their last interval. Invalid lines, as a killed fio
+    leaves them, are left out and reported.
+
+    Raises:
+        OutputError: a log has lines but no valid row, or the run has too many intervals.
+    """
+    sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
+    section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
+    gathered = section.gather()
+    span = section.span(gathered)
+    points = [
+        point
+        for way in gathered.directions()
+        for point in points_of(gathered, way, section.windows, span)
+    ]
+    return SeriesReading(tuple(points), section.bad_rows())
+
+
+def are_histograms_wrong(recording: Recording) -> bool:
+    """Return whether this version of fio writes wrong histogram logs."""
+    return _BROKEN_HISTOGRAMS[0] <= recording.fio_version < _BROKEN_HISTOGRAMS[1]

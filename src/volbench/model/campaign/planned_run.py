@@ -67,7 +67,7 @@ class SourceFile(Frozen):
 
     Attributes:
         name: in the folder of the run.
-        source: where it lay, relative to what was imported.
+        source: its path relative to what was imported.
         sha256: of its content, which is unchanged.
     """
 
@@ -80,16 +80,17 @@ class Imported(Frozen):
     """Which part of an imported result a run is.
 
     Attributes:
-        files: the result first, then its logs; logs only where `read_as` is told.
+        files: the result first, then its logs; logs only where `read_as` is set.
         document: place of the result among those in its file, from 0.
-        hostname: of fio's client; empty where the document tells of none.
+        hostname: of fio's client; empty where the document names none.
         port: of fio's client.
         jobs: entries that belong to the run; all others are of other runs.
         first_job_number: number of its first log.
-        untold: sections whose options the document does not tell, so that no default holds.
-        unsaid: options that it leaves out although they may have been set.
-        read_as: version of fio in whose form logs without a result are read; empty where there is
-            a result, which tells it.
+        incomplete_sections: sections whose options the document does not report in full, so that
+            fio's defaults cannot be assumed.
+        unreported_flags: options that this version of fio omits although they may have been set.
+        read_as: version of fio whose log format logs without a result have; empty where the result
+            reports it.
     """
 
     files: tuple[SourceFile, ...]
@@ -98,19 +99,19 @@ class Imported(Frozen):
     port: int | None = None
     jobs: tuple[ImportedJob, ...]
     first_job_number: int = 1
-    untold: tuple[str, ...] = ()
-    unsaid: tuple[str, ...] = ()
+    incomplete_sections: tuple[str, ...] = ()
+    unreported_flags: tuple[str, ...] = ()
     read_as: str = ""
 
 
 class Run(Frozen):
-    """One Job on one Volume of one Host, one repeat.
+    """One job on one volume of one host, one repeat.
 
     Attributes:
         id: unique in the campaign and a folder name, such as ``001-test1-r1``.
         profile: name of the profile it comes from.
         job: name of the Job.
-        volume: what it works on.
+        volume: the volume it measures.
         phase: precondition, warmup or measured.
         repeat: 1-based.
         tool: fio or dd.
@@ -118,19 +119,19 @@ class Run(Frozen):
         seed: of fio's random offsets.
         options: canonical options shared by all sections.
         sections: at least one.
-        note: the Job's remark.
+        note: the job's remark.
         limits: declared limits of the volume.
         sample_s: seconds between points of the series; 0 for none.
-        device_sample_s: seconds between looks at the device's own counters; 0 for none.
-        latency_log: log how many I/Os took how long, at every point of the series.
-        until: end it when it is steady; None to run its full length.
-        pause_before_s: the volume is left alone so long, from the end of the run before it.
-        extent: the part of a warm-up that it does; None for usual runs.
-        client: which of several processes on its host it is, from 1; 0 where there is one only.
-        step: its place in the plan of its host, from 1; runs of one step belong together.
-        start: when it starts beside the other runs of its step.
-        start_offset_s: how much later than the first of its step it is to start.
-        imported: where its files come from; None for what volbench runs itself.
+        device_sample_s: seconds between samples of the kernel's counters of the device; 0 for none.
+        latency_log: write a latency histogram for every point of the series.
+        until: criterion that ends the run when it is steady; None to run its full length.
+        pause_before_s: idle time of the volume before the run, from the end of the run before.
+        extent: part of the volume that a warm-up run covers; None for other runs.
+        client: number among several processes on its host, from 1; 0 for the only one.
+        step: position in the plan of its host, from 1; runs of one step run at the same time.
+        start: when it starts relative to the other runs of its step.
+        start_offset_s: delay after the start of the first run of its step.
+        imported: origin of its files; None for runs that volbench executed.
     """
 
     id: FileName
@@ -158,17 +159,19 @@ class Run(Frozen):
     start_offset_s: float = 0.0
     imported: Imported | None = None
 
-    def tells(self, section: Section) -> bool:
+    def reports_options(self, section: Section) -> bool:
         """Return whether the options of a section are known, so that fio's defaults hold."""
-        return self.imported is None or section.name not in self.imported.untold
+        return self.imported is None or section.name not in self.imported.incomplete_sections
 
-    def tells_option(self, section: Section, name: str) -> bool:
+    def has_default(self, section: Section, name: str) -> bool:
         """Return whether an option has fio's default where a section does not set it."""
-        unsaid = () if self.imported is None else self.imported.unsaid
-        return self.tells(section) and (name not in unsaid or name in self.effective(section))
+        omitted = () if self.imported is None else self.imported.unreported_flags
+        return self.reports_options(section) and (
+            name not in omitted or name in self.effective(section)
+        )
 
     def effective(self, section: Section) -> dict[str, str]:
-        """Return the options that hold in one section."""
+        """Return the options of one section, those of the run included."""
         return {**self.options, **section.options}
 
 

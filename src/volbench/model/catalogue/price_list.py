@@ -15,8 +15,14 @@ from pydantic import AfterValidator, Field, model_validator
 from volbench.errors import InputError
 from volbench.model.base import Frozen
 from volbench.model.catalogue.volume_type import Count, Day, TypeSource
-from volbench.model.document.document_model import Document
-from volbench.model.document.field_types import Filled, Rate, Text, parsed, value_schema
+from volbench.model.document.document_model import (
+    Document,
+    Filled,
+    Rate,
+    Text,
+    parsed,
+    value_schema,
+)
 from volbench.model.document.located_errors import Fault, reject
 
 HOURS_PER_MONTH = 730.0

@@ -23,8 +23,8 @@ from pydantic_core.core_schema import no_info_before_validator_function
 
 from volbench.errors import InputError
 from volbench.model.base import Frozen
-from volbench.model.document.document_model import Document
-from volbench.model.document.field_types import (
+from volbench.model.document.document_model import (
+    Document,
     Duration,
     Filled,
     Number,

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Final, NoReturn, TypeVar, Union, get_args, ge
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from volbench.errors import InputError, Problems
+from volbench.errors import InputError, Problems, did_you_mean, nearest
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.model.profile.fio_option import nearest
 
 Location = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -188,8 +187,7 @@ def _fault(details: ErrorDetails, model: type[BaseModel], location: Location) ->
         return Fault(context["message"], context["hint"], on_key=context["on_key"])
     if kind in {"enum", "literal_error"}:
         choices = re.findall(r"'([^']*)'", str(context["expected"]))
-        near = nearest(str(value), choices)
-        hint = f"did you mean `{near}`?" if near else ""
+        hint = did_you_mean(str(value), choices)
         return Fault(f"must be {_listed(choices)}, not {value!r}", hint)
     return Fault(_sentence(kind, value, context) or details["msg"])
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from volbench.errors import InputError
-from volbench.model.frames.column_aliases import meaning_of
+from volbench.model.frames.column_names import meaning_of
 from volbench.model.frames.columns import LABEL_PREFIX
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from volbench.errors import InputError
+from volbench.errors import InputError, did_you_mean
 from volbench.model.profile.fio_option import (
     FOREIGN_ENGINES,
     OWN,
@@ -17,7 +17,6 @@ from volbench.model.profile.fio_option import (
     Option,
     OptionKind,
     OptionTable,
-    nearest,
 )
 from volbench.units import parse_duration, parse_size
 
@@ -149,10 +148,9 @@ def _check_engine(table: OptionTable, value: str, *, allow_exec: bool) -> None:
             hint="if you trust this profile, allow it with --allow-exec",
         )
     if not external and value not in table.engines:
-        near = nearest(value, list(table.engines))
         raise InputError(
             f"this fio has no ioengine {value!r}",
-            hint=f"did you mean `{near}`?" if near else f"it has {', '.join(table.engines)}",
+            hint=did_you_mean(value, table.engines, f"it has {', '.join(table.engines)}"),
         )
 
 
@@ -321,10 +319,9 @@ def _floats(option: Option, text: str) -> str:
 def _choice(option: Option, text: str) -> str:
     if text.partition(":")[0] in option.choices:
         return text
-    near = nearest(text.partition(":")[0], list(option.choices))
     raise InputError(
         f"must be one of {', '.join(option.choices)}, not {text!r}",
-        hint=f"did you mean `{near}`?" if near else "choose one of them",
+        hint=did_you_mean(text.partition(":")[0], option.choices, "choose one of them"),
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from volbench.errors import InputError
+from volbench.errors import InputError, did_you_mean
 from volbench.model.profile.canonical import check_text
-from volbench.model.profile.fio_option import nearest
 from volbench.units import parse_size
 
 SOURCES = ("/dev/zero", "/dev/urandom")
@@ -20,10 +19,9 @@ def check_dd_option(name: str, raw: object) -> tuple[str, str]:
         InputError: unknown, or a value that dd or volbench cannot use.
     """
     if name not in NAMES:
-        near = nearest(name, list(NAMES))
         raise InputError(
             f"a dd job has no option {name!r}",
-            hint=f"did you mean `{near}`?" if near else f"it has {', '.join(NAMES)}",
+            hint=did_you_mean(name, NAMES, f"it has {', '.join(NAMES)}"),
         )
     if raw is None or isinstance(raw, list | dict | tuple | set | bool):
         raise InputError(f"{name} takes one value", hint="write a number or a text")
@@ -36,9 +34,8 @@ def check_dd_option(name: str, raw: object) -> tuple[str, str]:
     choices = {"if": SOURCES, "conv": CONVERSIONS, "rw": ("read", "write")}.get(name, FLAGS)
     for part in text.split(","):
         if part not in choices:
-            near = nearest(part, list(choices))
             raise InputError(
                 f"must be one of {', '.join(choices)}, not {part!r}",
-                hint=f"did you mean `{near}`?" if near else "choose one of them",
+                hint=did_you_mean(part, choices, "choose one of them"),
             )
     return name, text

@@ -6,10 +6,11 @@ seconds (or milliseconds), ``0`` and ``1``. fio's own reading of suffixes is nev
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+from volbench.errors import nearest
 
 
 class OptionKind(StrEnum):
@@ -80,12 +81,6 @@ class OptionTable:
         """Return the known name that is nearest to a misspelt one, or None."""
         names = [*self.options, *(a for option in self.options.values() for a in option.aliases)]
         return nearest(name, names)
-
-
-def nearest(name: str, names: list[str]) -> str | None:
-    """Return the nearest of `names`, or None when none is near."""
-    found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return found[0] if found else None
 
 
 _RUNS = "it runs a program"

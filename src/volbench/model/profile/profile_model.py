@@ -14,8 +14,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from volbench.model.document.document_model import Document
-from volbench.model.document.field_types import Boolean, Duration, Filled, Integer, Nullable, Text
+from volbench.model.document.document_model import (
+    Boolean,
+    Document,
+    Duration,
+    Filled,
+    Integer,
+    Nullable,
+    Text,
+)
 from volbench.model.profile.profile_settings import (
     BurstRuntime,
     Interval,

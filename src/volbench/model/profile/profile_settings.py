@@ -20,9 +20,9 @@ from pydantic import (
 
 from volbench.model.base import Frozen
 from volbench.model.catalogue.volume_type import Wanted
-from volbench.model.document.document_model import Document, shortest
-from volbench.model.document.field_types import (
+from volbench.model.document.document_model import (
     Boolean,
+    Document,
     Duration,
     Filled,
     Integer,
@@ -30,6 +30,7 @@ from volbench.model.document.field_types import (
     Rate,
     Text,
     parsed,
+    shortest,
     value_schema,
 )
 from volbench.model.document.located_errors import Fault, reject

@@ -14,7 +14,7 @@ from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.extents import Touch, touches
-from volbench.plan.expansion.known_limits import with_burst_runtime, with_known_limits
+from volbench.plan.volume_types.evaluate import with_burst_runtime, with_known_limits
 
 _SEED_LIMIT = 2**31
 

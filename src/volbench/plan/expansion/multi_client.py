@@ -24,7 +24,7 @@ from volbench.plan.expansion.expand import (
     run_of,
     steps_of,
 )
-from volbench.plan.expansion.known_limits import check_known_limits
+from volbench.plan.volume_types.evaluate import check_known_limits
 
 
 @dataclass(frozen=True)

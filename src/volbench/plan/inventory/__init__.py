@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volbench.plan.inventory.limit_hosts import select
+from volbench.plan.inventory.host_names import select
 from volbench.plan.inventory.load_inventory import load_inventory
 
 __all__ = ["load_inventory", "select"]

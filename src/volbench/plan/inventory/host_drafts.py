@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from volbench.errors import InputError
+from volbench.errors import InputError, Problems
+from volbench.model.document.located_errors import suggestion
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.plan.inventory.host_ranges import MOST_HOSTS, NAME, Expansion, expand
-from volbench.plan.profile.document_fields import FieldReader
-
-ALL = "all"
-"""The group every host is in; it is never listed."""
+from volbench.plan.inventory.host_names import ALL, MOST_HOSTS, NAME, Expansion, expand
 
 
 @dataclass(frozen=True)
@@ -81,16 +78,56 @@ class Sheet:
 
 
 @dataclass
-class HostReader(FieldReader):
+class HostReader:
     """Everything needed to read one inventory.
 
     Attributes:
+        problems: collects what is wrong.
         notes: what was left aside, for the user to know.
         has_lost_names: whether a name could not be read, so that others may seem to be missing.
     """
 
+    problems: Problems
     notes: list[str] = field(default_factory=list)
     has_lost_names: bool = False
+
+    def complain(self, node: Node | Entry, message: str, *, key: str = "", hint: str = "") -> None:
+        """Note a problem at a node."""
+        key = key or (node.key if isinstance(node, Node) else node.value.key)
+        self.problems.add(message, line=node.line, column=node.column, key=key, hint=hint)
+
+    def entries(self, node: Node, what: str) -> tuple[Entry, ...]:
+        """Return the entries of a mapping, noting a problem for anything else."""
+        if node.entries is None:
+            self.complain(node, f"{what} must be a mapping, this is {node.kind}")
+            return ()
+        return node.entries
+
+    def items(self, node: Node, what: str) -> tuple[Node, ...]:
+        """Return the items of a list, noting a problem for anything else."""
+        if node.items is None:
+            self.complain(node, f"{what} must be a list, this is {node.kind}")
+            return ()
+        return node.items
+
+    def text(self, node: Node, what: str) -> str:
+        """Return a single value as text, noting a problem for anything else."""
+        if not node.is_scalar or node.raw is None:
+            self.complain(node, f"{what} must be a text, this is {node.kind}")
+            return ""
+        return str(node.raw).lower() if isinstance(node.raw, bool) else node.raw
+
+    def given(self, node: Node, what: str) -> str:
+        """Return a text that is not empty; an empty one is returned with a problem noted."""
+        text = self.text(node, what)
+        if not text and node.raw == "":
+            self.complain(node, f"{what} is empty", hint="write a value, or leave it out")
+        return text
+
+    def unknown(self, entry: Entry, known: Iterable[str], what: str) -> None:
+        """Note an unknown key, with the nearest known one."""
+        hint = suggestion(entry.name, list(known))
+        self.complain(entry, f"{what} has no key {entry.name!r}", hint=hint)
 
     def is_name(self, node: Node, name: str, what: str) -> bool:
         """Check the name of a host or a group."""

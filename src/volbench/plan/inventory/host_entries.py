@@ -13,9 +13,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host
-from volbench.model.document.document_model import Document
+from volbench.model.document.document_model import (
+    Boolean,
+    Document,
+    Filled,
+    Integer,
+    Nullable,
+    Text,
+)
 from volbench.model.document.document_schema import document_schema
-from volbench.model.document.field_types import Boolean, Filled, Integer, Nullable, Text
 from volbench.model.document.located_errors import fault_error, input_fault, reject, validate
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory import host_values

@@ -13,12 +13,17 @@ from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.yaml_nodes import Node
 from volbench.model.document.yaml_text import parse_document
-from volbench.plan.inventory.ansible.ansible_listing import is_ansible, read_ansible
+from volbench.plan.inventory.ansible_listing import is_ansible, read_ansible
 from volbench.plan.inventory.host_drafts import HostReader, Sheet
 from volbench.plan.inventory.host_entries import OWN_KEYS, read_host
-from volbench.plan.inventory.host_references import resolve_groups, resolve_hops
+from volbench.plan.inventory.host_references import (
+    Aliases,
+    check_duplicates,
+    read_aliases,
+    resolve_groups,
+    resolve_hops,
+)
 from volbench.plan.inventory.own_yaml import read_own
-from volbench.plan.inventory.same_machine import Aliases, check_duplicates, read_aliases
 from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
 
 _LOG = logging.getLogger(__name__)

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.plan.inventory.host_drafts import (
-    ALL,
-    Draft,
-    GroupDraft,
-    HostReader,
-    Sheet,
-    at,
-    with_text,
-)
+from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, with_text
 from volbench.plan.inventory.host_entries import HOST_KEYS, OWN_KEYS, HostDefaults, is_null
-from volbench.plan.inventory.host_ranges import Expansion
+from volbench.plan.inventory.host_names import ALL, Expansion
 
 
 def read_own(reader: HostReader, top: Node) -> Sheet:

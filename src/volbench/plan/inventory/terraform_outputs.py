@@ -14,8 +14,8 @@ from typing import Any
 import jmespath
 from jmespath.exceptions import JMESPathError
 
+from volbench.errors import did_you_mean
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, node_of
 from volbench.plan.inventory.host_entries import HOST_KEYS, read_host
 from volbench.plan.inventory.own_yaml import read_defaults
@@ -113,8 +113,7 @@ class _Row:
 
 def _nearby(name: str, scope: object) -> str:
     names = list(scope) if isinstance(scope, dict) else []
-    near = nearest(name, names)
-    return f"did you mean `{near}`?" if near else f"there is {', '.join(names[:8]) or 'nothing'}"
+    return did_you_mean(name, names, f"there is {', '.join(names[:8]) or 'nothing'}")
 
 
 def _search(

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.errors import InputError
+from volbench.errors import InputError, did_you_mean
 from volbench.model.catalogue.price_list import Price, Prices, PricesFile
-from volbench.model.profile.fio_option import nearest
 from volbench.plan.profile.bundled import bundled_folder
 from volbench.plan.volume_types import parse_file, read_text
 
@@ -73,10 +72,9 @@ def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str =
     """
     if name in prices:
         return prices[name]
-    near = nearest(name, list(prices))
     raise InputError(
         f"{path or 'the file'} has no price of the {what} {name!r}",
-        hint=f"did you mean `{near}`?" if near else f"it has {', '.join(prices) or 'none'}",
+        hint=did_you_mean(name, prices, f"it has {', '.join(prices) or 'none'}"),
         context={"name": name},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from volbench.errors import InputError
+from volbench.errors import InputError, did_you_mean
 
 _SUFFIXES = (".yaml", ".yml")
 _SIZE_LIMIT = 1 << 20
@@ -62,12 +62,10 @@ def read_profile(name_or_path: str) -> tuple[str, str]:
 
 
 def _unknown(name: str, names: tuple[str, ...]) -> InputError:
-    from volbench.model.profile.fio_option import nearest  # noqa: PLC0415 - brings pydantic, which the list of names does without
 
-    near = nearest(name, list(names))
     return InputError(
         f"there is no profile {name!r}, neither bundled nor a file",
-        hint=f"did you mean `{near}`?" if near else f"bundled are {', '.join(names)}",
+        hint=did_you_mean(name, names, f"bundled are {', '.join(names)}"),
         context={"profile": name},
     )
 

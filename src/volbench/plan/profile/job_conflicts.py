@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from volbench.errors import nearest
 from volbench.model.document.located_errors import Fault
-from volbench.model.profile.fio_option import nearest
 from volbench.model.profile.option_conflicts import dd_conflicts, fio_conflicts, unintended
 from volbench.model.profile.profile_model import Job, Options, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import TRACK_HINT, Metric

@@ -7,31 +7,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from volbench.errors import InputError, Problems
+from volbench.errors import InputError
 from volbench.model.catalogue.volume_type import Wanted
-from volbench.model.document.document_schema import document_schema
-from volbench.model.document.field_types import Filled, Text, value_schema
-from volbench.model.document.located_errors import (
-    Fault,
-    faults_of,
-    input_fault,
-    note_fault,
-    plain,
-    reject,
-)
-from volbench.model.document.yaml_nodes import Entry, Node
+from volbench.model.document.document_model import Filled, Text, value_schema
+from volbench.model.document.located_errors import Fault, input_fault, reject
 from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
 from volbench.plan.volume_types import catalogue, evaluate, find_type
 
-TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")
+_TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")
 """A type with its provider; a rate such as 125MB/s begins with a digit."""
 
-BASES = {
+_BASES = {
     "burst_iops": "iops",
     "burst_ios": "iops",
     "burst_bandwidth": "bandwidth",
@@ -69,7 +60,7 @@ class LimitsDocument(LimitNumbers):
         if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
             return value
         name, *settings = value["type"].split() or [""]
-        if not TYPE_NAME.fullmatch(name):
+        if not _TYPE_NAME.fullmatch(name):
             reject(Fault(f"{value['type']!r} is not a volume type", _HINT, at=("type",)))
         known = dict(setting.partition("=")[::2] for setting in settings)
         if unknown := [key for key in known if key not in _OF_A_TYPE or not known[key]]:
@@ -90,7 +81,7 @@ class LimitsDocument(LimitNumbers):
         return self
 
     def _check_type(self) -> None:
-        derived = [key for key in (*BASES, "name") if key in self.document()]
+        derived = [key for key in (*_BASES, "name") if key in self.document()]
         if derived:
             faults = (
                 Fault(f"follows from the type {self.type}", "remove one of them", (key,), True)
@@ -106,7 +97,7 @@ class LimitsDocument(LimitNumbers):
     def _check_bursts(self) -> None:
         """Refuse a burst without its base, or not above it."""
         content = self.model_dump(by_alias=True, exclude_none=True)
-        for key, base in BASES.items():
+        for key, base in _BASES.items():
             if key in content and base not in content:
                 message = f"needs {base}: credits refill at the sustained rate"
                 reject(Fault(message, "set both, the sustained limit first", at=(key,)))
@@ -135,15 +126,11 @@ class LimitsDocument(LimitNumbers):
         return Limits(name=kind.name, wanted=wanted)
 
 
-def is_type(value: object) -> bool:
-    """Return whether a value begins with the name of a volume type."""
-    return isinstance(value, str) and TYPE_NAME.match(value) is not None
-
-
 def _by_role(value: object) -> object:
     """Return limits by role; ``*`` stands for all roles where none is named."""
     names_roles = isinstance(value, Mapping) and any(
-        isinstance(item, Mapping) or (key not in {"type", "name"} and is_type(item))
+        isinstance(item, Mapping)
+        or (key not in {"type", "name"} and isinstance(item, str) and _TYPE_NAME.match(item))
         for key, item in value.items()
     )
     return value if names_roles or not isinstance(value, Mapping | str) else {"*": value}
@@ -154,35 +141,3 @@ RoleLimits = Annotated[
     BeforeValidator(_by_role, json_schema_input_type=LimitsDocument | dict[str, LimitsDocument]),
 ]
 """Limits of all roles, or by role."""
-
-
-def read_role_limits(
-    problems: Problems, node: Node, *, check_role: Callable[[Entry], object] | None = None
-) -> dict[str, Limits]:
-    """Return limits by role; ``*`` stands for all roles where none is named.
-
-    Args:
-        problems: collects what is wrong.
-        node: the value of ``limits``.
-        check_role: is called with the entry of each role that is named, except ``*``.
-    """
-    if check_role is not None and _by_role(plain(node)) == plain(node):
-        for entry in node.entries or ():
-            if entry.name != "*":
-                check_role(entry)
-    try:
-        found = _ROLE_LIMITS.validate_python(plain(node), by_alias=True, by_name=False)
-    except ValidationError as error:
-        for fault in faults_of(error, LimitsDocument):
-            note_fault(problems, node, fault)
-        return {}
-    return {role: limits.limits() for role, limits in found.items()}
-
-
-def limits_schema() -> dict[str, object]:
-    """Return the JSON Schema of the limits of one role: a volume type, or a mapping."""
-    schema = document_schema(LimitsDocument)
-    return {key: value for key, value in schema.items() if key != "$schema"}
-
-
-_ROLE_LIMITS: TypeAdapter[dict[str, LimitsDocument]] = TypeAdapter(RoleLimits)

@@ -14,9 +14,8 @@ from volbench.model.document.located_errors import Fault, Location, faults_of
 from volbench.model.profile.fio_option import OptionTable
 from volbench.model.profile.profile_model import Job, JobSettings, Profile, Start, Tool
 from volbench.plan.profile.limits_document import LimitsDocument
-from volbench.plan.profile.load_profile import with_conflicts
+from volbench.plan.profile.load_profile import ProfileDocument, with_conflicts
 from volbench.plan.profile.option_values import OptionReader
-from volbench.plan.profile.profile_document import ProfileDocument
 
 Content = dict[str, Any]
 """Plain values of a document, or of a part of one."""
@@ -301,3 +300,32 @@ def _model_of(model: type[BaseModel] | None, key: str) -> type[Document] | None:
             found = [c for c in choices if isinstance(c, type) and issubclass(c, Document)]
             return found[0] if found else None
     return None
+
+
+def settings_by_profile(profiles: Sequence[Profile], settings: Sequence[str]) -> list[list[str]]:
+    """Return the settings of each profile.
+
+    One that names a job, a pattern of jobs or the number of rounds holds for the profiles that
+    have them; where none has, it stays with all of them and is refused there.
+
+    Args:
+        profiles: that are run together.
+        settings: ``KEY=VALUE`` each.
+    """
+    meant: list[list[str]] = [[] for _ in profiles]
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        having = [_has(profile, key.strip(), value.strip()) for profile in profiles]
+        for own, is_meant in zip(meant, having, strict=True):
+            if is_meant or not any(having):
+                own.append(setting)
+    return meant
+
+
+def _has(profile: Profile, key: str, value: str) -> bool:
+    """Return whether a profile has the part that a key names."""
+    if key == "rounds.max":
+        return profile.rounds is not None
+    if any(key.startswith(f"{job.name}.") for job in profile.jobs):
+        return True
+    return not value and any(fnmatchcase(job.name, key) for job in profile.jobs)

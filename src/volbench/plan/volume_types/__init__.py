@@ -10,10 +10,9 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from volbench.errors import InputError, Problems
+from volbench.errors import InputError, Problems, nearest
 from volbench.model.catalogue.volume_type import TypesFile, VolumeType, Wanted
 from volbench.model.document.located_errors import Model, read_document
-from volbench.model.profile.fio_option import nearest
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.bundled import bundled_folder
 from volbench.plan.volume_types.evaluate import evaluate

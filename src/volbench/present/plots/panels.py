@@ -14,7 +14,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import BY, COLOUR, measured
 from volbench.errors import InputError
-from volbench.model.frames.column_aliases import find_column
+from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.present.formatting import printable
 from volbench.present.plots.description import Axis, Panel, Plot, Series, frames_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, middle, row_of
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.model.frames.measure import Measure
+from volbench.model.frames.column_names import Measure
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_latency, format_rate
 

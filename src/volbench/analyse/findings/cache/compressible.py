@@ -66,7 +66,7 @@ def _of_section(view: RunView, workload: WorkloadSpec, written: float) -> Iterat
         )
     elif not (
         workload.is_on("refill_buffers")
-        or "refill_buffers" in workload.unsaid
+        or "refill_buffers" in workload.unreported_flags
         or "verify" in workload.options
     ):
         yield from _reused(view, workload, written, evidence)

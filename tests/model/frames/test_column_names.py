@@ -6,7 +6,7 @@ import pytest
 
 from volbench.analyse.price.steady_performance import STEADY
 from volbench.errors import InputError
-from volbench.model.frames.column_aliases import ALIASES, find_column
+from volbench.model.frames.column_names import ALIASES, find_column
 from volbench.model.frames.columns import SUMMARY
 
 COLUMNS = [column.name for column in SUMMARY] + ["label_volume_type"]

@@ -11,10 +11,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.errors import InputError
+from volbench.errors import InputError, nearest
 from volbench.model.campaign.host import LOCAL
 from volbench.model.document.yaml_nodes import Entry, Node
-from volbench.model.profile.fio_option import nearest
 from volbench.plan.inventory.host_drafts import HostReader, with_text
 from volbench.plan.inventory.host_entries import HOST_KEYS, is_null
 from volbench.plan.inventory.host_values import hop_text, port, user

@@ -1,16 +1,25 @@
-"""How fast time passes inside the disk: stalls, steps and drift; real seconds in and out.
+"""Time inside the simulated disk: its speed (stalls, steps, drift), and pacing of arrivals.
 
 A stall is a speed of 0, a step a speed of its own, drift a speed that changes evenly. Everything in
-the disk (caps, latencies, penalties, the cache) is scheduled in its own time. A step to 0.5 thus
+the disk (limits, latencies, penalties, the cache) is scheduled in its own time. A step to 0.5 thus
 halves every rate and doubles every latency.
+
+Pacing takes out the server's own overhead. A client that keeps N requests in flight sends the next
+one when one was answered. Between the two lie a late timer, a socket and a scheduler: some 100 us
+in which a real disk would have been at work already. A request that arrives shortly after an answer
+was due is therefore taken as having arrived when it was due. At queue depth 1 a latency of 2.5 ms
+then gives 400 IOPS and not 385.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from itertools import accumulate
 from math import sqrt
+
+from volbench.lab.disk_parameters import DiskParameters
 
 LEAST_DRIFT = 0.1
 """Drift never takes more than nine tenths of the speed."""
@@ -83,3 +92,54 @@ def _factor(
         return 0.0
     passed = [(begin, factor) for begin, factor in steps if begin <= at]
     return max(passed)[1] if passed else 1.0
+
+
+class Timeline:
+    """Turns the server's clock into the disk's own time and back."""
+
+    def __init__(self, parameters: DiskParameters) -> None:
+        self._speed = Speed(
+            stalls=parameters.stalls, steps=parameters.steps, drift_per_s=parameters.drift_per_s
+        )
+        self._at_write = parameters.clock_starts_at_write
+        self._first: float | None = None
+        self._started = False
+        self._offset = 0.0
+
+    def work(self, now: float, *, write: bool) -> float:
+        """Return the disk's own time; the first request, or the first write, starts its clock."""
+        if self._first is None:
+            self._first = now
+        if not self._started and (write or not self._at_write):
+            self._started, self._offset, self._first = True, now - self._first, now
+        elapsed = now - self._first
+        return self._offset + (self._speed.work(elapsed) if self._started else elapsed)
+
+    def real(self, work: float) -> float:
+        """Return the server's time of a time of the disk."""
+        gone = work - self._offset
+        return (self._first or 0.0) + (self._speed.real(gone) if self._started else gone)
+
+
+PATIENCE_S = 0.001
+"""How much lateness is taken as overhead. A client that thinks longer is taken at its word."""
+
+
+class Pacer:
+    """Matches arrivals with the answers that set them off."""
+
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._due: list[float] = []
+
+    def arrival(self, now: float) -> float:
+        """Return when a request that came in now should have come in."""
+        while self._due and self._due[0] < now - self._patience_s:
+            heappop(self._due)
+        if self._due and self._due[0] <= now:
+            return heappop(self._due)
+        return now
+
+    def expect(self, due: float) -> None:
+        """Note when an answer is due."""
+        heappush(self._due, due)

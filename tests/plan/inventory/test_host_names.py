@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench.errors import InputError
-from volbench.plan.inventory.host_ranges import expand
+from volbench.plan.inventory.host_names import expand
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Ansible inventories, read through ``ansible-inventory --list``."""
