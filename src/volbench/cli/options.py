@@ -94,6 +94,13 @@ ALLOW_DESTROY = click.option(
     "name before it: vm01:/dev/sdb.",
 )
 
+ALLOW_SHARED_FOLDER = click.option(
+    "--allow-shared-folder",
+    is_flag=True,
+    help="As root, measure in a folder that other users own or can write to: who can, could lead "
+    "fio to any file by a symlink.",
+)
+
 KEEP_FILES = click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
 
 DRY_RUN = click.option(

@@ -204,7 +204,9 @@ def _note_place(history: History, kind: str, host: str, entry: Mapping[str, obje
         case {"kind": "edges", "target": str(target), "digest": str(digest)}:
             history.edges.setdefault(host, {})[target] = digest
         case {"kind": "pin", "target": str(target), "pin": dict(pin)}:
-            history.pins.setdefault(host, {})[target] = DevicePin.model_validate(pin)
+            allowed = DevicePin.model_validate(pin)
+            history.pins.setdefault(host, {})[target] = allowed
+            history.edges.get(host, {}).pop(f"{allowed.major}:{allowed.minor}", None)
 
 
 def _identity(numbers: object) -> FileIdentity | None:

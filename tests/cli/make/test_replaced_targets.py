@@ -31,7 +31,7 @@ name: p
 sample: 0
 defaults: {ioengine: psync, rw: write, bs: 64k, size: 4m}
 jobs:
-  slow: {rate: 200k}
+  slow: {rate: 400k}
 """
 
 
@@ -95,9 +95,11 @@ def formatted(disks: Disks) -> Path:
 @pytest.mark.root
 def test_a_device_replaced_during_a_pause_is_not_overwritten(tmp_path: Path, disks: Disks) -> None:
     """Number, size and name of the loop device stay the same; its sequence number does not."""
-    device, other = disks.attach(), formatted(disks)
+    image = disks.image()
+    device, other = disks.attach(image), formatted(disks)
     out, process = device_run(tmp_path, DEVICE_PROFILE, device)
     wait_for(out, state="finished")
+    other = other.rename(image)
     replace_image(device, other)
     before = digest(other)
     _, stderr = process.communicate(timeout=60)
@@ -118,7 +120,7 @@ def test_a_device_replaced_before_a_resume_is_not_overwritten(
     wait_for(out, state="running")
     process.kill()
     process.communicate(timeout=10)
-    end_fio(device)
+    end_fio(out)
     if same_file:
         other = other.rename(image)
     replace_image(device, other)
@@ -139,7 +141,7 @@ def test_a_filesystem_made_before_a_resume_is_not_overwritten(
     wait_for(out, state="running")
     process.kill()
     process.communicate(timeout=10)
-    end_fio(device)
+    end_fio(out)
     disks.format(device)
     before = digest(device)
     done = volbench("resume", out)
@@ -147,13 +149,16 @@ def test_a_filesystem_made_before_a_resume_is_not_overwritten(
     assert "ext4" in done.stderr
     assert "--allow-destroy" in done.stderr
     assert digest(device) == before
+    allowed = volbench("resume", out, "--allow-destroy", device)
+    assert allowed.returncode == 0, allowed.stderr
+    assert digest(device) != before
 
 
 @pytest.mark.root
 def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volbench) -> None:
     """A crash alone is no reason to refuse, though the content is unknown since."""
     device = disks.attach()
-    out, process = device_run(tmp_path, SLOW_PROFILE.replace("200k", "2m"), device)
+    out, process = device_run(tmp_path, SLOW_PROFILE.replace("400k", "2m"), device)
     wait_for(out, state="running")
     process.kill()
     process.communicate(timeout=10)
@@ -163,16 +168,15 @@ def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volb
     assert digest(device) != sha256(bytes(IMAGE_BYTES)).hexdigest()
 
 
-def end_fio(target: str) -> None:
-    """Kill the fio that a killed controller left on a target."""
+def end_fio(out: Path) -> None:
+    """Kill the fio that a killed controller left: it works in the folder of its run."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if process.joinpath("comm").read_text().strip() != "fio":
-                continue
-            if target in [str(link.readlink()) for link in process.joinpath("fd").iterdir()]:
-                call("kill", "-9", process.name)
+            folder = process.joinpath("cwd").readlink()
         except OSError:
             continue
+        if folder.is_relative_to(out):
+            call("kill", "-9", process.name)
     time.sleep(0.5)
 
 
@@ -189,7 +193,7 @@ def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
     made = wait_for_file(scratch)
     process.kill()
     process.communicate(timeout=10)
-    end_fio(str(made))
+    end_fio(out)
     made.unlink()
     made.write_text("the user's")
     done = volbench("resume", out)

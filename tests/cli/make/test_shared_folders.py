@@ -23,13 +23,15 @@ jobs:
   w: {rw: write}
 """
 NOBODY = 65534
+CONTENT = b"root's" * 1024**2
+"""Longer than the scratch file: fio would replace a shorter one, and not write through the link."""
 
 
 @pytest.fixture
 def precious(tmp_path: Path) -> Path:
     """Return a file of root's."""
     path = tmp_path / "precious"
-    path.write_text("root's")
+    path.write_bytes(CONTENT)
     path.chmod(0o600)
     return path
 
@@ -43,11 +45,13 @@ def profile(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def planting(folder: Path, precious: Path) -> Iterator[None]:
-    """Plant links to a file wherever a scratch file might be made, as fast as possible."""
+def planting(folder: Path, precious: Path, *, out: Path) -> Iterator[None]:
+    """Plant links to a file wherever a scratch file might be made, from the end of planning."""
     ended = threading.Event()
 
     def plant() -> None:
+        while not (out / "campaign.json").exists() and not ended.is_set():
+            time.sleep(0.001)
         while not ended.is_set():
             for place in (folder, *(path for path in folder.iterdir() if path.is_dir())):
                 try:
@@ -102,11 +106,12 @@ def test_a_link_planted_before_fio_starts_is_not_followed(
     scratch.chmod(0o1777)
     for number in range(3):
         out = tmp_path / f"out{number}"
-        with planting(scratch, precious):
+        with planting(scratch, precious, out=out):
             done = volbench(
                 "run", profile, "--on", scratch, "--output", out, "--allow-shared-folder"
             )
-        assert precious.read_text() == "root's", done.stderr
+        assert precious.read_bytes() == CONTENT
+        assert done.returncode == 0, done.stderr
         (scratch / "w.0.0").unlink(missing_ok=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,10 +147,8 @@ def test_a_foreign_folder_is_planned_again(
     assert done.returncode == 0, done.stderr
 
 
-def test_the_key_is_private(stopped: Path, tmp_path: Path, volbench: Volbench) -> None:
+def test_the_key_is_private(stopped: Path, volbench: Volbench) -> None:
     """A key that others may read proves nothing; the folder holds none."""
-    import os
-
     key = Path(os.environ["XDG_STATE_HOME"]) / "volbench" / "key"
     assert key.stat().st_mode & 0o777 == 0o600
     secret = key.read_text().strip()

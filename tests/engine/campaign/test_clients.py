@@ -20,6 +20,7 @@ from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.profile.profile_model import Start
 from volbench.store.archive import Archive, Provenance, create_campaign
+from volbench.store.consent import sign_campaign
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
 
@@ -63,6 +64,7 @@ def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> 
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
     layout = create_campaign(folder, archive)
+    sign_campaign(layout)
     execute(layout, campaign, require_fio(LocalExecutor()), [] if events is None else events)
     return layout
 
@@ -157,5 +159,6 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
     layout = create_campaign(tmp_path / "c", archive)
+    sign_campaign(layout)
     with pytest.raises(CampaignError, match="2 of 2 runs failed"):
         execute(layout, campaign, "/no/such/fio", [])

@@ -10,8 +10,8 @@ import pytest
 from tests.execute.loopback import LoopbackChannel
 from volbench.errors import OutputError, TransportError
 from volbench.execute.shell import posix_scripts
-from volbench.execute.shell.remote_script import ScriptCall, call_script, script_argv
 from volbench.execute.shell.file_facts import parse_stat
+from volbench.execute.shell.remote_script import ScriptCall, call_script, script_argv
 from volbench.execute.ssh.ssh_channel import command_line
 
 SHELLS = ["sh", "dash", "bash", "zsh", "ksh", "csh", "tcsh", "fish"]

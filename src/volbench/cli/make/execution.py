@@ -79,9 +79,11 @@ def start(prepared: Prepared, folder: Path, *, grace_s: float, keep_files: bool 
     from volbench.cli.make.wipe_confirmation import confirm_destruction
     from volbench.engine.campaign.client_worker import Settings
     from volbench.store.archive import create_campaign
+    from volbench.store.consent import sign_campaign
 
-    confirm_destruction(prepared)
+    confirm_destruction(prepared.hosts, prepared.campaign)
     layout = create_campaign(folder, prepared.archive)
+    sign_campaign(layout)
     settings = Settings(grace_s=grace_s, keep_files=keep_files)
     execute(prepared.hosts, layout, prepared.campaign, settings=settings)
 

@@ -25,9 +25,9 @@ def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> No
     from volbench.engine.campaign.resume_plan import resume_on
     from volbench.execute.connect import HostKeyPolicy
     from volbench.present.terminal.live_display import listener_for
-    from volbench.store.archive import read_campaign
+    from volbench.store.consent import read_own_campaign
 
-    layout, archive = read_campaign(campaign)
+    layout, archive, _ = read_own_campaign(campaign)
     with connect(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
         hosts = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:

@@ -17,6 +17,13 @@ from volbench.units import parse_duration
 @KEEP_FILES
 @GRACE
 @ALLOW_EXEC
+@click.option(
+    "--allow-destroy",
+    multiple=True,
+    metavar="DEVICE",
+    help="Allow this device of the plan to be overwritten although it, or what is on it, is not "
+    "what it was; on another host with its name before it: vm01:/dev/sdb.",
+)
 @KNOWN_HOSTS
 @ACCEPT_NEW
 def command(
@@ -26,6 +33,7 @@ def command(
     keep_files: bool,
     grace: str,
     allow_exec: bool,
+    allow_destroy: tuple[str, ...],
     known_hosts: Path | None,
     accept_new: bool,
 ) -> None:
@@ -34,16 +42,20 @@ def command(
     Runs that continued without a controller, on the hosts of an inventory, are found again.
     """
     from volbench.cli.make.execution import execute
+    from volbench.cli.make.wipe_confirmation import confirm_destruction
     from volbench.engine.campaign.client_worker import Settings
-    from volbench.engine.campaign.resume_plan import require_own, resume_on
+    from volbench.engine.campaign.resume_plan import allow_anew, require_own, resume_on
     from volbench.execute.connect import HostKeyPolicy
-    from volbench.store.archive import read_campaign
+    from volbench.store.consent import read_own_campaign
 
-    layout, archive = read_campaign(campaign)
+    layout, archive, seal = read_own_campaign(campaign)
     require_own(archive.campaign)
     settings = Settings(
         grace_s=parse_duration(grace), keep_files=keep_files, retry_failed=retry_failed
     )
     with connect(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
         hosts = resume_on(connected, archive, allow_exec=allow_exec)
-        execute(hosts, layout, archive.campaign, settings=settings)
+        plan = allow_anew(hosts, layout, archive.campaign, allow_destroy=allow_destroy, seal=seal)
+        if allow_destroy:
+            confirm_destruction(hosts, plan, only=allow_destroy)
+        execute(hosts, layout, plan, settings=settings)

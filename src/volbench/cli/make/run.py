@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
+from volbench.cli.catalogue.profile_sources import knows_volume_types, load_texts, profile_texts
 from volbench.cli.make.cost_confirmation import PRICES, YES, bill_of, confirm_length
 from volbench.cli.make.fleet_options import (
     POLICY,
@@ -18,6 +18,7 @@ from volbench.cli.make.fleet_options import (
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_EXEC,
+    ALLOW_SHARED_FOLDER,
     DRY_RUN,
     GRACE,
     KEEP_FILES,
@@ -39,7 +40,14 @@ from volbench.units import parse_duration
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
     ),
 )
-@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@click.argument("profiles", nargs=-1, metavar="PROFILE...")
+@click.option(
+    "--like",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the profiles of the campaign in DIR, wherever it comes from. Its targets and what "
+    "it may overwrite are not taken.",
+)
 @click.option(
     "--on",
     "targets",
@@ -60,6 +68,7 @@ from volbench.units import parse_duration
     help="After a failed run: continue with the next, or stop.",
 )
 @ALLOW_DESTROY
+@ALLOW_SHARED_FOLDER
 @KEEP_FILES
 @GRACE
 @DRY_RUN
@@ -75,6 +84,7 @@ from volbench.units import parse_duration
 @YES
 def command(
     profiles: tuple[str, ...],
+    like: Path | None,
     targets: tuple[str, ...],
     output: Path | None,
     settings: tuple[str, ...],
@@ -83,6 +93,7 @@ def command(
     on_error: str,
     allow_destroy: tuple[str, ...],
     *,
+    allow_shared_folder: bool,
     keep_files: bool,
     grace: str,
     dry_run: bool,
@@ -100,7 +111,8 @@ def command(
     from volbench.model.campaign.planned_run import OnError
 
     executor = LocalExecutor()
-    loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
+    sources = profile_texts(profiles, like=like)
+    loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     request = Request(
         profiles=loaded,
@@ -110,7 +122,8 @@ def command(
         seed=seed,
         on_error=OnError(on_error),
         allow_destroy=allow_destroy,
-        command=recorded_command(profiles, output),
+        allow_shared_folder=allow_shared_folder,
+        command=recorded_command((*profiles, like or ""), output),
         policy=chosen,
         quorum=quorum,
         install_fio=install_fio,

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.make.cost_confirmation import YES, confirm_length
-from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE, NEW_CAMPAIGN, examples
+from volbench.cli.options import (
+    ALLOW_DESTROY,
+    ALLOW_SHARED_FOLDER,
+    DRY_RUN,
+    GRACE,
+    NEW_CAMPAIGN,
+    examples,
+)
 from volbench.cli.outputs import default_campaign_folder, recorded_command
 from volbench.errors import InputError
 from volbench.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Request
     from volbench.execute.protocol import Executor
     from volbench.model.profile.profile_model import Job
 
@@ -70,6 +79,7 @@ _JOB = "fill"
 )
 @NEW_CAMPAIGN
 @ALLOW_DESTROY
+@ALLOW_SHARED_FOLDER
 @GRACE
 @DRY_RUN
 @YES
@@ -85,6 +95,7 @@ def command(
     size: str,
     output: Path | None,
     allow_destroy: tuple[str, ...],
+    allow_shared_folder: bool,
     grace: str,
     dry_run: bool,
     yes: bool,
@@ -100,46 +111,34 @@ def command(
         options=options | ({"size": str(parse_size(size))} if size else {}),
         warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
     )
-    _run(
-        job,
-        volume,
-        output=output,
-        allow_destroy=allow_destroy,
-        grace=grace,
-        dry_run=dry_run,
-        yes=yes,
-    )
+    request = _request(job, volume, output=output)
+    request = replace(request, allow_destroy=allow_destroy, allow_shared_folder=allow_shared_folder)
+    _run(request, grace_s=parse_duration(grace), dry_run=dry_run, yes=yes)
 
 
-def _run(
-    job: Job,
-    volume: str,
-    *,
-    output: Path | None,
-    allow_destroy: tuple[str, ...],
-    grace: str,
-    dry_run: bool,
-    yes: bool,
-) -> None:
-    """Run a profile of one warm-up job by the usual engine."""
-    from volbench.cli.make.execution import show_plan, start
-    from volbench.engine.campaign.prepare import Request, prepare
-    from volbench.engine.hosts.connected_host import this_machine
+def _request(job: Job, volume: str, *, output: Path | None) -> Request:
+    """Return the request of a profile of one warm-up job."""
+    from volbench.engine.campaign.prepare import Request
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
     from volbench.model.profile.profile_model import Profile
 
-    executor = LocalExecutor()
-    _check(executor, job, volume)
-    request = Request(
+    _check(LocalExecutor(), job, volume)
+    return Request(
         profiles=(Profile(name="warmup", jobs=(job,)),),
         targets={job.role: volume},
         into=output or default_campaign_folder("warmup"),
         on_error=OnError.STOP,
-        allow_destroy=allow_destroy,
         command=recorded_command((), output),
     )
-    grace_s = parse_duration(grace)
+
+
+def _run(request: Request, *, grace_s: float, dry_run: bool, yes: bool) -> None:
+    """Run a warm-up by the usual engine."""
+    from volbench.cli.make.execution import show_plan, start
+    from volbench.engine.campaign.prepare import prepare
+    from volbench.engine.hosts.connected_host import this_machine
+
     prepared = prepare([this_machine()], request)
     if dry_run:
         show_plan(prepared)

@@ -6,6 +6,7 @@ is recorded as soon as fio has made it; whatever else is found at its path is so
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from volbench.engine.guard.file_guard import is_allowed_file
 from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor
+from volbench.execute.protocol import Executor, FileStat
 from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import FileIdentity, VolumeKind
@@ -93,9 +94,7 @@ class Scratch:
                 folder = self._make_folder(run.volume.target)
         if folder is None:
             return None
-        name = posixpath.basename(folder)
-        volume = run.volume.model_copy(update={"private_folder": name})
-        return run.model_copy(update={"volume": volume})
+        return _in_folder(run, folder)
 
     def _usable_folder(self, target: str) -> str | None:
         """Return the private folder of a volume, unless something else is there now."""
@@ -186,14 +185,37 @@ class Scratch:
             self._made.update(changed)
             self._note(changed)
 
-    def claim_open(self, paths: Iterable[str], *, pid: int) -> None:
-        """Record those files that a process of this campaign still has open."""
+    def claim_open(self, run: Run, *, pid: int) -> None:
+        """Record the files of a run that its process, left by a controller, still has open."""
         folder = f"/proc/{pid}/fd"
         links = (f"{folder}/{name}" for name in self._executor.list_directory(folder))
         opened = {found.identity for link in links if (found := self._executor.stat(link))}
+        self._claim(run, lambda found: found.identity in opened)
+
+    def claim_born(self, run: Run, *, handle: str) -> None:
+        """Record the files of a run that were made while its process ran without a controller.
+
+        Args:
+            run: as planned.
+            handle: of its process; its folder says when that began and ended.
+        """
+        began = self._executor.stat(f"{handle}/start")
+        ended = self._executor.stat(f"{handle}/rc")
+        if began is not None and began.born_ns:
+            last_ns = math.inf if ended is None else ended.born_ns
+            self._claim(run, lambda found: began.born_ns <= found.born_ns <= last_ns)
+
+    def _claim(self, run: Run, is_made: Callable[[FileStat], bool]) -> None:
+        """Record those of a run's expected files that it made, by a test."""
+        if run.volume.target in self._folders:
+            run = _in_folder(run, self._folders[run.volume.target][0])
         with self._lock:
-            seen = {path: self._identity(path) for path in paths if path in self._files}
-            self._note({path: found for path, found in seen.items() if found in opened})
+            paths = [path for path in planned_files(run) if path in self._files]
+            seen = {path: self._executor.stat(path, follow=False) for path in paths}
+            made = {
+                path: found.identity for path, found in seen.items() if found and is_made(found)
+            }
+            self._note({path: mark for path, mark in made.items() if mark != self._files[path]})
 
     def remove(self) -> tuple[str, ...]:
         """Remove the files and folders that volbench made, and nothing else.
@@ -240,3 +262,9 @@ class Scratch:
     def _identity(self, path: str) -> FileIdentity | None:
         found = self._executor.stat(path, follow=False)
         return None if found is None else found.identity
+
+
+def _in_folder(run: Run, folder: str) -> Run:
+    """Return a run whose files lie in a private folder of its volume."""
+    volume = run.volume.model_copy(update={"private_folder": posixpath.basename(folder)})
+    return run.model_copy(update={"volume": volume})
