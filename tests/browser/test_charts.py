@@ -16,8 +16,7 @@ from tests.browser.watched import Watched
 from tests.present.frames_by_kind import FOR_KIND
 from volbench.errors import InputError
 from volbench.present.plots import chart
-from volbench.present.plots.description import Axis, Panel, Plot, Series, data_marks
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, data_marks
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.marks import (
     Areas,

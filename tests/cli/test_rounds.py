@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 import volbench as api
 from tests.cli.conftest import COMMAND, Volbench
 from tests.command_line import call
+from tests.waiting import until_written
 from volbench.analyse.time.round_convergence import determination
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
@@ -25,7 +25,7 @@ from volbench.store.journal import read_history
 SERVICE = "service: {read: 20ms, write: 20ms, slots: 4}\nrestored: true\n"
 FAST = "service: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
 # A cap is kept on a busy machine too, where a latency alone is not.
-CLEAN = f"name: clean\nsize: 8m\n{FAST}caps: {{iops: 150}}\n"
+CLEAN = f"name: clean\nsize: 8m\n{FAST}limits: {{iops: 150}}\n"
 RISING = f"name: rising\nsize: 8m\n{SERVICE}drift: 1000%\n"
 PROFILE = """
 name: short
@@ -184,20 +184,12 @@ def test_a_controller_that_is_killed_goes_on(tmp_path: Path, volbench: Volbench)
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_for(into / "journal.jsonl", '"run": "007-writes-r4", "state": "running"')
+        until_written(into / "journal.jsonl", '"run": "007-writes-r4", "state": "running"')
         process.kill()
         assert process.wait() == -signal.SIGKILL
         done = volbench("resume", into)
     assert done.returncode == 0, done.stderr
     assert states(into) == [RunState.FINISHED] * 10 + [RunState.NOT_NEEDED] * 2
-
-
-def wait_for(path: Path, text: str) -> None:
-    """Wait until a text stands in a file."""
-    deadline = time.monotonic() + 60
-    while not path.exists() or text not in path.read_text():
-        assert time.monotonic() < deadline, f"{text} never stood in {path}"
-        time.sleep(0.05)
 
 
 def test_the_volume_is_left_alone_before_a_run(
@@ -219,7 +211,7 @@ def test_the_volume_is_left_alone_before_a_run(
             stderr=stderr,
         )
     # The third run is then announced and idles. Earlier, the campaign would end between two runs.
-    wait_for(messages, "started 003-third-r1")
+    until_written(messages, "started 003-third-r1")
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
     assert "stopped by the user before it started" in messages.read_text()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from volbench.engine.guard.run_guard import Consent, check_run
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
@@ -43,6 +44,25 @@ def call(*argv: str) -> str:
     return done.stdout.strip()
 
 
+def attach_loop(file: Path, *options: str) -> str:
+    """Return a new loop device on a file."""
+    device = call("losetup", "-f", "--show", *options, str(file))
+    _forget_lock(device)
+    return device
+
+
+def _forget_lock(device: str) -> None:
+    """Remove the lock of an earlier device with this number, whose campaign was never ended.
+
+    A lock outlives its controller (see `volbench.engine.hosts.device_lock`), numbers of loop
+    devices are given out again, and tests kill controllers.
+    """
+    number = Path(device).stat().st_rdev
+    for folder in ("/run/lock", "/tmp"):
+        lock = Path(folder) / f"volbench-{os.major(number)}:{os.minor(number)}"
+        shutil.rmtree(lock, ignore_errors=True)
+
+
 class Disks:
     """Makes devices and puts them to use; `close` undoes all of it, newest first.
 
@@ -65,7 +85,7 @@ class Disks:
 
     def attach(self, file: Path | None = None, *options: str) -> str:
         """Return a loop device on a file, or on a new image."""
-        device = call("losetup", "-f", "--show", *options, str(file or self.image()))
+        device = attach_loop(file or self.image(), *options)
         self._undo.callback(call, "losetup", "-d", device)
         return device
 
@@ -73,6 +93,7 @@ class Disks:
         """Give a device one partition, which the kernel is told of, and return it."""
         call("addpart", device, "1", "2048", str(IMAGE_BYTES // 512 - 4096))
         self._undo.callback(call, "delpart", device, "1")
+        _forget_lock(f"{device}p1")
         return f"{device}p1"
 
     def format(self, device: str) -> None:
@@ -89,9 +110,13 @@ class Disks:
         return point
 
     def unmount(self, point: Path) -> None:
-        """Unmount a folder if something is mounted there."""
+        """Unmount a folder if something is mounted there, once nothing has it open any more."""
+
+        def is_done() -> bool:
+            return not subprocess.run(["umount", str(point)], check=False).returncode
+
         if os.path.ismount(point):
-            call("umount", str(point))
+            until(is_done)
 
     def swap(self, place: str) -> None:
         """Use a device or file as swap."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
+from tempfile import TemporaryFile
+from threading import Thread, Timer
 
-from volbench.execute.shell.channel import CommandEnd, Sink, TimeLimit
+from volbench.execute.shell.channel import CommandEnd, Input, Sink, TimeLimit
 
 
 class LoopbackChannel:
@@ -15,17 +18,37 @@ class LoopbackChannel:
     poll_s = 0.05
 
     def execute(
-        self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
+        self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
         """Run a command to its end."""
-        try:
-            done = subprocess.run(
-                argv, input=stdin, capture_output=True, check=False, timeout=limit.seconds
+        with TemporaryFile() as errors:
+            child = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0
             )
-        except subprocess.TimeoutExpired as error:
-            raise limit.exceeded(self.host) from error
-        sink(done.stdout)
-        return CommandEnd(done.returncode, done.stderr)
+            with child:
+                feeder = Thread(target=_feed, args=[child, stdin])
+                feeder.start()
+                ender = Timer(limit.seconds, child.kill)
+                ender.start()
+                assert child.stdout is not None
+                while part := child.stdout.read(65536):
+                    sink(part)
+                status = child.wait()
+                timed_out = not ender.is_alive()
+                ender.cancel()
+                feeder.join()
+            if timed_out:
+                raise limit.exceeded(self.host)
+            errors.seek(0)
+            return CommandEnd(status, errors.read())
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
+
+
+def _feed(child: subprocess.Popen[bytes], stdin: Input) -> None:
+    """Send the input part by part; a child that reads none of it is no error."""
+    assert child.stdin is not None
+    with suppress(BrokenPipeError), child.stdin:
+        for part in [stdin] if isinstance(stdin, bytes) else stdin:
+            child.stdin.write(part)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import pytest
 
 from tests.execute.loopback import LoopbackChannel
 from tests.fleet.hosts import Fleet, fleet
+from tests.waiting import until
 from volbench.errors import TransportError
 from volbench.execute.fake import FakeExecutor, FakeProcess
 from volbench.execute.local import LocalExecutor
@@ -227,19 +227,23 @@ def test_files_are_removed(machine: Machine) -> None:
 def test_output_is_read_as_it_comes(machine: Machine) -> None:
     """Each part of standard output is told once, and the status stays."""
     process = machine.executor.start(
-        ["sh", "-c", "echo one; sleep 1; echo two; exit 5"],
+        ["sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.1; done; echo two; exit 5"],
         cwd=machine.root,
         stderr=f"{machine.root}/stderr",
     )
     assert process.pid > 0
     assert process.wait(0) is None
-    parts = []
-    for _ in range(PATIENCE):
-        status = process.wait(0.05)
+    parts: list[str] = []
+
+    def read_part() -> str:
+        assert process.wait(0.05) is None
         parts.append(process.read_output())
-        if status is not None:
-            break
-    assert "".join(parts) == "one\ntwo\n"
+        return parts[-1]
+
+    until(read_part)
+    machine.executor.write_text(f"{machine.root}/go", "")
+    until(lambda: process.wait(0.05) is not None)
+    assert "".join([*parts, process.read_output()]) == "one\ntwo\n"
     assert process.read_output() == ""
     assert process.poll() == process.wait(1.0) == 5
     process.signal(signal.SIGKILL)
@@ -259,9 +263,7 @@ def test_a_process_is_ended_by_a_signal(machine: Machine) -> None:
         started += process.read_output()
     assert process.poll() is None
     process.signal(signal.SIGTERM)
-    until = time.monotonic() + 30
-    while process.wait(0.05) is None:
-        assert time.monotonic() < until
+    until(lambda: process.wait(0.05) is not None)
     assert process.poll() == -signal.SIGTERM
     process.signal(signal.SIGKILL)
     assert process.poll() == -signal.SIGTERM
@@ -271,9 +273,7 @@ def test_standard_error_goes_to_its_file(machine: Machine) -> None:
     """The file for standard error is made when the process starts."""
     path = f"{machine.root}/stderr"
     process = machine.executor.start(["sh", "-c", "exit 5"], cwd=machine.root, stderr=path)
-    for _ in range(PATIENCE):
-        if process.wait(0.05) is not None:
-            break
+    until(lambda: process.wait(0.05) is not None)
     assert process.poll() == 5
     assert machine.executor.read_text(path) == ""
 

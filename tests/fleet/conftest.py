@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.conftest import attach_loop
 from tests.fleet.hosts import Fleet, call, fleet
 
 
@@ -23,6 +24,6 @@ def loop(tmp_path: Path) -> Iterator[str]:
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(32 * 1024**2)
-    device = call("losetup", "-f", "--show", str(image))
+    device = attach_loop(image)
     yield device
     call("losetup", "-d", device)

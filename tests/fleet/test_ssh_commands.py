@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +11,7 @@ import pytest
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for
+from tests.waiting import until
 from volbench.errors import AuthError, DeadlineError, TransportError
 from volbench.execute.shell.shell_executor import ShellExecutor
 
@@ -95,10 +95,7 @@ def test_a_program_is_ended_at_its_deadline(hosts: Fleet, machine: ShellExecutor
         machine.run(["sleep", "1234"], timeout_s=0.5)
     assert caught.value.transient
     assert machine.run(["echo", "still here"]).stdout == "still here\n"
-    until = time.monotonic() + 15
-    while "sleep 1234" in hosts[0].run("ps", "ax", "-o", "args"):
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    until(lambda: "sleep 1234" not in hosts[0].run("ps", "ax", "-o", "args"))
 
 
 def test_a_noisy_login_shell_is_heard_over(hosts: Fleet) -> None:
@@ -152,10 +149,7 @@ def test_a_program_under_sudo_is_ended_too(hosts: Fleet) -> None:
     with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
         with pytest.raises(DeadlineError):
             executor.run(["sleep", "4321"], timeout_s=0.5, sudo=True)
-        until = time.monotonic() + 15
-        while "sleep 4321" in hosts[1].run("ps", "ax", "-o", "args"):
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        until(lambda: "sleep 4321" not in hosts[1].run("ps", "ax", "-o", "args"))
 
 
 def test_sudo_that_asks_for_a_password_is_an_error(hosts: Fleet) -> None:

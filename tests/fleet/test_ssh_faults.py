@@ -11,6 +11,7 @@ import pytest
 
 from tests.fleet.hosts import Fleet, RealHost, fleet
 from tests.fleet.ways import executor_for, listed, pool_for
+from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
 from volbench.execute.parallel import on_each
 from volbench.execute.shell.retry import Patience
@@ -21,16 +22,7 @@ from volbench.execute.ssh.ssh_channel import ssh_executor
 
 pytestmark = pytest.mark.root
 
-PATIENCE_S = 30.0
 ONCE = Patience(tries=1)
-
-
-def wait_for(path: Path) -> None:
-    """Wait until a file is there."""
-    until = time.monotonic() + PATIENCE_S
-    while not path.exists():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def begin_counted(hosts: Fleet, executor: ShellExecutor) -> None:
@@ -48,7 +40,7 @@ def test_a_cut_link_is_noticed_and_made_again(tmp_path: Path) -> None:
         with pool_for(own, entry) as pool, ThreadPoolExecutor(1) as worker:
             executor = ssh_executor(entry, pool, patience=ONCE)
             flight = worker.submit(begin_counted, own, executor)
-            wait_for(own[0].tmp / "starts")
+            until((own[0].tmp / "starts").exists)
             own[0].link(up=False)
             begun = time.monotonic()
             error = flight.exception(PATIENCE_S)
@@ -87,7 +79,7 @@ def test_a_program_that_was_started_is_not_started_again(tmp_path: Path) -> None
         ThreadPoolExecutor(1) as worker,
     ):
         flight = worker.submit(begin_counted, own, executor)
-        wait_for(own[0].tmp / "starts")
+        until((own[0].tmp / "starts").exists)
         own[0].kill_sshd()
         error = flight.exception(PATIENCE_S)
         assert isinstance(error, TransportError)
@@ -152,10 +144,8 @@ def test_nothing_stays_behind(hosts: Fleet) -> None:
     with executor_for(hosts, hosts[0]) as executor:
         executor.run(["true"])
         assert set(threading.enumerate()) - before
-    until = time.monotonic() + PATIENCE_S
-    while set(threading.enumerate()) - before or "root@notty" in hosts[0].run("ps", "ax"):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: not set(threading.enumerate()) - before)
+    until(lambda: "root@notty" not in hosts[0].run("ps", "ax"))
 
 
 def test_an_unknown_name_is_not_tried_again(hosts: Fleet) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,35 @@ def heavy_after(code: str) -> set[str]:
     return HEAVY & {name.partition(".")[0] for name in modules}
 
 
+STARTS = """
+import sys
+from volbench.cli.main import main
+from volbench.execute.local import LocalExecutor
+start = LocalExecutor.start
+def noting(*positional, **named):
+    print("at a start", sorted(sys.modules), file=sys.stderr)
+    return start(*positional, **named)
+LocalExecutor.start = noting
+main({arguments!r})
+"""
+
+
+def heavy_at_starts(arguments: list[str]) -> list[set[str]]:
+    """Return the heavy libraries that a command holds at each start of a process beside it."""
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS.format(arguments=arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    lines = (line.partition("at a start ")[2] for line in done.stderr.splitlines())
+    return [
+        HEAVY & {name.partition(".")[0] for name in ast.literal_eval(line)}
+        for line in lines
+        if line
+    ]
+
+
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return a folder to measure, an inventory of this machine, and a small finished campaign."""
@@ -109,6 +139,18 @@ def test_completion_is_light(verb: str) -> None:
         f"ShellComplete(cli, {{}}, 'volbench', '_C').get_completions([{verb!r}], '--')"
     )
     assert heavy_after(code) == set()
+
+
+def test_no_run_waits_for_libraries_that_read_results(tmp_path: Path) -> None:
+    """Before and between runs, logs and samples included, only the model's are imported."""
+    profile, output = tmp_path / "p.yaml", tmp_path / "out"
+    profile.write_text(
+        "name: p\nsample: 250ms\nrepeat: 2\n"
+        "jobs:\n  a: {rw: read, size: 1m, runtime: 1s, time_based: 1, rate_iops: 50}\n"
+    )
+    starts = heavy_at_starts(["run", str(profile), "--on", str(tmp_path), "-o", str(output)])
+    assert len(starts) >= 4  # two runs, each with a sampler
+    assert set().union(*starts) <= MODEL
 
 
 def test_a_heavy_import_is_found() -> None:

@@ -97,7 +97,7 @@ def test_the_same_job_run_twice_is_two_results() -> None:
     ("name", "content", "reason", "line"),
     [
         ("cut.json", JSON[:3000], "the text ends before the document does", 1),
-        ("cut.json.gz", gzip.compress(JSON.encode())[:400], "can't be unpacked", 0),
+        ("cut.json.gz", gzip.compress(JSON.encode())[:400], "cannot be decompressed", 0),
         ("empty.json", "", "it is empty", 0),
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
         ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 0),

@@ -81,12 +81,12 @@ def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
     assert proof.doubts() == []
 
 
-def test_caps_nobody_tuned_for(tmp_path: Path) -> None:
+def test_limits_nobody_tuned_for(tmp_path: Path) -> None:
     """Another size, latency and cap come out as well, from a single run."""
     scenario = made(
         "name: other\nsize: 24m\nrestored: true\n"
         "service: {read: {latency: 1.2ms, sigma: 0.2}, write: {latency: 1.2ms, sigma: 0.2}}\n"
-        "caps: {iops: 2730, bandwidth: 60MB/s}\n"
+        "limits: {iops: 2730, bandwidth: 60MB/s}\n"
     )
     proof = measure_virtually(scenario, tmp_path, Workload("randread", iodepth=12))
     assert proof.verdict()["bottleneck_level"] == pytest.approx(2730, rel=0.03)

@@ -4,12 +4,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import has_ended, until
 from volbench.errors import InputError, VolbenchError
 from volbench.lab import server
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
@@ -42,22 +41,6 @@ def fio(target: str, *options: str) -> dict[str, float]:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     written = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["write"]
     return {"iops": written["iops"], "lat_s": written["lat_ns"]["mean"] / 1e9}
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Tell whether something becomes true within ten seconds."""
-    deadline = time.monotonic() + 10
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds()
-
-
-def is_gone(pid: int) -> bool:
-    """Tell whether a process ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 @pytest.fixture
@@ -104,7 +87,7 @@ def test_each_serving_begins_anew(cold: Scenario, tmp_path: Path) -> None:
         with serve(cold, tmp_path) as volume:
             pids.append(volume.pid)
             assert fio(volume.uri, *write)["lat_s"] > 0.05
-        assert is_gone(volume.pid)
+        assert has_ended(volume.pid)
     assert pids[0] != pids[1]
     assert not (tmp_path / "volume.sock").exists()
 
@@ -120,7 +103,7 @@ def test_device_is_a_block_device_and_goes_again(tmp_path: Path) -> None:
         options = ("--rw=randwrite", "--bs=4k", "--iodepth=16", "--number_ios=2200")
         assert fio(volume.device, *options)["iops"] < 1100 * 1.01
     backing = Path("/sys/block") / Path(volume.device).name / "loop" / "backing_file"
-    assert eventually(lambda: not backing.exists() or str(tmp_path) not in backing.read_text())
+    until(lambda: not backing.exists() or str(tmp_path) not in backing.read_text())
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
 
 
@@ -136,14 +119,14 @@ def test_a_killed_controller_leaves_nothing_running(tmp_path: Path, how: str) ->
     assert controller.stdin is not None
     assert controller.stdout is not None
     pid, _, device = controller.stdout.readline().strip().partition(" ")
-    assert not is_gone(int(pid))
+    assert not has_ended(int(pid))
     controller.send_signal(signal.SIGKILL)
     controller.communicate()
-    assert eventually(lambda: is_gone(int(pid)))
+    until(lambda: has_ended(int(pid)))
     if device:
         backing = Path("/sys/block") / Path(device).name / "loop" / "backing_file"
-        assert eventually(lambda: not backing.exists())
-        assert eventually(lambda: str(tmp_path) not in Path("/proc/mounts").read_text())
+        until(lambda: not backing.exists())
+        until(lambda: str(tmp_path) not in Path("/proc/mounts").read_text())
 
 
 def test_words_of_a_server_that_fails_are_told(

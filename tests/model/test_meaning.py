@@ -9,7 +9,7 @@ import pytest
 from tests.fio.plain import amount, fio_jobs
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.canonical import check_option
+from volbench.model.profile.option_policy import check_option
 from volbench.units import parse_size
 
 TABLE = shipped_table()

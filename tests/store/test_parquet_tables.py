@@ -8,7 +8,7 @@ import pytest
 
 from volbench.errors import ArchiveError
 from volbench.model.frames.columns import FRAMES
-from volbench.store.log_files import compress, open_log
+from volbench.store.log_files import compress, compress_logs, open_log
 from volbench.store.parquet_tables import frame_of, read_table, table_of, write_table
 
 
@@ -58,6 +58,21 @@ def test_log_is_the_same_after_compression(tmp_path: Path) -> None:
     assert packed.stat().st_size < len(text) / 2
     with open_log(packed) as stream:
         assert stream.read().decode() == text
+
+
+def test_only_large_logs_are_compressed_at_once(tmp_path: Path) -> None:
+    """Between two runs only what would fill a disk is compressed; afterwards everything is."""
+    small, large = tmp_path / "series_bw.1.log", tmp_path / "series_lat.1.log"
+    small.write_text("1000, 1, 0, 0\n")
+    large.write_text("1000, 1, 0, 0\n" * 100)
+    compress_logs(tmp_path, least_bytes=1000)
+    assert small.exists()
+    assert not large.exists()
+    compress_logs(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "series_bw.1.log.zst",
+        "series_lat.1.log.zst",
+    }
 
 
 def test_damaged_log_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +14,9 @@ import pytest
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
 from volbench.store.parquet_tables import table_of
-from volbench.store.sql_query import View, run_query
+from volbench.store.sql_query import QueryLimits, View, run_query
+
+ENDLESS = "select count(*) from range(1000000) a, range(1000000) b where a.range * b.range = 7"
 
 
 def summary(folder: Path, name: str, *, iops: float, **labels: str) -> str:
@@ -147,3 +151,48 @@ def test_without_duckdb_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(InputError) as caught:
         ask("select 1", View())
     assert "pip install 'volbench[sql]'" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select count(distinct a.range * b.range) from range(20000) a, range(20000) b",
+        "select range, range::varchar || repeat('x', 500) from range(100000000)",
+    ],
+    ids=["inside", "answer"],
+)
+def test_a_query_that_needs_too_much_memory_is_refused(
+    sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither DuckDB nor the answer grows past the limit, and nothing is spilled to disk."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"more than 0\.0625 GiB") as caught:
+        run_query(sql, lambda _: View(), limits=QueryLimits(memory_bytes=64 << 20, timeout_s=60))
+    assert "--memory" in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_that_takes_too_long_is_interrupted() -> None:
+    """A cross join of a million rows by itself ends at its time limit."""
+    with pytest.raises(InputError, match=r"interrupted after 0\.2 s"):
+        run_query(ENDLESS, lambda _: View(), limits=QueryLimits(timeout_s=0.2))
+
+
+def test_ctrl_c_stops_a_query(tmp_path: Path) -> None:
+    """A query of hours ends within seconds of SIGINT."""
+    program = (
+        "import sys, threading, os, signal\n"
+        "from volbench.store.sql_query import View, run_query\n"
+        "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        f"run_query({ENDLESS!r}, lambda _: View())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in done.stderr

@@ -115,6 +115,14 @@ GRACE = click.option(
     help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
 )
 
+READY_TIMEOUT = click.option(
+    "--ready-timeout",
+    default="2m",
+    show_default=True,
+    metavar="TIME",
+    help="How long clients that are ready wait for one whose host has stopped answering.",
+)
+
 INVENTORY = click.option(
     "--inventory",
     type=click.Path(path_type=Path),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+
+from volbench.execute.protocol import ClockReading
 
 
 class LocalBase:
@@ -31,6 +34,16 @@ class LocalBase:
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
         """Do nothing: it is always in reach."""
+
+    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
+        """Return the controller's own clock."""
+        now_s = time.time()
+        return (ClockReading(now_s, now_s, now_s),) * count
+
+    @property
+    def silent_s(self) -> float:
+        """Zero: it always answers."""
+        return 0.0
 
     def close(self) -> None:
         """Release the machine; running processes are left alone."""

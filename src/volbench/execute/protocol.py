@@ -95,6 +95,23 @@ class HeldDevice(Protocol):
         """Release it."""
 
 
+@dataclass(frozen=True)
+class ClockReading:
+    """A machine's clock, read between two readings of the controller's; seconds since 1970.
+
+    Attributes:
+        sent_s: when the machine was asked, by the controller's clock.
+        remote_s: what its clock said.
+        received_s: when the answer arrived, by the controller's clock.
+        resolution_s: how fine the machine's clock can be read.
+    """
+
+    sent_s: float
+    remote_s: float
+    received_s: float
+    resolution_s: float = 0.0
+
+
 class Process(Protocol):
     """A process that was started."""
 
@@ -267,6 +284,17 @@ class Executor(Protocol):
         Args:
             unless: called now and then; True ends the wait.
         """
+
+    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
+        """Return some readings of the machine's clock, taken in one go; empty if it has none.
+
+        Raises:
+            TransportError: the machine does not answer.
+        """
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the machine last answered; 0 where it always does."""
 
     def close(self) -> None:
         """Release the machine; running processes are left alone."""

@@ -86,7 +86,7 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
     if not reports:
         raise OutputError(
             f"dd left no report: {stderr.strip()[-300:] or 'no output'}",
-            hint="run the command in command.txt by hand",
+            hint="run the command in command.txt yourself to see its messages",
         )
     io_bytes, seconds = int(reports[-1].group(1)), float(reports[-1].group(2))
     options = run.effective(run.sections[0])

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from volbench.analyse.device.device_rates import disk_rates, host_rates
-from volbench.analyse.device.kernel_counters import Sample, SampleReader
+from volbench.analyse.device.kernel_counters import Sample, SampleReader, disk_rates, host_rates
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import COMPRESSED, RunFolder
@@ -154,7 +153,7 @@ def _row(before: Sample, now: Sample, device: str, *, page_bytes: int) -> Row | 
     if interval_s <= 0:
         return None
     row: Row = {
-        "utc": _utc(now.utc_s),
+        "utc": utc_text(now.utc_s),
         "interval_s": interval_s,
         "after_fio": before.after_end,
         **host_rates(before, now, interval_s=interval_s, page_bytes=page_bytes),
@@ -170,6 +169,7 @@ def _row(before: Sample, now: Sample, device: str, *, page_bytes: int) -> Row | 
     return row
 
 
-def _utc(seconds: float) -> str:
+def utc_text(seconds: float) -> str:
+    """Return seconds since the epoch as ISO 8601 with Z, to the millisecond."""
     text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from numbers import Real
 from pathlib import Path
+from typing import TypeVar
 
 from volbench.errors import ArchiveError, OutputError
 from volbench.fio.results.merge_jobs import merge_jobs
-from volbench.ingest.clock_correction import clock_offset_s, shifted_utc, start_columns
-from volbench.ingest.device_rows import begun_utc_s, device_rows, read_samples
+from volbench.ingest.device_rows import begun_utc_s, device_rows, read_samples, utc_text
 from volbench.ingest.run_files import read_facts, read_run_output, read_status
 from volbench.ingest.run_summary import (
     Outcome,
@@ -157,3 +160,48 @@ def _add_device(
     begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
     found = device_rows(read_samples(folder), read_facts(folder), begun_utc_s=begun)
     rows.device.extend({**identity, **row} for row in found)
+
+
+_T = TypeVar("_T")
+
+
+def clock_offset_s(status: Mapping[str, object]) -> float:
+    """Return the seconds that the clock of a run's host was ahead of the controller's.
+
+    Args:
+        status: of the run; 0 when it tells none, as of a run that started alone.
+    """
+    start = status.get("start")
+    recorded = start.get("clock_offset_s") if isinstance(start, Mapping) else None
+    offset_s = float(recorded) if isinstance(recorded, Real) else 0.0
+    return offset_s if math.isfinite(offset_s) else 0.0
+
+
+def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
+    """Return how a run's start among others went, for the summary; nothing where it was alone."""
+    start = status.get("start")
+    if not isinstance(start, Mapping):
+        return {}
+    start_s, late_s = start.get("start_s"), start.get("late_s")
+    step_start_s = None
+    if isinstance(start_s, Real) and isinstance(late_s, Real):
+        step_start_s = float(start_s) + float(late_s)
+    recorded = {
+        "step_start_s": step_start_s,
+        "start_late_s": start.get("late_s"),
+        "clock_offset_s": start.get("clock_offset_s"),
+        "clock_bound_s": start.get("clock_bound_s"),
+    }
+    return {name: float(value) for name, value in recorded.items() if isinstance(value, Real)}
+
+
+def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
+    """Return an instant later by some seconds; what is no text, and by 0 s, as it was.
+
+    Args:
+        utc: ISO 8601 with Z; None if it is unknown.
+        by_s: seconds; negative for earlier.
+    """
+    if not isinstance(utc, str) or not by_s:
+        return utc
+    return utc_text((datetime.fromisoformat(utc) + timedelta(seconds=by_s)).timestamp())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from volbench.fio.logs.log_rows import BadRows, Log
 from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.version import parse_version
+from volbench.ingest.device_rows import utc_text
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import RunOutput, SeriesPoint
@@ -140,7 +140,7 @@ def _row(point: SeriesPoint) -> dict[str, object]:
     return {
         "direction": point.direction.value,
         "t_s": point.t_s,
-        "utc": None if point.utc_s is None else _utc(point.utc_s),
+        "utc": None if point.utc_s is None else utc_text(point.utc_s),
         "iops": point.iops,
         "bw_bytes_per_s": point.bw_bytes_per_s,
         "lat_mean_s": point.lat_mean_s,
@@ -149,8 +149,3 @@ def _row(point: SeriesPoint) -> dict[str, object]:
         "lat_p999_s": point.lat_p999_s,
         "lat_max_s": point.lat_max_s,
     }
-
-
-def _utc(seconds: float) -> str:
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.units import format_size
+from volbench.units import format_latency, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,13 @@ def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
     """Return a number of a row in words for people, ``n/a`` when it is missing."""
     value = number(row, column)
     return MISSING if math.isnan(value) else format_value(value)
+
+
+def skew(row: Row) -> str:
+    """Return the start skew of an aggregate with its bound, such as ``12 ms ± 4 ms``."""
+    bound_s = number(row, "start_skew_bound_s")
+    bound = f" ± {format_latency(bound_s)}" if bound_s > 0 else ""
+    return shown(row, "start_skew_s", lambda seconds: format_latency(seconds) + bound)
 
 
 def whole(row: Row, column: str) -> str:

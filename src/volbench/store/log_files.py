@@ -1,4 +1,4 @@
-"""fio's log files at rest: compressed when a run ends, read back as streams of bytes."""
+"""fio's log files at rest: compressed after a campaign, read back as streams of bytes."""
 
 from __future__ import annotations
 
@@ -53,6 +53,17 @@ def compress(path: Path) -> Path:
             context={"path": str(path)},
         ) from error
     return target
+
+
+def compress_logs(folder: Path, *, least_bytes: int = 0) -> None:
+    """Compress the logs in a run's folder that are at least of some size.
+
+    Raises:
+        ArchiveError: the filesystem refused; the plain files are kept.
+    """
+    for path in sorted(folder.glob("*.log")):
+        if path.stat().st_size >= least_bytes:
+            compress(path)
 
 
 def plain_name(path: Path) -> str:

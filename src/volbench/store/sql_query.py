@@ -1,12 +1,13 @@
 """SQL over frames, answered by DuckDB from Parquet files and tables.
 
-DuckDB runs in memory, and may read the files of the views and nothing else: no other file, no
-network, no extension from elsewhere; only statements that read are let through.
+DuckDB runs in memory and may read only the files of the views: no other file, no network, no
+extension. Only statements that read are accepted, and a query has limits on memory and time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,15 +24,30 @@ if TYPE_CHECKING:
 _FRAMES_HINT = f"frames are {', '.join(FRAMES)}; 'describe summary' lists a frame's columns"
 
 
-@dataclass
-class View:
-    """What one name in SQL stands for: the rows of all its files and tables.
+@dataclass(frozen=True, kw_only=True)
+class QueryLimits:
+    """Resources that one query may use.
 
     Attributes:
-        files: Parquet files whose rows are taken as they are.
-        named_files: Parquet file to the campaign's name, which replaces the one in the file and is
-            put before its ids of runs.
-        tables: rows that stand in no file.
+        memory_bytes: of DuckDB, and again of the answer; nothing is spilled to disk.
+        timeout_s: duration after which the query is interrupted.
+        threads: of DuckDB; 0 for one per core.
+    """
+
+    memory_bytes: int = 4 << 30
+    timeout_s: float = 300.0
+    threads: int = 0
+
+
+@dataclass
+class View:
+    """Rows behind one name in SQL, from all its files and tables.
+
+    Attributes:
+        files: Parquet files whose rows are used unchanged.
+        named_files: Parquet file to the campaign's name, which replaces the one in the file and
+            prefixes its run ids.
+        tables: rows that are in no file.
     """
 
     files: list[str] = field(default_factory=list)
@@ -40,18 +56,25 @@ class View:
 
 
 def run_query(
-    sql: str, view_of: Callable[[str], View], *, filesystem: AbstractFileSystem | None = None
+    sql: str,
+    view_of: Callable[[str], View],
+    *,
+    filesystem: AbstractFileSystem | None = None,
+    limits: QueryLimits | None = None,
 ) -> pa.Table:
-    """Answer a SQL query.
+    """Return the answer to a SQL query.
 
     Args:
         sql: one statement that reads, such as ``select job, iops from summary``.
-        view_of: what a frame's name stands for; asked for the frames whose names stand in `sql`.
-        filesystem: where the files are, if not on this machine.
+        view_of: returns the rows of a frame; called for the frames named in `sql`.
+        filesystem: that contains the files, if they are not on this machine.
+        limits: of memory and time; None for the defaults.
 
     Raises:
-        InputError: duckdb is missing, or the statement is wrong or more than a question.
+        InputError: duckdb is missing, the statement is invalid or does not only read, or the query
+            exceeds a limit.
     """
+    limits = limits or QueryLimits()
     try:
         import duckdb  # noqa: PLC0415 - an extra; nothing else needs it
     except ImportError as error:
@@ -62,6 +85,9 @@ def run_query(
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "python_enable_replacements": False,
+        "memory_limit": f"{limits.memory_bytes}B",
+        "temp_directory": "",
+        **({"threads": limits.threads} if limits.threads else {}),
     }
     try:
         with duckdb.connect(":memory:", config=config) as connection:
@@ -73,16 +99,50 @@ def run_query(
             for name in FRAMES:
                 _make_view(connection, name, views.get(name, View()))
             _shut(connection, [file for view in views.values() for file in _files(view)])
-            answer = connection.sql(sql)
-            return answer.to_arrow_table()
-    except duckdb.Error as error:
+            return _fetch_within(connection, sql, limits)
+    except TimeoutError as error:
         raise InputError(
-            f"the query can't be answered: {_brief(str(error))}", hint=_FRAMES_HINT
+            f"the query was interrupted after {limits.timeout_s:g} s",
+            hint="narrow it with where, or allow more time with --timeout",
         ) from error
+    except duckdb.OutOfMemoryException as error:
+        raise _too_large(limits.memory_bytes) from error
+    except duckdb.Error as error:
+        raise InputError(f"the query failed: {_brief(str(error))}", hint=_FRAMES_HINT) from error
+
+
+def _fetch_within(connection: DuckDBPyConnection, sql: str, limits: QueryLimits) -> pa.Table:
+    """Return the answer, computed in a thread so that Ctrl-C and the time limit interrupt it."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        answer = pool.submit(_fetch, connection, sql, limits.memory_bytes)
+        try:
+            return answer.result(timeout=limits.timeout_s)
+        except BaseException:
+            connection.interrupt()
+            raise
+
+
+def _fetch(connection: DuckDBPyConnection, sql: str, limit_bytes: int) -> pa.Table:
+    """Return the answer; its memory is outside of DuckDB's limit, so it is counted here."""
+    reader = connection.sql(sql).to_arrow_reader()
+    batches, size_bytes = [], 0
+    for batch in reader:
+        batches.append(batch)
+        size_bytes += batch.nbytes
+        if size_bytes > limit_bytes:
+            raise _too_large(limit_bytes)
+    return pa.Table.from_batches(batches, schema=reader.schema)
+
+
+def _too_large(limit_bytes: int) -> InputError:
+    return InputError(
+        f"the query needs more than {limit_bytes / (1 << 30):.3g} GiB of memory",
+        hint="narrow it with where or group by, or allow more with --memory",
+    )
 
 
 def _check_reads(connection: DuckDBPyConnection, sql: str) -> None:
-    """Refuse anything but one SELECT, to which WITH, DESCRIBE and SUMMARIZE count."""
+    """Refuse anything but one SELECT; WITH, DESCRIBE and SUMMARIZE are of that kind."""
     kinds = [statement.type.name for statement in connection.extract_statements(sql)]
     if kinds != ["SELECT"]:
         found = " and ".join(kinds) if kinds else "nothing"
@@ -93,7 +153,7 @@ def _check_reads(connection: DuckDBPyConnection, sql: str) -> None:
 
 
 def _make_view(connection: DuckDBPyConnection, name: str, view: View) -> None:
-    """Make a view of everything a name stands for; one without rows still has its columns."""
+    """Create the view of a frame; one without rows still has its columns."""
     parts = []
     empty = schema_of(FRAMES[name]).empty_table()
     for place, table in enumerate([*view.tables, empty]):
@@ -108,7 +168,7 @@ def _make_view(connection: DuckDBPyConnection, name: str, view: View) -> None:
 
 
 def _renamed(connection: DuckDBPyConnection, name: str, files: Mapping[str, str]) -> str:
-    """Return the rows of files with the campaign's name of each file in them."""
+    """Return SQL for the rows of files, with the campaign's name of each file."""
     rows = [{"file": file, "own": own} for file, own in files.items()]
     connection.register(f"_{name}_names", pa.Table.from_pylist(rows))
     has_run = any(column.name == "run" for column in FRAMES[name])
@@ -125,7 +185,7 @@ def _read(files: Sequence[str], *, more: str = "") -> str:
 
 
 def _list(texts: Sequence[str]) -> str:
-    """Return texts as a list of SQL: a quote in one is doubled."""
+    """Return texts as a list in SQL, with quotes doubled."""
     return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"
 
 
@@ -134,13 +194,13 @@ def _files(view: View) -> list[str]:
 
 
 def _shut(connection: DuckDBPyConnection, files: Sequence[str]) -> None:
-    """Let nothing be read from now on but these files, and no setting be changed."""
+    """Allow access to these files only, and lock the configuration."""
     connection.execute(f"set allowed_paths = {_list(files)}")
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
 
 
 def _brief(words: str) -> str:
-    """Return DuckDB's words without the kind of error before them and the picture below."""
+    """Return DuckDB's message without the kind of error in front and the excerpt below."""
     first = words.strip().partition("\n\nLINE ")[0]
     return " ".join(first.partition(" Error: ")[2].split()) or " ".join(first.split())

@@ -26,7 +26,7 @@ from volbench.store.parquet_tables import read_table, write_table
 
 TABLES_VERSION = "9"
 """Raised whenever the same raw files give other rows, so that stored tables are rebuilt."""
-RULES_VERSION = "2"
+RULES_VERSION = "4"
 """Raised whenever the same rows give other verdicts, findings or aggregates."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from volbench.analyse.device.counter_series import epoch_s, once_each, running_sum
+from volbench.analyse.time.resample import once_each, running_sum, seconds
 
 START = "2026-01-01T00:00:"
 
@@ -64,6 +64,6 @@ def test_hosts_are_counted_apart() -> None:
 
 def test_stamps_become_seconds() -> None:
     """Stamps with and without fractions are read; a missing one is NaN."""
-    told = epoch_s(pd.Series(["1970-01-01T00:00:01Z", "1970-01-01T00:01:00.250Z", None]))
+    told = seconds(pd.Series(["1970-01-01T00:00:01Z", "1970-01-01T00:01:00.250Z", None]))
     assert told.tolist()[:2] == [1.0, 60.25]
     assert pd.isna(told[2])

@@ -32,7 +32,7 @@ def test_a_declared_cap_is_a_note() -> None:
     assert one.severity is Severity.NOTE
     assert one.evidence["declared"] == 1100
     assert "100 % of the declared 1.1k IOPS" in one.message
-    assert "Evidence: " in one.message
+    assert "flat to 0.4 %" in one.message
 
 
 def test_a_cap_below_the_declared_is_a_warning() -> None:

@@ -20,7 +20,7 @@ from tests.analyse.findings.conftest import (
     told,
 )
 from volbench.analyse.findings import find
-from volbench.analyse.findings.method.too_short import needed_samples
+from volbench.analyse.findings.run_length import needed_samples
 from volbench.analyse.frames.campaign_context import Context
 from volbench.model.results.finding import Severity
 

@@ -47,8 +47,8 @@ def test_what_came_back_is_a_number() -> None:
     assert one.evidence["refill_bytes_per_s"] == pytest.approx(300 * BLOCK)
     assert one.evidence["refill_is"] == "measured"
     assert (one.from_s, one.to_s) == (0, 20)
-    assert one.message.startswith("After 3m 00s of rest the volume gave 3k IOPS for 20")
-    assert "credits came back at 300 I/Os (1.23 MB/s) a second" in one.message
+    assert one.message.startswith("After 3m 00s of idle time the volume delivered 3k IOPS for 20")
+    assert "credits refill at 300 I/Os (1.23 MB/s) a second" in one.message
 
 
 def test_a_burst_to_the_end_is_a_lower_bound() -> None:

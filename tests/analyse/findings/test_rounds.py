@@ -83,7 +83,7 @@ def test_a_stopped_campaign_says_how_far_it_came() -> None:
     (some,) = told_of(rounds_of(most=25, w=FALLING))
     assert "not steady after 5 of at most 25 rounds" in some.message
     (few,) = told_of(rounds_of(most=25, w=STILL[:3]))
-    assert "it takes 5 rounds to tell" in few.message
+    assert "needs 5 rounds" in few.message
     assert "range_percent" not in few.evidence
 
 

@@ -7,9 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from volbench.analyse.price.billing import Billing
-from volbench.analyse.price.price_performance import Market, market, priced_runs
-from volbench.analyse.price.ranking import on_frontier
+from volbench.analyse.price.billing import Billing, priced_runs
+from volbench.analyse.price.price_performance import Market, market, on_frontier
 from volbench.analyse.price.steady_performance import performance
 from volbench.errors import InputError
 from volbench.model.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices

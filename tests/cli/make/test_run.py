@@ -18,6 +18,7 @@ import pytest
 import volbench as volbench_package
 from tests.cli.conftest import COMMAND, Volbench, settings
 from tests.command_line import call
+from tests.waiting import until
 
 SHRUNK = settings("size=4m", "runtime=1s", "sample=500ms")
 """Less than what volbench follows to the device after a run: see writeback.SLACK_BYTES."""
@@ -326,14 +327,8 @@ def started(out: Path, run: str) -> str:
 
 def wait_until_finished(out: Path, *, count: int) -> None:
     """Wait until so many Runs are finished."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if (out / "campaign.json").exists():
-            done = [state for state in states(out).values() if state == "finished"]
-            if len(done) >= count:
-                return
-        time.sleep(0.1)
-    raise AssertionError(f"not {count} finished Runs within a minute")
+    until((out / "campaign.json").exists)
+    until(lambda: list(states(out).values()).count("finished") >= count)
 
 
 def fio_below(folder: Path) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND, Volbench
+from tests.engine.conftest import attach_loop
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
 
@@ -213,8 +214,7 @@ def test_every_sector_of_a_device_is_written_once(
 ) -> None:
     """The kernel's own counter of written sectors grew by the size of the device, no more."""
     file = hole(tmp_path / "f", size)
-    command = ["losetup", "-f", "--show", str(file)]
-    device = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    device = attach_loop(file)
     try:
         statistics = Path("/sys/block", Path(device).name, "stat")
         before = int(statistics.read_text().split()[6])

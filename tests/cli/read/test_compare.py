@@ -1,4 +1,4 @@
-"""volbench compare on real campaigns whose true ratio is set by fio's own rate limit."""
+"""volbench compare on campaigns in virtual time whose true ratio is set by a rate limit."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ import pytest
 from click.testing import CliRunner, Result
 
 import volbench
+from tests.lab.virtual import write_campaign
 from volbench.cli.main import cli
 from volbench.errors import ComparisonError, InputError, RegressionError
-
-pytestmark = pytest.mark.alone
+from volbench.lab.scenario import load_scenario
 
 PROFILE = """\
 name: paced
 repeat: {repeat}
+sample: 100ms
 defaults:
-  ioengine: psync
-  direct: 1
+  ioengine: nbd
   size: 1m
   bs: 4k
   time_based: 1
-  runtime: 500ms
+  runtime: 2s
 jobs:
   reads: {{rw: randread, rate_iops: {rate}}}
 """
 
+VOLUME = """name: uneven
+size: 1m
+restored: true
+service: {read: {latency: 300us, sigma: 0.4}, write: {latency: 300us, sigma: 0.4}, slots: 4}
+"""
+"""Fast enough for every rate, with a latency that differs from request to request."""
 
-def measure(folder: Path, name: str, *, rate: int, repeat: int = 5, extra: str = "") -> Path:
-    """Run fio at a rate, and return the campaign folder."""
-    profile = folder / f"{name}.yaml"
-    profile.write_text(PROFILE.format(repeat=repeat, rate=rate) + extra)
-    into = folder / name
-    target = folder / "volume"
-    arguments = ["run", str(profile), "--on", f"data={target}", "--output", str(into)]
-    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return into
+
+def measure(folder: Path, name: str, *, rate: int, repeat: int = 5, extra: str = "") -> None:
+    """Write a campaign at a rate, measured in virtual time."""
+    profile = PROFILE.format(repeat=repeat, rate=rate) + extra
+    write_campaign(profile, load_scenario(VOLUME, path="uneven.yaml"), folder / name)
 
 
 @pytest.fixture(scope="module", name="folder")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.engine.campaign.barrier import MARGIN_S, Barrier, StartSignal
+from volbench.engine.campaign.barrier import (
+    CONFIRM_S,
+    MARGIN_S,
+    Barrier,
+    StartSignal,
+    WaitPolicy,
+)
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Start
@@ -13,10 +19,36 @@ NOW_S = 1_000_000.0
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 
 
+class Fleet:
+    """Machines that are silent for as long as they are said to be, and a clock that is set."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.silent_s: dict[str, float] = {}
+        self.given_up: set[str] = set()
+        self.late: list[str] = []
+
+    @property
+    def wait(self) -> WaitPolicy:
+        """Return the policy of a campaign on them."""
+        return WaitPolicy(
+            ready_timeout_s=120,
+            silent_s=lambda run: self.silent_s.get(run.id, 0.0),
+            is_given_up=lambda run: run.id in self.given_up,
+            on_late=lambda runs: self.late.extend(run.id for run in runs),
+        )
+
+
 def a_step(
-    count: int, *, start: Start = Start.TOGETHER, stagger_s: float = 0.0, quorum: int | None = None
+    count: int,
+    *,
+    start: Start = Start.TOGETHER,
+    stagger_s: float = 0.0,
+    quorum: int | None = None,
+    fleet: Fleet | None = None,
 ) -> Barrier:
     """Return the barrier of some clients."""
+    fleet = fleet or Fleet()
     runs = [
         Run(
             id=f"r{number}",
@@ -24,13 +56,28 @@ def a_step(
             job="j",
             volume=VOLUME,
             sections=(Section(name="j"),),
-            client=number + 1,
+            host=f"vm{number}",
             start=start,
             start_offset_s=number * stagger_s,
         )
         for number in range(count)
     ]
-    return Barrier(runs, quorum=count if quorum is None else quorum, clock=lambda: NOW_S)
+    return Barrier(
+        runs,
+        quorum=count if quorum is None else quorum,
+        wait=fleet.wait,
+        clock=lambda: NOW_S,
+        elapsed=lambda: fleet.now_s,
+    )
+
+
+def confirm(barrier: Barrier, *run_ids: str) -> None:
+    """Let clients do what the barrier asks of them before it announces the start."""
+    for run_id in run_ids:
+        assert barrier.must_confirm(run_id)
+        assert barrier.signal(run_id) is None
+    for run_id in run_ids:
+        barrier.confirm(run_id)
 
 
 def at(barrier: Barrier, run_id: str) -> float:
@@ -48,6 +95,7 @@ def test_nobody_starts_before_everybody_is_ready() -> None:
     barrier.arrive("r2")
     assert barrier.signal("r0") is None
     barrier.arrive("r1")
+    confirm(barrier, "r0", "r1", "r2")
     starts = {at(barrier, f"r{number}") for number in range(3)}
     assert len(starts) == 1
     assert starts.pop() >= MARGIN_S
@@ -61,14 +109,15 @@ def test_nobody_waits_for_one_that_ended_too_early(quorum: int) -> None:
     barrier.end("r1")
     assert barrier.signal("r0") is None
     barrier.arrive("r2")
+    if quorum == 2:
+        confirm(barrier, "r0", "r2")
     signals = [barrier.signal("r0"), barrier.signal("r2")]
     if quorum == 2:
         assert signals == [StartSignal(NOW_S + MARGIN_S + 0.15)] * 2
         return
     barrier.end("r0")
-    assert [*signals, barrier.signal("r2")] == [
-        StartSignal(None, "only 2 of 3 clients are ready")
-    ] * 3
+    reason = "only 2 of 3 clients are ready: vm1 ended or lost before the start"
+    assert [*signals, barrier.signal("r2")] == [StartSignal(None, reason)] * 3
 
 
 def test_staggered_clients_start_one_after_another() -> None:
@@ -76,6 +125,7 @@ def test_staggered_clients_start_one_after_another() -> None:
     barrier = a_step(3, start=Start.STAGGERED, stagger_s=20)
     for number in range(3):
         barrier.arrive(f"r{number}")
+    confirm(barrier, "r0", "r1", "r2")
     first = at(barrier, "r0")
     assert [at(barrier, f"r{number}") - first for number in range(3)] == [0, 20, 40]
 
@@ -100,11 +150,13 @@ def test_a_lost_client_holds_nobody_up(quorum: int, starts: bool) -> None:  # no
     barrier.arrive("r1")
     assert barrier.signal("r0") is None
     barrier.leave("r2")
+    if starts:
+        confirm(barrier, "r0", "r1")
     signal = barrier.signal("r0")
     assert signal is not None
     assert (signal.at_s is not None) is starts
     if not starts:
-        assert signal == StartSignal(None, "only 2 of 3 clients are ready")
+        assert "only 2 of 3 clients are ready: vm2" in signal.reason
 
 
 def test_a_client_that_ended_does_not_close_the_start_for_others() -> None:
@@ -112,6 +164,72 @@ def test_a_client_that_ended_does_not_close_the_start_for_others() -> None:
     barrier = a_step(2)
     barrier.arrive("r0")
     barrier.arrive("r1")
+    confirm(barrier, "r0", "r1")
     first = at(barrier, "r0")
     barrier.leave("r0")
     assert at(barrier, "r1") == first
+
+
+@pytest.mark.parametrize(("quorum", "starts"), [(3, False), (2, True), (1, True)])
+def test_a_silent_client_is_waited_for_only_so_long(quorum: int, starts: bool) -> None:  # noqa: FBT001 - a case
+    """Two minutes after the last arrival the others go without it, or are told its name."""
+    fleet = Fleet()
+    barrier = a_step(3, quorum=quorum, fleet=fleet)
+    barrier.arrive("r0")
+    fleet.now_s, fleet.silent_s["r2"] = 100, 100
+    barrier.arrive("r1")
+    fleet.now_s, fleet.silent_s["r2"] = 219, 219
+    assert barrier.signal("r0") is None
+    assert fleet.late == []
+    fleet.now_s = 220
+    if starts:
+        confirm(barrier, "r0", "r1")
+        assert at(barrier, "r0") == at(barrier, "r1")
+    signal = barrier.signal("r0")
+    assert signal is not None
+    assert starts or signal.reason == "only 2 of 3 clients are ready: vm2 did not answer"
+    assert fleet.late == ["r2"]
+    barrier.arrive("r2")
+    late = barrier.signal("r2")
+    assert late is not None
+    assert late.at_s is None
+
+
+def test_a_client_that_answers_is_waited_for() -> None:
+    """Laying out files takes as long as it takes; its machine answers meanwhile."""
+    fleet = Fleet()
+    barrier = a_step(2, quorum=1, fleet=fleet)
+    barrier.arrive("r0")
+    fleet.now_s, fleet.silent_s["r1"] = 7200, 1
+    assert barrier.signal("r0") is None
+    barrier.arrive("r1")
+    confirm(barrier, "r0", "r1")
+    assert at(barrier, "r0") == at(barrier, "r1")
+
+
+def test_a_client_that_was_late_before_is_not_waited_for_again() -> None:
+    """A host that has hung since an earlier step costs the others no more time."""
+    fleet = Fleet()
+    fleet.given_up = {"r1"}
+    barrier = a_step(2, quorum=1, fleet=fleet)
+    barrier.arrive("r0")
+    confirm(barrier, "r0")
+    assert at(barrier, "r0") >= MARGIN_S
+
+
+@pytest.mark.parametrize(("quorum", "starts"), [(2, False), (1, True)])
+def test_a_client_that_is_lost_when_all_are_ready_starts_nobody_alone(
+    quorum: int,
+    starts: bool,  # noqa: FBT001 - a case
+) -> None:
+    """The start is announced when every client has answered once more, or has failed to."""
+    fleet = Fleet()
+    barrier = a_step(2, quorum=quorum, fleet=fleet)
+    barrier.arrive("r0")
+    barrier.arrive("r1")
+    confirm(barrier, "r0")
+    assert barrier.signal("r0") is None
+    fleet.now_s = CONFIRM_S
+    signal = barrier.signal("r0")
+    assert signal is not None
+    assert (signal.at_s is not None) is starts

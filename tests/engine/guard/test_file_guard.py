@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import Disks, call, refusal
+from tests.engine.conftest import Disks, attach_loop, call, refusal
 from volbench.engine.guard.run_guard import RESERVE_BYTES, check_space
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
@@ -214,7 +214,7 @@ class TestInUse:
         image = disks.image()
         other = image.with_name("other")
         other.hardlink_to(image)
-        device = call("losetup", "-f", "--show", str(image))
+        device = attach_loop(image)
         try:
             for path in (str(image), str(other)):
                 message = refusal(executor, path, files=[path], made=[path])

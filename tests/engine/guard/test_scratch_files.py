@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,13 +23,14 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         yield opened
 
 
-def scratch_from(journal: Journal, tmp_path: Path) -> Scratch:
+def scratch_from(journal: Journal, tmp_path: Path, *, allow: Sequence[str] = ()) -> Scratch:
     """Return the scratch files that a journal knows of."""
     history = read_history(tmp_path / "journal.jsonl")
     return Scratch(
         LocalExecutor(),
         journal,
         key="key",
+        allowed=lambda _run: allow,
         files=history.scratch.get("local", {}),
         folders=history.folders.get("local", {}),
     )
@@ -149,12 +150,12 @@ def test_a_private_folder_is_made_once_and_removed_when_empty(
 ) -> None:
     """A later controller works in the folder of the earlier one."""
     run = run_in(tmp_path)
-    placed = scratch_from(journal, tmp_path).place(run, allow_destroy=())
+    placed = scratch_from(journal, tmp_path).place(run)
     assert placed is not None
     (path,) = planned_files(placed)
     assert path == str(tmp_path / "volbench-key" / "w.0.0")
     later = scratch_from(journal, tmp_path)
-    assert later.place(run, allow_destroy=(), make=False) == placed
+    assert later.place(run, make=False) == placed
     assert later.remove() == ()
     assert not (tmp_path / "volbench-key").exists()
 
@@ -169,7 +170,7 @@ def test_a_folder_of_the_same_name_is_not_used(
     taken = tmp_path / "volbench-key"
     taken.symlink_to(other) if is_link else taken.mkdir()
     scratch = scratch_from(journal, tmp_path)
-    placed = scratch.place(run_in(tmp_path), allow_destroy=())
+    placed = scratch.place(run_in(tmp_path))
     assert placed is not None
     assert placed.volume.private_folder == "volbench-key-1"
     scratch.remove()
@@ -181,11 +182,11 @@ def test_a_folder_with_an_unknown_file_is_left_to_its_owner(
 ) -> None:
     """After a crash, what nobody saw being made is somebody's: a fresh folder is used."""
     run = run_in(tmp_path)
-    scratch_from(journal, tmp_path).place(run, allow_destroy=())
+    scratch_from(journal, tmp_path).place(run)
     foreign = tmp_path / "volbench-key" / "w.0.0"
     foreign.write_text("somebody's")
     later = scratch_from(journal, tmp_path)
-    placed = later.place(run, allow_destroy=())
+    placed = later.place(run)
     assert placed is not None
     assert placed.volume.private_folder == "volbench-key-1"
     assert later.remove() == (str(foreign.parent),)
@@ -198,7 +199,7 @@ def test_another_filesystem_at_the_target_is_refused(tmp_path: Path, journal: Jo
     place = str(tmp_path / "volbench-key")
     journal.write("folder", host="local", target=str(tmp_path), path=place, identity=identity)
     with pytest.raises(RefusedError, match="is not mounted any more"):
-        scratch_from(journal, tmp_path).place(run_in(tmp_path), allow_destroy=())
+        scratch_from(journal, tmp_path).place(run_in(tmp_path))
 
 
 def test_a_named_file_is_used_where_it_is(tmp_path: Path, journal: Journal) -> None:
@@ -206,5 +207,4 @@ def test_a_named_file_is_used_where_it_is(tmp_path: Path, journal: Journal) -> N
     path = tmp_path / "w.0.0"
     path.write_text("data")
     run = run_in(tmp_path)
-    scratch = scratch_from(journal, tmp_path)
-    assert scratch.place(run, allow_destroy=[str(path)]) == run
+    assert scratch_from(journal, tmp_path, allow=[str(path)]).place(run) == run

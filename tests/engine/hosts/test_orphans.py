@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import COMMAND
 from tests.command_line import call
+from tests.waiting import until_written
 from volbench.engine.hosts.orphans import end_strays, identify, is_alive
 from volbench.execute.local import LocalExecutor
 
@@ -89,10 +89,7 @@ def resume_and_stop(into: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as resumed:
-        deadline = time.monotonic() + 60
-        while '"state": "running"' not in (into / "journal.jsonl").read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until_written(into / "journal.jsonl", '"state": "running"')
         resumed.send_signal(signal.SIGINT)
         stderr = resumed.communicate(timeout=60)[1]
     assert "ended what an earlier controller had just started" in stderr

@@ -115,7 +115,10 @@ GOOD: dict[str, tuple[Section, ...]] = {
     "rate-limited": (null(rw="read", rate_iops=20, **TIMED),),
     "delayed": (null("a", rw="read", startdelay="1s"), null("b", rw="write")),
     "waiting": (null("a", rw="read"), null("b", rw="write", wait_for="a")),
-    "exitall": (null("a", rw="read", time_based=1, runtime="30s"), null("b", rw="read", exitall=1)),
+    "exitall": (
+        null("a", rw="read", time_based=1, runtime="30s"),
+        null("b", rw="read", exitall=1, startdelay="2s"),  # by then "a" has begun
+    ),
     "steady": (null(rw="read", time_based=1, runtime="30s", ss="iops:95%", ss_dur="1s"),),
     "cpu": (section(ioengine="cpuio", cpuload=50, **TIMED),),
     "blocks-of-two-sizes": (null(rw="randrw", bssplit="4096/50:8192/50"),),
@@ -123,7 +126,6 @@ GOOD: dict[str, tuple[Section, ...]] = {
 }
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("shape", GOOD)
 def test_good_runs_have_no_problems(shape: str, tmp_path: Path, volume: Path) -> None:
     """Whatever fio is rightly asked for, its success is seen as one."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, call
-from tests.engine.sampling.test_sampler import running, until
+from tests.engine.sampling.test_sampler import running
+from tests.waiting import kill_all, until
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.run.run_directory import RunDirectory
@@ -171,8 +170,7 @@ def test_a_run_survives_its_sampler(tmp_path: Path) -> None:
             notices.append(event.message)
         if isinstance(event, RunProgress) and event.progress.elapsed_s > 1 and not killed:
             killed.extend(pid for pid in running(tmp_path / "run") if command_of(pid) != "fio")
-            for pid in killed:
-                os.kill(pid, signal.SIGKILL)
+            kill_all(killed)
 
     options = {**PACED, "size": "4194304"}
     seen = measure(tmp_path / "place", tmp_path / "run", options, listener=listener)
@@ -209,8 +207,7 @@ def test_kill_9_of_the_controller_leaves_no_sampler(tmp_path: Path) -> None:
     try:
         until(lambda: set(names(folder)) <= {"fio"})
     finally:
-        for pid in running(folder):
-            os.kill(pid, signal.SIGKILL)
+        kill_all(running(folder))
     assert read_samples(RunFolder(folder)).taken
 
 

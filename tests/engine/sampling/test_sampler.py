@@ -9,11 +9,12 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import has_ended, until
 from volbench.analyse.device.kernel_counters import SampleReader
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.sampling.sampler import Sampler, sampler_commands, sampling
@@ -22,7 +23,6 @@ from volbench.execute.local import LocalExecutor
 from volbench.store.layout import RunFolder
 
 PROGRAMS = ("python3", "sh")
-PATIENCE_S = 20.0
 
 
 def some_device() -> str:
@@ -42,14 +42,6 @@ def test_a_run_without_a_deadline_has_a_sampler_that_ends() -> None:
     """Nothing that nobody ends goes on for ever."""
     month_s = 30 * 86400
     assert command("sh", life_s=math.inf)[5] == str(month_s)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
 
 
 def started(folder: Path, *commands: Sequence[str]) -> Sampler:
@@ -138,18 +130,9 @@ def test_it_ends_when_its_parent_was_killed(tmp_path: Path, program: str) -> Non
     with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=tmp_path) as parent:
         assert parent.stdout is not None
         sampler = int(parent.stdout.readline())
-        assert is_alive(sampler)
+        assert not has_ended(sampler)
         parent.kill()
-    until(lambda: not is_alive(sampler))
-
-
-def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; one that nobody waited for does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
+    until(lambda: has_ended(sampler))
 
 
 def test_a_killed_sampler_leaves_what_it_had(tmp_path: Path) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.execute.loopback import LoopbackChannel
+from tests.waiting import PATIENCE_S, kill_all, until
 from volbench.errors import TransportError
 from volbench.execute.shell.detached import LOST_STATUS, DetachedProcess, LaunchOrder, launch
 from volbench.execute.shell.shell_executor import ShellExecutor
 
-PATIENCE_S = 20.0
 EXECUTOR = ShellExecutor(LoopbackChannel())
 
 
@@ -43,14 +42,6 @@ def started(folder: Path, *argv: str, longest_s: float = 60) -> DetachedProcess:
     return again(folder)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
-
-
 def of_folder(folder: Path) -> list[int]:
     """Return every process that was started for a folder."""
     mark = f"VOLBENCH_CONTROL={folder / '.tool'}".encode()
@@ -67,15 +58,18 @@ def of_folder(folder: Path) -> list[int]:
 @pytest.fixture(autouse=True)
 def _nothing_is_left(tmp_path: Path) -> Iterator[None]:
     yield
-    for pid in of_folder(tmp_path):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(of_folder(tmp_path))
 
 
 def test_output_and_end_are_kept(tmp_path: Path) -> None:
     """What it printed comes bit by bit; its exit status and its complaints are there at the end."""
-    process = started(tmp_path, "sh", "-c", "echo one; sleep 0.5; echo two; echo oh >&2; exit 3")
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    script = 'echo one; read -r go <"$0"; echo two; echo oh >&2; exit 3'
+    process = started(tmp_path, "sh", "-c", script, str(gate))
     until(lambda: process.read_output() == "one\n")
     assert process.poll() is None
+    gate.write_text("go\n")
     assert process.wait(PATIENCE_S) == 3
     assert process.read_output() == "two\n"
     assert (tmp_path / "stderr").read_text() == "oh\n"
@@ -95,11 +89,14 @@ def test_it_is_started_once(tmp_path: Path) -> None:
 
 def test_another_controller_finds_it_again(tmp_path: Path) -> None:
     """Who asks later learns the same, and can pass over what is known already."""
-    first = started(tmp_path, "sh", "-c", "echo one; sleep 1; echo two")
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    first = started(tmp_path, "sh", "-c", 'echo one; read -r go <"$0"; echo two', str(gate))
     until(lambda: first.read_output() == "one\n")
     second = again(tmp_path)
     second.skip_output(4)
     assert second.pid == first.pid
+    gate.write_text("go\n")
     assert second.wait(PATIENCE_S) == 0
     assert second.read_output() == "two\n"
 
@@ -140,8 +137,7 @@ def test_a_killed_program_is_told_as_lost(tmp_path: Path) -> None:
     """When even the shell that waits for it is gone, nobody claims to know how it ended."""
     process = started(tmp_path, "sleep", "60")
     until(lambda: len(of_folder(tmp_path)) >= 2)
-    for pid in of_folder(tmp_path):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(of_folder(tmp_path))
     assert process.wait(PATIENCE_S) == LOST_STATUS
     assert "killed" in process.lost
 

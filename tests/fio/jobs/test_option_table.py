@@ -84,9 +84,9 @@ def test_the_installed_table_holds_exactly_what_fio_lists() -> None:
     """Names are the binary's own, and everything it lists is known."""
     asked: list[str] = []
 
-    def ask(arguments: Sequence[str]) -> str:
+    def ask(arguments: Sequence[str]) -> list[str]:
         asked.extend(arguments)
-        return _ask(arguments)
+        return [_ask([argument]) for argument in arguments]
 
     table = installed_table(ask)
     general = {name for name, option in table.options.items() if not option.engines}
@@ -108,7 +108,7 @@ def test_an_older_fio_lacks_what_it_does_not_list() -> None:
         "--enghelp": "Available IO engines:\n\tpsync\n\tlibaio\n",
         "--cmdhelp=brand_new": "brand_new: Something\n type: boolean value (opt=0/1)\n",
     }
-    table = installed_table(lambda arguments: answers[arguments[0]])
+    table = installed_table(lambda arguments: [answers[argument] for argument in arguments])
     assert table.fio_version == "3.18"
     assert table.engines == ("psync", "libaio")
     assert table.find("iodepth") is None
@@ -125,7 +125,7 @@ def test_options_of_an_engine_that_is_not_there_are_unknown() -> None:
         "--cmdhelp=all": "bs : Block size unit\n",
         "--enghelp": "Available IO engines:\n\tlibaio\n",
     }
-    table = installed_table(lambda arguments: answers[arguments[0]])
+    table = installed_table(lambda arguments: [answers[argument] for argument in arguments])
     assert table.find("userspace_reap") is not None
     assert table.find("skip_bad") is None
 

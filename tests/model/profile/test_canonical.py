@@ -6,9 +6,10 @@ import pytest
 
 from volbench.errors import InputError, nearest
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.canonical import canonical, check_option, check_text, render_duration
+from volbench.model.profile.canonical import canonical, check_text, render_duration
 from volbench.model.profile.dd_option import check_dd_option
-from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY, Option
+from volbench.model.profile.fio_option import Option
+from volbench.model.profile.option_policy import check_option
 
 TABLE = shipped_table()
 
@@ -164,68 +165,6 @@ def test_misspelt_words_get_the_nearest(name: str, raw: object, near: str) -> No
     assert f"did you mean `{near}`?" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", [name for name in RISKY if TABLE.find(name)])
-def test_risky_options_need_leave(name: str) -> None:
-    """What runs programs or leaves the Run's folder is refused without --allow-exec."""
-    with pytest.raises(InputError, match="is refused") as caught:
-        check_option(TABLE, name, "1")
-    assert "--allow-exec" in caught.value.hint
-
-
-def test_a_log_to_replay_is_named_in_full() -> None:
-    """A short name would be looked for in the run's folder, where no log is."""
-    with pytest.raises(InputError, match="in the run's folder"):
-        check_option(TABLE, "read_iolog", "boot.log", allow_exec=True)
-    named = ("read_iolog", "/traces/boot.log")
-    assert check_option(TABLE, *named, allow_exec=True) == named
-
-
-def test_risky_options_pass_with_leave() -> None:
-    """With --allow-exec the same option is only checked for its value."""
-    assert check_option(TABLE, "exec_prerun", "sync", allow_exec=True) == ("exec_prerun", "sync")
-
-
-@pytest.mark.parametrize("allow_exec", [False, True], ids=["refused", "allowed"])
-@pytest.mark.parametrize("name", [name for name in OWN if TABLE.find(name)])
-def test_own_options_are_never_taken(name: str, *, allow_exec: bool) -> None:
-    """What volbench sets itself comes with what to write instead."""
-    with pytest.raises(InputError) as caught:
-        check_option(TABLE, name, "1", allow_exec=allow_exec)
-    assert caught.value.hint == OWN[name]
-
-
-@pytest.mark.parametrize("name", ["exec", "rbd", "net", "external:/tmp/x.so"])
-def test_engines_that_leave_the_volume_need_leave(name: str) -> None:
-    """An engine that runs code or works elsewhere is refused without --allow-exec."""
-    with pytest.raises(InputError, match="is refused"):
-        check_option(TABLE, "ioengine", name)
-    assert check_option(TABLE, "ioengine", name, allow_exec=True) == ("ioengine", name)
-
-
-def test_foreign_engines_say_why() -> None:
-    """Every such engine has its reason."""
-    assert all(FOREIGN_ENGINES.values())
-
-
-@pytest.mark.parametrize(
-    "name", ["/etc/passwd", "../x", "a/b", "", "a:", "a:/b", "..", ".", "-", "a\\", "/dev/sda"]
-)
-def test_file_names_stay_inside_the_volume(name: str) -> None:
-    """A profile names files, never places."""
-    with pytest.raises(InputError):
-        check_option(TABLE, "filename", name)
-
-
-@pytest.mark.parametrize(
-    ("name", "raw"),
-    [("numjobs", 0), ("bs", 0), ("filename_format", "../$jobnum"), ("mem", "mmaphuge:/x/y")],
-)
-def test_values_that_fio_would_trip_over_are_refused(name: str, raw: object) -> None:
-    """Some values pass fio's parser and fail, or do harm, when it runs."""
-    with pytest.raises(InputError):
-        check_option(TABLE, name, raw)
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(300.0, "300s"), (0.0, "0s"), (0.5, "500ms"), (1e-6, "1us"), (1.1, "1100ms")],
@@ -277,12 +216,3 @@ def test_dd_options_never_name_a_place(name: str, raw: object) -> None:
     with pytest.raises(InputError) as caught:
         check_dd_option(name, raw)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize("value", ["$clientuidprecious", "$clientuid", "a/$jobname", "..", "$x"])
-def test_file_names_are_known_before_the_run(value: str) -> None:
-    """A format whose names volbench can't tell beforehand could hit somebody's file."""
-    with pytest.raises(InputError):
-        check_option(shipped_table(), "filename_format", value)
-    kept = check_option(shipped_table(), "filename_format", "f.$jobname.$jobnum.$filenum")
-    assert kept == ("filename_format", "f.$jobname.$jobnum.$filenum")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from volbench.errors import nearest
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.fio_option import FOREIGN_ENGINES, OWN, RISKY
 
 TABLE = shipped_table()
 
@@ -36,14 +35,3 @@ def test_capitals_do_not_hide_a_name() -> None:
 def test_nothing_is_nearest_among_nothing() -> None:
     """No names, no suggestion."""
     assert nearest("iodepth", []) is None
-
-
-def test_no_option_is_both_risky_and_ours() -> None:
-    """What volbench sets itself can't be allowed by --allow-exec."""
-    assert not RISKY.keys() & OWN.keys()
-
-
-def test_every_engine_that_runs_code_is_known_as_such() -> None:
-    """Fio's engines that leave the volume are named, as far as this fio has them."""
-    reaching_out = {"exec", "net", "netsplice", "rdma", "rbd", "rados", "http", "nfs", "libhdfs"}
-    assert reaching_out & set(TABLE.engines) <= FOREIGN_ENGINES.keys()

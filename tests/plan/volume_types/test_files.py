@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from volbench.errors import InputError
-from volbench.model.catalogue.volume_type import TypesFile
+from volbench.model.catalogue.volume_type_file import TypesFile
 from volbench.model.document.document_schema import document_schema
 from volbench.plan.volume_types import (
     also_types,

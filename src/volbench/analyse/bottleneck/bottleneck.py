@@ -1,7 +1,7 @@
-"""What holds a rate at its level: a declared or inferred cap, latency, the CPU, or nothing known.
+"""Bottleneck of a run: a declared or inferred limit, latency, the CPU, or unknown.
 
-Little's law links the three: I/Os in flight = IOPS x latency. A cap makes I/Os wait, so that
-latency is depth / cap and all of them wait alike; without one, latency is the device's own.
+Little's law links them: I/Os in flight = IOPS x latency. A limit makes I/Os wait, so that latency
+is depth / limit and all of them wait alike; without one, latency is the device's own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.bottleneck.rate_changes import explain_events
+from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.time.run_rates import Rates
+from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.units import format_count, format_latency, format_rate
 
 AT_LIMIT = 0.05
@@ -94,7 +96,7 @@ def explain_level(
     """
     case = _Case(view, rates, others)
     if not case.iops > 0:
-        return case.explanation(Cause.UNKNOWN, 0.0, [], ["nothing completed in the end"])
+        return case.explanation(Cause.UNKNOWN, 0.0, [], ["no I/O completed at the end"])
     for judge in (_paced, _declared, _cpu, _compared, _queued, _latency):
         found = judge(case)
         if found is not None:
@@ -105,7 +107,7 @@ def explain_level(
         [],
         [
             "no declared limit is near",
-            f"{rates.depth} I/Os in flight, and no second depth to compare with"
+            f"{rates.depth} I/Os in flight and no run with another queue depth to compare"
             if rates.depth > 1
             else "latency does not explain it",
         ],
@@ -117,7 +119,10 @@ def _paced(case: _Case) -> Explanation | None:
     if not any(workload.is_paced for workload in case.view.workloads):
         return None
     return case.explanation(
-        Cause.UNKNOWN, case.iops, [], ["the job itself was told to be slower than it could be"]
+        Cause.UNKNOWN,
+        case.iops,
+        [],
+        ["the job limits its own rate (rate, rate_iops, thinktime or latency_target)"],
     )
 
 
@@ -142,14 +147,14 @@ def _declared(case: _Case) -> Explanation | None:
     if not near:
         return None
     off, cause, level, limit, written = min(near, key=lambda candidate: candidate[0])
-    reasons = [f"{written(level)} is within {100 * off:.1f} % of the declared {written(limit)}"]
+    reasons = [f"within {100 * off:.1f} % of the declared {written(limit)}"]
     if case.rates.last.spread <= _FLAT:
-        reasons.append(f"it is flat to {100 * case.rates.last.spread:.1f} %")
+        reasons.append(f"flat to {100 * case.rates.last.spread:.1f} %")
     against = [] if len(near) == 1 else ["the other limit is near as well"]
     if not case.rates.at_device:
         reasons += _waiting(case)
         if case.rates.depth == 1:
-            against.append("a single I/O in flight: its latency may be the reason")
+            against.append("with one I/O in flight its latency may be the limit")
     return case.explanation(cause, level, reasons, against)
 
 
@@ -162,7 +167,7 @@ def _waiting(case: _Case) -> list[str]:
     if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
         return [
             (
-                f"I/Os wait: {format_latency(rates.lat_mean_s)} on average, the fastest took "
+                f"I/Os wait: mean latency {format_latency(rates.lat_mean_s)}, minimum "
                 f"{format_latency(rates.lat_min_s)}"
             )
         ]
@@ -182,7 +187,7 @@ def _cpu(case: _Case) -> Explanation | None:
     if max(usage, default=0.0) >= _FULL_CPU:
         reasons.append(f"fio used {max(usage):.0f} % of a CPU")
     if busy >= _FULL_CPU:
-        reasons.append(f"the host's CPUs were busy for {busy:.0f} % of the time")
+        reasons.append(f"the CPUs of the host were {busy:.0f} % busy")
     return case.explanation(Cause.CPU, case.iops, reasons) if reasons else None
 
 
@@ -197,7 +202,7 @@ def _compared(case: _Case) -> Explanation | None:
             abs(rates.last.level / case.iops - 1) <= _SAME
             and min(rates.depth, case.rates.depth) > 1
         ):
-            text = f"{other.run.job} with {rates.depth} in flight came to the same IOPS"
+            text = f"{other.run.job} with {rates.depth} in flight reached the same IOPS"
             return case.explanation(*_which(case), [text, *_waiting(case)], _undeclared(case))
     return None
 
@@ -210,9 +215,9 @@ def _queued(case: _Case) -> Explanation | None:
     if rates.at_device or not (waiting and is_uniform and rates.last.spread <= _FLAT):
         return None
     reasons = [
-        f"it is flat to {100 * rates.last.spread:.1f} %",
+        f"flat to {100 * rates.last.spread:.1f} %",
         *waiting,
-        f"99 % of them waited at least {format_latency(rates.lat_low_s)}",
+        f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}",
     ]
     return case.explanation(*_which(case), reasons, _undeclared(case))
 
@@ -236,7 +241,7 @@ def _which(case: _Case) -> tuple[Cause, float]:
 def _undeclared(case: _Case) -> list[str]:
     limits = case.view.run.limits
     if limits.iops is None and limits.bandwidth_bytes_per_s is None:
-        return ["no limit was declared"]
+        return ["no limit is declared"]
     return ["no declared limit is near"]
 
 
@@ -250,11 +255,73 @@ def _latency(case: _Case) -> Explanation | None:
         return None
     reasons = [
         (
-            f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each make "
+            f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each give "
             f"{format_count(expected)} IOPS"
         )
     ]
     against = []
     if rates.depth > 1:
-        against.append("a limit cannot be ruled out without a second queue depth")
+        against.append("a limit cannot be excluded without a second queue depth")
     return case.explanation(Cause.LATENCY, case.iops, reasons, against)
+
+
+__all__ = ["Cause", "Explanation", "explain"]
+
+_BINDING = frozenset(
+    {Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL}
+)
+"""Events whose outcome is the level that a run ends at."""
+_BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
+"""Levels that such an event explains better."""
+_BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
+"""The same where credits ran out: their baseline is a limit, of I/Os or of bytes."""
+
+
+def explain(
+    view: RunView,
+    direction: str,
+    *,
+    others: Sequence[RunView] = (),
+    earlier: Earlier | None = None,
+) -> tuple[Explanation, ...]:
+    """Explain one direction of a run: its bottleneck first, then what happened on the way.
+
+    Args:
+        view: the run.
+        direction: ``read``, ``write`` or ``trim``.
+        others: more runs of the campaign; another depth or block size on the same volume shows
+            whether a level is a limit.
+        earlier: what finished on the volume before; None for nothing.
+
+    Returns:
+        At least one explanation, unless the run has no series; its cause is UNKNOWN when nothing
+        explains the level.
+    """
+    rates = rates_of(view, direction)
+    if rates is None:
+        return ()
+    events = explain_events(view, rates, earlier or Earlier())
+    level = explain_level(view, rates, others=_comparable(view, direction, others))
+    binding = [event for event in events if event.cause in _BINDING]
+    further = [event for event in events if event.cause not in _BINDING]
+    ran_out = any(event.cause is Cause.CREDITS for event in binding)
+    if binding and level.cause in (_BY_CREDITS if ran_out else _BY_EVENTS):
+        return (*binding, *further)
+    if further and level.cause is Cause.UNKNOWN and not binding:
+        return (*further, level)
+    return (level, *binding, *further)
+
+
+def _comparable(
+    view: RunView, direction: str, others: Sequence[RunView]
+) -> list[tuple[RunView, Rates]]:
+    """Return finished runs of the same direction on the same volume, with their rates."""
+    found = []
+    for other in others:
+        same = other.run.volume.target == view.run.volume.target and other.run.host == view.run.host
+        if other.run.id == view.run.id or not same or not other.is_finished:
+            continue
+        rates = rates_of(other, direction)
+        if rates is not None:
+            found.append((other, rates))
+    return found

@@ -64,11 +64,11 @@ class Bucket:
         if self.predicted_s is None:
             against.append("no credits were declared")
             return reasons, against
-        lasts = f"a full bucket would have lasted {format_duration(self.predicted_s)}"
+        lasts = f"a full bucket lasts {format_duration(self.predicted_s)} at that rate"
         if self.is_on_time:
             reasons.append(lasts)
         else:
-            against.append(f"{lasts}; was it full?")
+            against.append(f"{lasts}; it may not have been full")
         return reasons, against
 
 

@@ -9,7 +9,7 @@ from volbench.analyse.bottleneck.cause import Explanation
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.time.snia import Snia, snia_rounds
+from volbench.analyse.time.round_convergence import Snia, snia_rounds
 from volbench.analyse.time.steady_state import Steadiness
 from volbench.model.frames.columns import run_identity
 

@@ -43,7 +43,8 @@ class Difference:
         """What differs, with both values, but not where."""
         name = self.fact.name.removeprefix(LABEL_PREFIX)
         if len(self.sides) == 1:
-            return f"{name}: {self.sides[0]} has {' and '.join(self.values)} in one cell"
+            values = " and ".join(self.values)
+            return f"{name}: {self.sides[0]} has {values} among repeats that would be pooled"
         pairs = zip(self.values, self.sides, strict=True)
         return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
 

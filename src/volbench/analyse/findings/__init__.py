@@ -5,41 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from volbench.analyse.findings.cache import (
-    cold_blocks,
-    compressible,
-    host_cache,
-    never_written,
-    page_cache,
-    smaller_than_memory,
-)
-from volbench.analyse.findings.evidence import (
-    bad_log_rows,
-    clock_jumped,
-    damaged_files,
-    io_errors,
-    swapping,
-)
-from volbench.analyse.findings.limits import (
-    busy_device,
-    cpu_bound,
-    credits_ran_out,
-    credits_refilled,
-    neighbour,
-    queue_depth,
-    shared_limit,
-    stall,
-    throttled,
-)
-from volbench.analyse.findings.method import (
-    ended_early,
-    file_not_device,
-    late_start,
-    missing_clients,
-    not_steady,
-    overlapping_jobs,
-    rounds_not_steady,
-    too_short,
+from volbench.analyse.findings import (
+    block_contents,
+    burst_credit_rules,
+    client_rules,
+    job_options,
+    memory_rules,
+    other_load,
+    raw_file_rules,
+    run_length,
+    unsteady_rates,
+    volume_limits,
 )
 from volbench.analyse.findings.rule import Rule
 from volbench.analyse.frames.campaign_context import Context
@@ -50,34 +26,35 @@ from volbench.model.results.finding import Finding, Severity
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
 RULES: tuple[Rule, ...] = (
-    cold_blocks.RULE,
-    never_written.RULE,
-    page_cache.RULE,
-    smaller_than_memory.RULE,
-    host_cache.RULE,
-    throttled.RULE,
-    credits_ran_out.RULE,
-    credits_refilled.RULE,
-    not_steady.RULE,
-    rounds_not_steady.RULE,
-    neighbour.RULE,
-    stall.RULE,
-    too_short.RULE,
-    ended_early.RULE,
-    compressible.RULE,
-    queue_depth.RULE,
-    overlapping_jobs.RULE,
-    cpu_bound.RULE,
-    swapping.RULE,
-    busy_device.RULE,
-    shared_limit.RULE,
-    file_not_device.RULE,
-    io_errors.RULE,
-    clock_jumped.RULE,
-    late_start.RULE,
-    missing_clients.RULE,
-    bad_log_rows.RULE,
-    damaged_files.RULE,
+    block_contents.cold_blocks,
+    block_contents.never_written,
+    memory_rules.page_cache,
+    memory_rules.smaller_than_memory,
+    volume_limits.host_cache,
+    volume_limits.throttled,
+    burst_credit_rules.credits_ran_out,
+    burst_credit_rules.credits_refilled,
+    unsteady_rates.not_steady,
+    unsteady_rates.rounds_not_steady,
+    other_load.neighbour,
+    unsteady_rates.stall,
+    run_length.too_short,
+    run_length.ended_early,
+    block_contents.compressible,
+    job_options.queue_depth,
+    job_options.overlapping_jobs,
+    other_load.cpu_bound,
+    memory_rules.swapping,
+    other_load.busy_device,
+    volume_limits.shared_limit,
+    job_options.file_not_device,
+    raw_file_rules.io_errors,
+    client_rules.clock_jumped,
+    client_rules.late_start,
+    client_rules.start_skew,
+    client_rules.missing_clients,
+    raw_file_rules.bad_log_rows,
+    raw_file_rules.damaged_files,
 )
 """Every rule, in the order in which findings are shown."""
 
@@ -102,12 +79,12 @@ def find(context: Context) -> list[Finding]:
 
 def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
     if view.is_damaged:
-        yield from damaged_files.RULE.check(view, context)
+        yield from raw_file_rules.damaged_files.findings(view, context)
     if not view.is_finished:
         return
     for rule in RULES:
         if view.run.phase in rule.phases:
-            yield from rule.check(view, context)
+            yield from rule.findings(view, context)
 
 
 def finding_rows(context: Context) -> Sequence[dict[str, object]]:

@@ -1,36 +1,43 @@
-"""Rule of a finding, the window of time it is about, and wording that rules share."""
+"""Rule of a finding: its texts, the observations of its check, and wording that rules share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from volbench.analyse.bottleneck.cause import Explanation
+from volbench.analyse.bottleneck.cause import Cause, Explanation
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.profile.profile_model import Phase
+from volbench.model.campaign.planned_run import Run
+from volbench.model.profile.profile_model import Phase, Tool
 from volbench.model.results.finding import Finding, Severity
+from volbench.units import format_count, format_rate
+
+Evidence = dict[str, float | str]
 
 
 @dataclass(frozen=True)
-class Window:
-    """The part of a run that a finding is about: seconds since its I/O began."""
+class Observation:
+    """What a check saw in a run.
 
-    from_s: float
-    to_s: float
+    Attributes:
+        message: one sentence with its numbers.
+        evidence: name with its unit to value; NaN is left out of the finding.
+        direction: None for the whole run.
+        window: begin and end of the time it is about, in seconds since the I/O began; None for
+            the whole run.
+        severity: that of the rule when None.
+    """
+
+    message: str
+    evidence: Mapping[str, float | str]
+    direction: str | None = None
+    window: tuple[float, float] | None = None
+    severity: Severity | None = None
 
 
-def reasons(explanation: Explanation) -> str:
-    """Return what speaks for and against an explanation, as sentences that follow a message."""
-    speaks_for = "; ".join(explanation.speaks_for)
-    against = "; ".join(explanation.speaks_against)
-    return (f" Evidence: {speaks_for}." if speaks_for else "") + (
-        f" Counter-evidence: {against}." if against else ""
-    )
-
-
-Check = Callable[[RunView, Context], Iterator[Finding]]
+Check = Callable[[RunView, Context], Iterable[Observation]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +47,12 @@ class Rule:
     Attributes:
         id: lower-case words joined by dashes; part of the contract with scripts.
         title: what it means when it fires, a few words.
-        severity: how much it weighs as a rule; a check may say otherwise for one finding.
+        severity: how much it weighs as a rule; a check may say otherwise for one observation.
         looks_at: what is compared with what, and the thresholds with their source.
         why: why it matters.
         advice: what to do next.
-        check: yields the findings of one finished run.
         phases: of which runs it judges; warm-ups and preparations are not measured.
+        check: yields what it sees in one finished run.
     """
 
     id: str
@@ -54,42 +61,105 @@ class Rule:
     looks_at: str
     why: str
     advice: str
+    phases: tuple[Phase, ...]
     check: Check
-    phases: tuple[Phase, ...] = field(default=(Phase.MEASURED,))
 
-    def finding(
-        self,
-        view: RunView,
-        message: str,
-        evidence: Mapping[str, float | str],
-        *,
-        direction: str | None = None,
-        window: Window | None = None,
-        severity: Severity | None = None,
-    ) -> Finding:
-        """Return a finding about a run in the words of this rule.
-
-        Args:
-            view: the run.
-            message: what was seen, one sentence with its numbers.
-            evidence: name with its unit to value; NaN is left out.
-            direction: None for the whole run.
-            window: None for the whole run.
-            severity: the rule's own when None.
-        """
-        return Finding(
-            rule=self.id,
-            severity=severity or self.severity,
-            run=view.run.id,
-            message=message,
-            why=self.why,
-            advice=self.advice,
-            evidence={name: value for name, value in evidence.items() if _is_known(value)},
-            direction=direction,
-            from_s=None if window is None else window.from_s,
-            to_s=None if window is None else window.to_s,
-        )
+    def findings(self, view: RunView, context: Context) -> Iterator[Finding]:
+        """Yield the findings about a run in the words of this rule."""
+        for seen in self.check(view, context):
+            from_s, to_s = seen.window or (None, None)
+            yield Finding(
+                rule=self.id,
+                severity=seen.severity or self.severity,
+                run=view.run.id,
+                message=seen.message,
+                why=self.why,
+                advice=self.advice,
+                evidence={
+                    name: value
+                    for name, value in seen.evidence.items()
+                    if isinstance(value, str) or math.isfinite(value)
+                },
+                direction=seen.direction,
+                from_s=from_s,
+                to_s=to_s,
+            )
 
 
-def _is_known(value: float | str) -> bool:
-    return isinstance(value, str) or math.isfinite(value)
+def rule(
+    title: str,
+    *,
+    severity: Severity = Severity.WARNING,
+    looks_at: str,
+    why: str,
+    advice: str,
+    phases: tuple[Phase, ...] = (Phase.MEASURED,),
+) -> Callable[[Check], Rule]:
+    """Make a rule of a check: its id is the name of the function, with dashes."""
+
+    def made(check: Check) -> Rule:
+        name = check.__name__.replace("_", "-")
+        return Rule(name, title, severity, looks_at, why, advice, phases, check)
+
+    return made
+
+
+def explained(view: RunView, context: Context, cause: Cause) -> list[Explanation]:
+    """Return what one cause explains of a run."""
+    return [found for found in context.explanations(view) if found.cause is cause]
+
+
+def observed(
+    explanation: Explanation,
+    message: str,
+    evidence: Mapping[str, float | str] | None = None,
+    *,
+    severity: Severity | None = None,
+) -> Observation:
+    """Return an observation about what an explanation explains.
+
+    Args:
+        explanation: gives direction, window and what speaks for and against it.
+        message: without a full stop: the evidence follows in brackets.
+        evidence: that of the explanation when None.
+        severity: that of the rule when None.
+    """
+    return Observation(
+        f"{message}{reasons(explanation)}",
+        explanation.evidence if evidence is None else evidence,
+        explanation.direction,
+        (explanation.from_s, explanation.to_s),
+        severity,
+    )
+
+
+def reasons(explanation: Explanation) -> str:
+    """Return the evidence for and against an explanation, as the end of a sentence."""
+    speaks_for = "; ".join(explanation.speaks_for)
+    against = "; ".join(explanation.speaks_against)
+    return (f" ({speaks_for})." if speaks_for else ".") + (
+        f" Counter-evidence: {against}." if against else ""
+    )
+
+
+def level_text(column: str, value: float) -> str:
+    """Return a rate of the column ``iops`` or ``bw_bytes_per_s`` with its unit."""
+    return f"{format_count(value)} IOPS" if column == "iops" else format_rate(value)
+
+
+def percent(share: float) -> str:
+    """Return a share of 1 as ``35 %``; small ones keep a digit, unknown ones read ``n/a``."""
+    if math.isnan(share):
+        return "n/a"
+    shown = f"{share * 100:.0f}" if share >= 0.1 or share == 0 else f"{share * 100:.2g}"
+    return f"{shown} %"
+
+
+def tool_name(run: Run) -> str:
+    """Return who did the I/O."""
+    return "dd" if run.tool is Tool.DD else "fio"
+
+
+def several(words: list[str]) -> str:
+    """Return words as a list in a sentence: ``a, b and c``."""
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

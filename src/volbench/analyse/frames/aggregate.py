@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.frames.observed import clock_bounds_s
 from volbench.analyse.time.resample import on_clock, spread_rows
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
@@ -101,6 +102,7 @@ def _rates(own: Frames, done: pd.DataFrame) -> Row:
     sums: Row = {
         "overlap_s": max(0.0, to_s - from_s),
         "start_skew_s": float(begins.max() - begins.min()),
+        "start_skew_bound_s": clock_bounds_s([done]),
         "end_skew_s": float(ends.max() - ends.min()),
     }
     if to_s > from_s:

@@ -6,14 +6,19 @@ grouped once as well: nothing here looks through all runs for each of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from volbench.analyse.bottleneck.explain import Explanation, explain
-from volbench.analyse.frames.concurrent_load import ConcurrentLoad, concurrent_load
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.bottleneck.bottleneck import Explanation, explain
+from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.resample import Floats, on_clock, spread_rows
 from volbench.analyse.time.steady_state import (
     State,
     Steadiness,
@@ -27,29 +32,6 @@ from volbench.model.profile.profile_model import Phase
 
 Shape = tuple[int, int]
 """Queue depth and block size of a run."""
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """What finished on a volume before a run.
-
-    Attributes:
-        previous: the run right before it; None for the first.
-        is_prepared: whether a preparation or a warm-up was among it.
-        is_written: whether a run that writes was among it.
-    """
-
-    previous: RunView | None = None
-    is_prepared: bool = False
-    is_written: bool = False
-
-    def then(self, view: RunView) -> Earlier:
-        """Return the same with one more run."""
-        return Earlier(
-            previous=view,
-            is_prepared=self.is_prepared or view.run.phase is not Phase.MEASURED,
-            is_written=self.is_written or view.writes,
-        )
 
 
 @dataclass(frozen=True)
@@ -119,9 +101,16 @@ class Context:
             self._explained[view.run.id] = tuple(
                 explanation
                 for direction in directions(view)
-                for explanation in explain(view, direction, others=others)
+                for explanation in explain(
+                    view, direction, others=others, earlier=self.earlier(view)
+                )
             )
         return self._explained[view.run.id]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, RunView]:
+        """Run id to its view."""
+        return {view.run.id: view for view in self.views}
 
     @cached_property
     def finished(self) -> frozenset[str]:
@@ -215,3 +204,52 @@ def _place_of(view: RunView) -> tuple[str, int, str]:
 def _shape(view: RunView) -> Shape:
     depth = sum(workload.depth * workload.numjobs for workload in view.workloads)
     return depth, max(workload.block_bytes for workload in view.workloads)
+
+
+_GRID_S = 1.0
+
+
+@dataclass(frozen=True)
+class ConcurrentLoad:
+    """All clients that worked on one volume at a time.
+
+    Attributes:
+        edges_s: of intervals, in seconds since the epoch.
+        bytes_per_s: run, then direction, to its rate in each of them; ``""`` stands for all runs.
+        is_whole: whether all of them told what they did.
+    """
+
+    edges_s: Floats
+    bytes_per_s: dict[tuple[str, str], Floats]
+    is_whole: bool
+
+    def others_bytes(self, run: str, direction: str, *, from_s: float, to_s: float) -> float:
+        """Return the bytes that all but one run moved in a time; NaN when not all of them told."""
+        if not self.is_whole:
+            return math.nan
+        nothing = np.zeros(len(self.edges_s) - 1)
+        rate = self.bytes_per_s.get(("", direction), nothing) - self.bytes_per_s.get(
+            (run, direction), nothing
+        )
+        inside = np.clip(self.edges_s, from_s, to_s)
+        return float((rate * np.diff(inside)).sum())
+
+
+def concurrent_load(views: Sequence[RunView]) -> ConcurrentLoad:
+    """Return the load of runs that ran side by side on one volume."""
+    series = pd.concat([view.series for view in views], ignore_index=True)
+    summary = pd.concat([view.summary for view in views], ignore_index=True)
+    known = series.dropna(subset=["utc", "bw_bytes_per_s"])
+    is_whole = {view.run.id for view in views} == set(known["run"])
+    if not is_whole:
+        return ConcurrentLoad(np.zeros(1), {}, is_whole=False)
+    rows = on_clock(known, summary, rate="bw_bytes_per_s", total="io_bytes")
+    begin_s = float((rows["end_s"] - rows["width_s"]).min())
+    count = math.ceil((float(rows["end_s"].max()) - begin_s) / _GRID_S)
+    edges_s: Floats = begin_s + np.arange(count + 1, dtype=np.float64) * _GRID_S
+    rates: dict[tuple[str, str], Floats] = {}
+    for (run, _, direction), part in rows.groupby(["run", "group", "direction"], sort=False):
+        own = spread_rows(part, "bw_bytes_per_s", edges_s)
+        for name in (str(run), ""):
+            rates[name, str(direction)] = rates.get((name, str(direction)), 0.0) + own
+    return ConcurrentLoad(edges_s, rates, is_whole=True)

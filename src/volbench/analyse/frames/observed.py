@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.run_view import RunView, once
+from volbench.model.campaign.planned_run import Run
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,6 +47,19 @@ def total(view: RunView, column: str, *, direction: str | None = None) -> float:
         if direction in (None, result.direction) and not math.isnan(result[column])
     ]
     return math.fsum(values) if values else math.nan
+
+
+def declared(run: Run, column: str) -> tuple[float, float]:
+    """Return the declared limit of a rate, sustained and in a burst; 0 for none.
+
+    Args:
+        run: whose volume it is.
+        column: ``iops`` or ``bw_bytes_per_s``.
+    """
+    limits = run.limits
+    if column == "iops":
+        return limits.iops or 0.0, limits.burst_iops or 0.0
+    return limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0
 
 
 def directions(view: RunView) -> list[str]:
@@ -203,3 +217,20 @@ def quiet_spans(
         else:
             spans.append((start, float(end)))
     return spans
+
+
+def clock_bounds_s(summaries: Iterable[pd.DataFrame]) -> float:
+    """Return how far the distance of two instants on different hosts may be wrong, in seconds.
+
+    Each instant may be wrong by the bound of its host's clock offset; the two largest add up.
+
+    Args:
+        summaries: rows of the summary frame; the first of a run counts.
+    """
+    bounds = pd.concat(
+        [
+            rows.drop_duplicates("run").get("clock_bound_s", pd.Series(dtype=float))
+            for rows in summaries
+        ]
+    )
+    return float(bounds.fillna(0.0).nlargest(2).sum())

@@ -60,11 +60,11 @@ def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """
     joined = pd.concat(parts, ignore_index=True)
     are_known = joined[_OPTIONS_KNOWN].eq(other=True)
-    unsaid = joined[_UNREPORTED] if _UNREPORTED in joined else pd.Series([()] * len(joined))
+    unreported = joined[_UNREPORTED] if _UNREPORTED in joined else pd.Series([()] * len(joined))
     for name in _option_columns(joined):
         joined[name] = joined[name].astype(object)
         known = are_known & ~pd.Series(
-            [name in (names or ()) for names in unsaid], index=joined.index
+            [name in (names or ()) for names in unreported], index=joined.index
         )
         joined.loc[known & joined[name].isna(), name] = option_value(name, None)
     return joined

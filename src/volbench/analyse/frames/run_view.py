@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, wraps
@@ -77,6 +78,12 @@ class RunView:
     def writes(self) -> bool:
         """Whether any section writes."""
         return any(workload.writes for workload in self.workloads)
+
+    @property
+    def size_bytes(self) -> float:
+        """Size of the volume; NaN where it is unknown."""
+        pin = self.run.volume.pin
+        return math.nan if pin is None else float(pin.size_bytes)
 
     @property
     def disks(self) -> set[str]:

@@ -5,6 +5,7 @@ Defaults are fio's (HOWTO of 3.33): rw=read, bs=4k, ioengine=psync, direct=0, io
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -49,6 +50,19 @@ class WorkloadSpec:
         """Return a whole number among the options; the default where it is none."""
         text = self.options.get(name, "")
         return int(text) if text.isdecimal() else default
+
+    def size_of(self, name: str, volume_bytes: float, *, unset: str = "100%") -> float:
+        """Return a size, in bytes or as a share of the volume; NaN where it is neither.
+
+        Args:
+            name: of the option.
+            volume_bytes: size of the volume; NaN where it is unknown.
+            unset: what holds without the option.
+        """
+        text = self.options.get(name, unset)
+        if text.isdecimal():
+            return float(text)
+        return volume_bytes * float(text[:-1]) / 100 if text.endswith("%") else math.nan
 
     def is_on(self, name: str) -> bool:
         """Return whether an option is given and not 0."""

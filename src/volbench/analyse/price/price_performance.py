@@ -6,25 +6,24 @@ of an I/O is, and not only how fast a volume was.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from volbench.analyse.compare.repeat_statistics import Group, Interval, location_interval
-from volbench.analyse.price.billing import Billing
-from volbench.analyse.price.ranking import no_faster, on_frontier, orders
+from volbench.analyse.compare.repeat_statistics import (
+    Group,
+    Interval,
+    contrast,
+    holm,
+    location_interval,
+    shortage,
+)
 from volbench.errors import InputError
-from volbench.model.catalogue.price_list import GIB, Burst, Price, Prices
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
-
-PER_IOPS = 1000
-PER_BYTES_PER_S = 100e6
-UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
-BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
-"""What is paid beside the month: for bursts, and once for a new volume."""
 
 
 @dataclass(frozen=True)
@@ -97,121 +96,6 @@ class Market:
     offers: tuple[Offer, ...]
     currency: str
     notes: tuple[str, ...] = field(default=())
-
-
-def priced_runs(
-    rows: pd.DataFrame,
-    summary: pd.DataFrame,
-    billing: Mapping[str, Billing],
-    prices: Prices,
-    *,
-    size_bytes: int | None = None,
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Add to each run what it was measured on, and what that costs.
-
-    Args:
-        rows: of `volbench.analyse.price.steady_performance.performance`.
-        summary: for the labels of the hosts.
-        billing: run to what it was measured on.
-        prices: of flavors and volume types.
-        size_bytes: of volumes whose size unknown.
-
-    Returns:
-        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,
-        ``monthly``, `UNITS` (money a month, NaN where there is no price), `BESIDE` (money that is
-        no part of it) and the labels; and sentences about what has no price.
-    """
-    bill = _Bill(prices, size_bytes)
-    added = [bill.row(billing[str(run)]) for run in rows["run"]]
-    whole = pd.concat([rows, pd.DataFrame(added, index=rows.index)], axis=1)
-    whole["cost_per_1000_iops"] = whole["monthly"] / whole["iops"] * PER_IOPS
-    whole["cost_per_100_mb_per_s"] = whole["monthly"] / whole["bw_bytes_per_s"] * PER_BYTES_PER_S
-    whole["cost_per_gib"] = whole["monthly"] / (whole["size_bytes"] / GIB)
-    labels = [name for name in summary.columns if name.startswith(LABEL_PREFIX)]
-    values = summary.drop_duplicates("run").set_index("run")[labels]
-    return whole.join(values, on="run"), tuple(bill.notes)
-
-
-class _Bill:
-    """Sums up what runs were measured on, and keeps what it could not."""
-
-    def __init__(self, prices: Prices, size_bytes: int | None) -> None:
-        self._prices = prices
-        self._size_bytes = size_bytes
-        self.notes: dict[str, None] = {}
-
-    def row(self, billing: Billing) -> dict[str, object]:
-        size_bytes = billing.size_bytes or self._size_bytes
-        parts = [
-            self._flavor(billing),
-            self._volume(billing, size_bytes),
-        ]
-        known = [price for price, _ in parts if price is not None]
-        costs = [cost for _, cost in parts if cost is not None]
-        return {
-            "flavor": billing.flavor or None,
-            "volume_type": billing.volume_type or None,
-            "family": ", ".join(dict.fromkeys(p.family for p in known if p.family)) or None,
-            "provider": ", ".join(dict.fromkeys(p.provider for p in known if p.provider)) or None,
-            "cpu_model": billing.cpu_model or None,
-            "size_bytes": float(size_bytes) if size_bytes else math.nan,
-            "monthly": sum(costs) if costs else math.nan,
-            **self._beside(billing, size_bytes),
-        }
-
-    def _beside(self, billing: Billing, size_bytes: int | None) -> dict[str, float]:
-        """Return what is paid for bursts, and once; nothing where no volumes are priced."""
-        types = self._prices.volume_types
-        if not types:
-            return dict.fromkeys(BESIDE, 0.0)
-        price = types.get(billing.volume_type)
-        if price is None:
-            return dict.fromkeys(BESIDE, math.nan)
-        burst = price.burst or Burst()
-        paid_once = price.initialisation
-        if paid_once is not None and paid_once.per_gib and not size_bytes:
-            remark = f"{price.name} is paid once by the GiB, and its size is unknown: --size"
-            self.notes[remark] = None
-            once = math.nan
-        else:
-            once = price.once(size_bytes=size_bytes or 0.0)
-        return dict(
-            zip(BESIDE, (burst.monthly, burst.per_million_ios, once), strict=True),
-        )
-
-    def _flavor(self, billing: Billing) -> tuple[Price | None, float | None]:
-        if not self._prices.flavors:
-            return None, None
-        price = self._find(billing.flavor, self._prices.flavors, "flavor")
-        if price is None:
-            return None, math.nan
-        return price, price.month(hours_per_month=self._prices.hours_per_month)
-
-    def _volume(
-        self, billing: Billing, size_bytes: int | None
-    ) -> tuple[Price | None, float | None]:
-        if not self._prices.volume_types:
-            self.notes["there are no prices of volumes: only machines are counted"] = None
-            return None, None
-        price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
-        if price is None:
-            return None, math.nan
-        if price.needs_size and not size_bytes:
-            self.notes[f"{price.name} is paid by the GiB, and its size is unknown: --size"] = None
-            return price, math.nan
-        return price, price.month(
-            hours_per_month=self._prices.hours_per_month,
-            size_bytes=size_bytes or 0.0,
-            iops=billing.limits.iops or 0.0,
-            bandwidth_bytes_per_s=billing.limits.bandwidth_bytes_per_s or 0.0,
-        )
-
-    def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
-        if name in prices:
-            return prices[name]
-        remark = f"no price of the {what} {name}" if name else f"Runs whose {what} no label tells"
-        self.notes[remark] = None
-        return None
 
 
 def market(
@@ -328,11 +212,11 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
     """Return the offers of one job, ranked: equal ranks can't be told apart."""
     offers = [cell.offer() for cell in cells]
     groups = [cell.group("cost_per_1000_iops") for cell in cells]
-    cheaper, indistinct = orders(groups)
+    cheaper, indistinct = _orders(groups)
     front = on_frontier(
         [offer.monthly[0] for offer in offers], [offer.iops.estimate for offer in offers]
     )
-    unsure = no_faster(
+    unsure = _no_faster(
         [offer.monthly[0] for offer in offers], [cell.group("iops") for cell in cells], front
     )
     ranked = [
@@ -350,3 +234,84 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
 
 def _or_last(cost: float) -> float:
     return math.inf if math.isnan(cost) else cost
+
+
+def _orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return for each offer which others are shown to be cheaper, and which can't be told from it.
+
+    Args:
+        groups: what an I/O costs in each repeat; None where that is not known.
+    """
+    cheaper: list[list[int]] = [[] for _ in groups]
+    indistinct: list[list[int]] = [[] for _ in groups]
+    pairs = []
+    for first, second in itertools.combinations(range(len(groups)), 2):
+        base, other = groups[first], groups[second]
+        if base is None or other is None:
+            continue
+        if shortage(base, other):
+            indistinct[first].append(second)
+            indistinct[second].append(first)
+        else:
+            pairs.append((first, second, contrast(base, other)))
+    levels = holm([found.p_value for *_, found in pairs])
+    for (first, second, found), level in zip(pairs, levels, strict=True):
+        interval = found.interval(level)
+        if interval.high < 1:
+            cheaper[first].append(second)
+        elif interval.low > 1:
+            cheaper[second].append(first)
+        else:
+            indistinct[first].append(second)
+            indistinct[second].append(first)
+    return cheaper, [sorted(others) for others in indistinct]
+
+
+def _no_faster(
+    costs: Sequence[float], groups: Sequence[Group | None], front: Sequence[bool]
+) -> list[list[int]]:
+    """Return for each offer on the front the cheaper ones that it is not shown to be faster than.
+
+    Args:
+        costs: of a month.
+        groups: rates of each; None where they are not known. Too few repeats say nothing.
+        front: who stands on it by the estimates.
+    """
+    pairs = []
+    for place, other in itertools.permutations(range(len(costs)), 2):
+        base, candidate = groups[other], groups[place]
+        if not front[place] or not costs[other] < costs[place] or not base or not candidate:
+            continue
+        if not shortage(base, candidate):
+            pairs.append((place, other, contrast(base, candidate)))
+    levels = holm([found.p_value for *_, found in pairs])
+    unsure: list[list[int]] = [[] for _ in costs]
+    for (place, other, found), level in zip(pairs, levels, strict=True):
+        if found.interval(level).low <= 1:
+            unsure[place].append(other)
+    return unsure
+
+
+def on_frontier(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
+    """Return which configurations no other one beats.
+
+    One beats another when it costs no more and gives no less, and is better in one of the two
+    (Pareto, Manuale di economia politica, 1906).
+
+    Args:
+        costs: less is better.
+        gains: more is better.
+
+    Returns:
+        For each configuration in order; False where cost or gain is NaN.
+    """
+    points = list(zip(costs, gains, strict=True))
+    return [
+        not (math.isnan(cost) or math.isnan(gain))
+        and not any(_beats(other, (cost, gain)) for other in points)
+        for cost, gain in points
+    ]
+
+
+def _beats(point: tuple[float, float], other: tuple[float, float]) -> bool:
+    return point[0] <= other[0] and point[1] >= other[1] and point != other

@@ -1,4 +1,9 @@
-"""Resampling of rates from intervals of any length onto one time axis."""
+"""Resampling of rates from intervals onto one time axis, and counters rebuilt from rates.
+
+A monitoring system wants counters that only grow, as the kernel has them; the device frame holds
+what happened in each interval. Clients of one host look at the same counters, so their rows
+overlap: each moment is counted once.
+"""
 
 from __future__ import annotations
 
@@ -121,3 +126,47 @@ def _widths(series: pd.DataFrame) -> pd.Series[float]:
     steps = series.groupby(_SERIES, sort=False, dropna=False)["t_s"]
     usual = steps.transform(lambda times: times.diff().median())
     return usual.fillna(series["t_s"]).astype("float64")
+
+
+OVERLAP_S = 0.05
+"""Ends of intervals are told to a millisecond by two clocks; a smaller step is no gap."""
+
+_LEAST_S = 0.002
+
+
+def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:
+    """Choose the rows that tell of time no earlier row told of.
+
+    Args:
+        device: the device frame, or one with its columns ``utc`` and ``interval_s``.
+        by: columns that name what was counted, such as host and device.
+
+    Returns:
+        The rows in the order of `by` and time, with ``begin_s`` and ``end_s`` (seconds since the
+        epoch), ``new_s`` (the part of the interval that is new, above 0) and ``opens`` (whether
+        it was not recorded right before: a counter needs its value at ``begin_s`` too).
+    """
+    rows = device.assign(end_s=seconds(device["utc"])).dropna(subset=["end_s", "interval_s"])
+    rows = rows.assign(begin_s=rows["end_s"] - rows["interval_s"])
+    rows = rows.sort_values([*by, "end_s"], ignore_index=True, kind="stable")
+    covered = rows.groupby(by, dropna=False)["end_s"].cummax()
+    covered = covered.groupby([rows[name] for name in by], dropna=False).shift()
+    opens = covered.isna() | (rows["begin_s"] > covered + OVERLAP_S)
+    meets = (rows["begin_s"] - covered).abs() <= OVERLAP_S
+    rest = (rows["end_s"] - covered).clip(lower=0)
+    rows = rows.assign(opens=opens, new_s=np.where(opens | meets, rows["interval_s"], rest))
+    return rows[rows["new_s"] > _LEAST_S].reset_index(drop=True)
+
+
+def running_sum(
+    rows: pd.DataFrame, amounts: pd.Series[float], *, by: list[str]
+) -> pd.Series[float]:
+    """Return how far a counter has come at the end of each row, from 0 before the first.
+
+    Args:
+        rows: as `once_each` returns them.
+        amounts: what each row adds; NaN adds nothing and stays NaN.
+        by: the columns that name the counter.
+    """
+    sums = amounts.groupby([rows[name] for name in by], dropna=False).cumsum()
+    return sums.round(6)  # so that whole counts, once divided by a time, are whole again

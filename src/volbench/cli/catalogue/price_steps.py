@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from volbench.analyse.price.billing import Billing, billing_of
-from volbench.analyse.price.price_performance import Market, market, priced_runs
+from volbench.analyse.price.billing import Billing, billing_of, priced_runs
+from volbench.analyse.price.price_performance import Market, market
 from volbench.analyse.price.steady_performance import performance
 from volbench.cli.table_charts import write_picture
 from volbench.dataset import Dataset, open_campaigns

@@ -96,7 +96,7 @@ def check(files: tuple[Path, ...]) -> None:
 @command.command("schema")
 def schema() -> None:
     """Print the JSON Schema of files of volume types, for editors."""
-    from volbench.model.catalogue.volume_type import TypesFile
+    from volbench.model.catalogue.volume_type_file import TypesFile
     from volbench.model.document.document_schema import document_schema
 
     click.echo(

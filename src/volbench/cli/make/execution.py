@@ -30,7 +30,7 @@ def execute(
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.stop_request import stop_on_signals
-    from volbench.present.terminal.live_display import listener_for
+    from volbench.present.terminal.progress_lines import listener_for
 
     try:
         with stop_on_signals() as stop, listener_for(sys.stderr) as listener:
@@ -69,7 +69,7 @@ def _show_warmup(layout: Layout, campaign: Campaign) -> None:
     click.echo(verification_text(passes))
 
 
-def start(prepared: Prepared, folder: Path, *, grace_s: float, keep_files: bool = False) -> None:
+def start(prepared: Prepared, folder: Path, *, settings: Settings) -> None:
     """Ask for confirmation of what is overwritten, create the campaign folder, and run.
 
     Raises:
@@ -77,14 +77,12 @@ def start(prepared: Prepared, folder: Path, *, grace_s: float, keep_files: bool 
         VolbenchError: as `execute` does.
     """
     from volbench.cli.make.wipe_confirmation import confirm_destruction
-    from volbench.engine.campaign.client_worker import Settings
     from volbench.store.archive import create_campaign
     from volbench.store.consent import sign_campaign
 
     confirm_destruction(prepared.hosts, prepared.campaign)
     layout = create_campaign(folder, prepared.archive)
     sign_campaign(layout)
-    settings = Settings(grace_s=grace_s, keep_files=keep_files)
     execute(prepared.hosts, layout, prepared.campaign, settings=settings)
 
 

@@ -37,7 +37,7 @@ def command(
     """Show this machine and each TARGET: model, size, scheduler, filesystem, what is on it.
 
     With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
-    offset, contents of the disks.
+    offset, contents of the disks. Each host rehearses a run without I/O; no volume is written to.
     """
     from volbench.cli.make.survey_output import show_survey
     from volbench.engine.hosts.host_facts import probe_host

@@ -24,7 +24,7 @@ def command(campaign: Path, *, known_hosts: Path | None, accept_new: bool) -> No
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import resume_on
     from volbench.execute.connect import HostKeyPolicy
-    from volbench.present.terminal.live_display import listener_for
+    from volbench.present.terminal.progress_lines import listener_for
     from volbench.store.consent import read_own_campaign
 
     layout, archive, _ = read_own_campaign(campaign)

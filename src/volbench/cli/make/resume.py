@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.make.fleet_options import ACCEPT_NEW, KNOWN_HOSTS, connect
-from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES
+from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, READY_TIMEOUT
 from volbench.units import parse_duration
 
 
@@ -16,6 +16,7 @@ from volbench.units import parse_duration
 @click.option("--retry-failed", is_flag=True, help="Repeat failed runs too.")
 @KEEP_FILES
 @GRACE
+@READY_TIMEOUT
 @ALLOW_EXEC
 @click.option(
     "--allow-destroy",
@@ -32,6 +33,7 @@ def command(
     retry_failed: bool,
     keep_files: bool,
     grace: str,
+    ready_timeout: str,
     allow_exec: bool,
     allow_destroy: tuple[str, ...],
     known_hosts: Path | None,
@@ -51,7 +53,10 @@ def command(
     layout, archive, seal = read_own_campaign(campaign)
     require_own(archive.campaign)
     settings = Settings(
-        grace_s=parse_duration(grace), keep_files=keep_files, retry_failed=retry_failed
+        grace_s=parse_duration(grace),
+        keep_files=keep_files,
+        retry_failed=retry_failed,
+        ready_timeout_s=parse_duration(ready_timeout),
     )
     with connect(archive.campaign.hosts, HostKeyPolicy(known_hosts, accept_new)) as connected:
         hosts = resume_on(connected, archive, allow_exec=allow_exec)

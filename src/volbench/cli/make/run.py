@@ -23,6 +23,7 @@ from volbench.cli.options import (
     GRACE,
     KEEP_FILES,
     NEW_CAMPAIGN,
+    READY_TIMEOUT,
     SETTINGS,
     examples,
     parse_targets,
@@ -71,6 +72,7 @@ from volbench.units import parse_duration
 @ALLOW_SHARED_FOLDER
 @KEEP_FILES
 @GRACE
+@READY_TIMEOUT
 @DRY_RUN
 @ALLOW_EXEC
 @on_hosts
@@ -96,6 +98,7 @@ def command(
     allow_shared_folder: bool,
     keep_files: bool,
     grace: str,
+    ready_timeout: str,
     dry_run: bool,
     allow_exec: bool,
     where: HostSelection,
@@ -106,6 +109,7 @@ def command(
 ) -> None:
     """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
     from volbench.cli.make.execution import show_plan, start
+    from volbench.engine.campaign.client_worker import Settings
     from volbench.engine.campaign.prepare import Request, prepare
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
@@ -128,7 +132,11 @@ def command(
         quorum=quorum,
         install_fio=install_fio,
     )
-    grace_s = parse_duration(grace)
+    execution = Settings(
+        grace_s=parse_duration(grace),
+        keep_files=keep_files,
+        ready_timeout_s=parse_duration(ready_timeout),
+    )
     with connected_hosts(where) as hosts:
         prepared = prepare(hosts, request)
         bill = bill_of(prepared, prices)
@@ -136,4 +144,4 @@ def command(
             show_plan(prepared, bill=bill)
             return
         confirm_length(prepared, bill=bill, yes=yes)
-        start(prepared, request.into, grace_s=grace_s, keep_files=keep_files)
+        start(prepared, request.into, settings=execution)

@@ -111,18 +111,18 @@ def _first_touches(scenario: Scenario) -> dict[str, object]:
 
 def _limits(scenario: Scenario) -> dict[str, object]:
     facts: dict[str, object] = {}
-    if scenario.caps.iops:
-        facts["IOPS limit"] = format_count(scenario.caps.iops)
-    if scenario.caps.bandwidth_bytes_per_s:
-        facts["bandwidth limit"] = format_rate(scenario.caps.bandwidth_bytes_per_s)
+    if scenario.limits.iops:
+        facts["IOPS limit"] = format_count(scenario.limits.iops)
+    if scenario.limits.bandwidth_bytes_per_s:
+        facts["bandwidth limit"] = format_rate(scenario.limits.bandwidth_bytes_per_s)
     if iops := scenario.burst.iops:
         facts["IOPS credits"] = (
-            f"{format_count(iops.credits_ios)}: {format_count(iops.to)} while they last, "
+            f"{format_count(iops.credits)}: {format_count(iops.to)} while they last, "
             f"then {format_count(iops.baseline)}"
         )
     if volume := scenario.burst.bandwidth:
         facts["bandwidth credits"] = (
-            f"{format_capacity(volume.credits_bytes)}: {format_rate(volume.to)} while they last, "
+            f"{format_capacity(volume.credits)}: {format_rate(volume.to)} while they last, "
             f"then {format_rate(volume.baseline)}"
         )
     if cache := scenario.cache:

@@ -22,6 +22,7 @@ from volbench.errors import InputError
 from volbench.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
+    from volbench.engine.campaign.client_worker import Settings
     from volbench.engine.campaign.prepare import Request
     from volbench.execute.protocol import Executor
     from volbench.model.profile.profile_model import Job
@@ -101,6 +102,7 @@ def command(
     yes: bool,
 ) -> None:
     """Touch every block of VOLUME (device, file or NBD URI) exactly once, and prove it."""
+    from volbench.engine.campaign.client_worker import Settings
     from volbench.model.profile.profile_model import Job, Phase
     from volbench.model.profile.profile_settings import Warming, WarmingMode
 
@@ -113,7 +115,7 @@ def command(
     )
     request = _request(job, volume, output=output)
     request = replace(request, allow_destroy=allow_destroy, allow_shared_folder=allow_shared_folder)
-    _run(request, grace_s=parse_duration(grace), dry_run=dry_run, yes=yes)
+    _run(request, Settings(grace_s=parse_duration(grace)), dry_run=dry_run, yes=yes)
 
 
 def _request(job: Job, volume: str, *, output: Path | None) -> Request:
@@ -133,7 +135,7 @@ def _request(job: Job, volume: str, *, output: Path | None) -> Request:
     )
 
 
-def _run(request: Request, *, grace_s: float, dry_run: bool, yes: bool) -> None:
+def _run(request: Request, settings: Settings, *, dry_run: bool, yes: bool) -> None:
     """Run a warm-up by the usual engine."""
     from volbench.cli.make.execution import show_plan, start
     from volbench.engine.campaign.prepare import prepare
@@ -144,7 +146,7 @@ def _run(request: Request, *, grace_s: float, dry_run: bool, yes: bool) -> None:
         show_plan(prepared)
         return
     confirm_length(prepared, bill=None, yes=yes)
-    start(prepared, request.into, grace_s=grace_s)
+    start(prepared, request.into, settings=settings)
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

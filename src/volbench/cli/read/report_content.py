@@ -17,7 +17,12 @@ from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers.interactive import embed
-from volbench.present.report import MultiCampaignContent, ReportContent, ReportFigure
+from volbench.present.report import (
+    MultiCampaignContent,
+    ReportContent,
+    ReportFigure,
+    lead_plots,
+)
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
 
@@ -51,6 +56,7 @@ def report_content(
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         figures=[_figure(plot) for plot in _plots(frames, charts)],
+        lead=[_figure(plot) for plot in lead_plots(frames)],
         generated_utc=utc_now(),
         volbench_version=__version__,
     )

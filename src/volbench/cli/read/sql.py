@@ -9,6 +9,7 @@ import click
 from volbench.cli.options import examples
 from volbench.cli.outputs import binary_output
 from volbench.cli.table_output import TableOutput, table_options
+from volbench.units import parse_size
 
 
 @click.command(
@@ -27,8 +28,31 @@ from volbench.cli.table_output import TableOutput, table_options
     metavar="URL",
     help="Address of an S3-compatible storage, such as https://minio.example:9000.",
 )
+@click.option(
+    "--memory", default="4g", show_default=True, metavar="SIZE", help="Memory of a query."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time after which a query is interrupted.",
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), help="Threads of DuckDB. Default: one per core."
+)
 @table_options("parquet", "xlsx", "latex")
-def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOutput) -> None:
+def command(
+    query: str,
+    places: Sequence[str],
+    endpoint: str,
+    memory: str,
+    timeout: float,
+    threads: int | None,
+    *,
+    shown: TableOutput,
+) -> None:
     """Run the SQL QUERY over all campaigns in the places; without any, in this folder.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
@@ -40,8 +64,11 @@ def command(query: str, places: Sequence[str], endpoint: str, *, shown: TableOut
     from volbench.present.formatting import records
     from volbench.present.tables.results_table import frame_table
     from volbench.store.sql_answers import plain_answer
+    from volbench.store.sql_query import QueryLimits
 
-    answer = plain_answer(open_sources(places or ["."], endpoint=endpoint).answer(query))
+    limits = QueryLimits(memory_bytes=parse_size(memory), timeout_s=timeout, threads=threads or 0)
+    sources = open_sources(places or ["."], endpoint=endpoint)
+    answer = plain_answer(sources.answer(query, limits=limits))
     if shown.format == "table" and shown.output == "-":
         shown.write(frame_table("answer", records(answer)))
         return

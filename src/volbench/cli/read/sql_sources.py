@@ -10,7 +10,7 @@ import pyarrow as pa
 from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
 from volbench.store.dataset_parts import Parts, local_parts, remote_parts
-from volbench.store.sql_query import View, run_query
+from volbench.store.sql_query import QueryLimits, View, run_query
 
 
 class Sources:
@@ -32,13 +32,13 @@ class Sources:
             )
         self._filesystem = remote[0] if remote else None
 
-    def answer(self, query: str) -> pa.Table:
-        """Answer a query over every frame of all places.
+    def answer(self, query: str, *, limits: QueryLimits) -> pa.Table:
+        """Return the answer to a query over every frame of all places.
 
         Raises:
-            InputError: duckdb is missing, or the query is wrong or does more than to read.
+            InputError: as of `run_query`.
         """
-        return run_query(query, self._view, filesystem=self._filesystem)
+        return run_query(query, self._view, filesystem=self._filesystem, limits=limits)
 
     def _view(self, name: str) -> View:
         view = View() if self._campaigns is None else self._campaigns.view(name)

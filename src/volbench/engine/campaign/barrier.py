@@ -1,15 +1,16 @@
 """Barrier that starts all clients of a step at one instant.
 
-A client is ready when its files are laid out and its process is set up. Only when all are ready is
-the start announced, far enough ahead that the announcement reaches everybody before it.
+A client is ready when its files are laid out and its process is set up. When all are ready, or the
+missing ones have been silent for too long, every ready client confirms that it is in reach. Only
+then is the start announced, far enough ahead that the announcement reaches everybody before it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Start
@@ -18,6 +19,10 @@ MARGIN_S = 1.0
 """How far ahead the start is announced to a single client."""
 MARGIN_PER_CLIENT_S = 0.05
 """How much further for each other client: two cores reach thirty of them within a second."""
+READY_TIMEOUT_S = 120.0
+"""How long ready clients wait for one that has been silent since the last of them arrived."""
+CONFIRM_S = 20.0
+"""How long a ready client may take to confirm: it looks at its process and sampler in between."""
 
 
 @dataclass(frozen=True)
@@ -33,27 +38,59 @@ class StartSignal:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class WaitPolicy:
+    """How long the ready clients of a step wait, and how far ahead their start is announced.
+
+    Attributes:
+        ready_timeout_s: for clients that have been silent.
+        silent_s: returns for how long the machine of a run has not answered.
+        is_given_up: returns whether a run's client was late before, and is silent since.
+        round_trip_s: the longest of any client's machine.
+        on_late: called with the names of those that the others did not wait for.
+    """
+
+    ready_timeout_s: float = READY_TIMEOUT_S
+    silent_s: Callable[[Run], float] = lambda _run: 0.0
+    is_given_up: Callable[[Run], bool] = lambda _run: False
+    round_trip_s: float = 0.0
+    on_late: Callable[[Sequence[Run]], None] = lambda _runs: None
+
+
 class Barrier:
     """One step of a campaign, for all clients that take part in it.
 
     Args:
         runs: one for each client.
         quorum: how many clients must be ready; with fewer nobody starts.
+        wait: for clients that do not come.
         clock: seconds since 1970.
+        elapsed: seconds that only go up.
     """
 
     def __init__(
-        self, runs: Sequence[Run], *, quorum: int, clock: Callable[[], float] = time.time
+        self,
+        runs: Sequence[Run],
+        *,
+        quorum: int,
+        wait: WaitPolicy | None = None,
+        clock: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._lock = Lock()
-        self._order = [run.id for run in runs]
-        self._offset_s = {run.id: run.start_offset_s for run in runs}
+        self._lock = RLock()
+        self._runs = {run.id: run for run in runs}
         self._is_sequential = any(run.start is Start.SEQUENTIAL for run in runs)
         self._quorum = quorum
+        self._wait = wait or WaitPolicy()
         self._clock = clock
+        self._elapsed = elapsed
         self._ready: set[str] = set()
+        self._confirmed: set[str] = set()
         self._ended: set[str] = set()
         self._gone: set[str] = set()
+        self._late: set[str] = set()
+        self._arrived_s = 0.0
+        self._confirm_until_s: float | None = None
         self._at_s: float | None = None
         self._too_few: StartSignal | None = None
 
@@ -61,6 +98,20 @@ class Barrier:
         """Note that a client is ready."""
         with self._lock:
             self._ready.add(run_id)
+            self._arrived_s = self._elapsed()
+
+    def must_confirm(self, run_id: str) -> bool:
+        """Return whether the others wait until a client that is ready has answered once more."""
+        with self._lock:
+            self._decide()
+            is_decided = self._at_s is not None or self._too_few is not None
+            is_asked = self._confirm_until_s is not None and not self._is_sequential
+            return is_asked and not is_decided and run_id not in self._confirmed | self._late
+
+    def confirm(self, run_id: str) -> None:
+        """Note that a client that is ready has just answered."""
+        with self._lock:
+            self._confirmed.add(run_id)
 
     def leave(self, run_id: str) -> None:
         """Note that a client has ended, or will not come."""
@@ -74,37 +125,107 @@ class Barrier:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no client measures any more, so that results may use the network."""
+        """Whether no client measures any more, so that results may use the network.
+
+        A client that has been silent for as long as ready clients wait is not waited for here.
+        """
         with self._lock:
-            return set(self._order) <= self._ended | self._gone
+            busy = self._runs.keys() - self._ended - self._gone - self._late
+            silent_s = (self._wait.silent_s(self._runs[run_id]) for run_id in busy)
+            return all(seconds >= self._wait.ready_timeout_s for seconds in silent_s)
 
     def signal(self, run_id: str) -> StartSignal | None:
         """Return what a client that is ready does now; None to keep waiting."""
         with self._lock:
+            self._decide()
+            if run_id in self._late:
+                return StartSignal(None, "it was not ready in time; the others did not wait for it")
             if self._too_few is not None:
                 return self._too_few
-            if self._at_s is None and not self._is_complete():
-                return None
-            ready = len(self._ready - self._ended - self._gone)
-            if self._at_s is None and ready < self._quorum:
-                reason = f"only {ready} of {len(self._order)} clients are ready"
-                self._too_few = StartSignal(None, reason)
-                return self._too_few
-            if self._is_sequential:
+            if self._is_sequential and self._confirm_until_s is not None:
                 return self._next_in_sequence(run_id)
-            if self._at_s is None:
-                self._at_s = self._clock() + MARGIN_S + MARGIN_PER_CLIENT_S * len(self._order)
-            return StartSignal(self._at_s + self._offset_s[run_id])
+            if self._at_s is not None:
+                return StartSignal(self._at_s + self._runs[run_id].start_offset_s)
+            return None
 
-    def _is_complete(self) -> bool:
-        """Return whether no client is missing; those that ended early count as here."""
-        return set(self._order) <= self._ready | self._ended | self._gone
+    def _decide(self) -> None:
+        """Take the next decision that is due: who is waited for, who confirms, when they start."""
+        if self._at_s is not None or self._too_few is not None:
+            return
+        if self._confirm_until_s is None:
+            missing = set(self._runs) - self._ready - self._ended - self._gone
+            if missing and not self._is_overdue(missing):
+                return
+            self._leave_behind(missing)
+            if self._has_quorum():
+                self._confirm_until_s = self._elapsed() + CONFIRM_S
+        if self._too_few is None and not self._is_sequential:
+            self._start_confirmed()
+
+    def _is_overdue(self, missing: Collection[str]) -> bool:
+        """Return whether those who are ready have waited long enough for silent ones."""
+        runs = [self._runs[run_id] for run_id in missing]
+        if not self._ready - self._ended - self._gone:
+            return False
+        if all(self._wait.is_given_up(run) for run in runs):
+            return True
+        waited_s = self._elapsed() - self._arrived_s
+        silent_s = min(self._wait.silent_s(run) for run in runs)
+        return min(waited_s, silent_s) >= self._wait.ready_timeout_s
+
+    def _start_confirmed(self) -> None:
+        """Set the instant once every ready client has confirmed, or has failed to in time."""
+        unconfirmed = self._ready - self._ended - self._gone - self._late - self._confirmed
+        if unconfirmed and self._elapsed() < (self._confirm_until_s or 0.0):
+            return
+        self._leave_behind(unconfirmed)
+        if self._has_quorum():
+            self._at_s = self._clock() + self._margin_s
+
+    @property
+    def _margin_s(self) -> float:
+        """How far ahead a start is announced: writing it takes four round trips."""
+        own_s = MARGIN_S + 4 * self._wait.round_trip_s
+        return own_s if self._is_sequential else own_s + MARGIN_PER_CLIENT_S * len(self._runs)
+
+    def _leave_behind(self, run_ids: Collection[str]) -> None:
+        if run_ids:
+            self._late.update(run_ids)
+            self._wait.on_late([run for run in self._runs.values() if run.id in run_ids])
+
+    def _has_quorum(self) -> bool:
+        """Return whether enough clients are ready; if not, record why none starts."""
+        ready = self._ready - self._ended - self._gone - self._late
+        if len(ready) >= self._quorum:
+            return True
+        self._too_few = StartSignal(
+            None,
+            f"only {len(ready)} of {len(self._runs)} clients are ready{self._absentees(ready)}",
+        )
+        return False
+
+    def _absentees(self, ready: Collection[str]) -> str:
+        """Return the names of those who do not take part, and why."""
+        groups = {
+            "did not answer": self._late,
+            "ended or lost before the start": set(self._runs) - self._late - set(ready),
+        }
+        listed = [
+            f"{', '.join(client_name(run) for run in self._runs.values() if run.id in ids)} {words}"
+            for words, ids in groups.items()
+            if ids
+        ]
+        return f": {'; '.join(listed)}" if listed else ""
 
     def _next_in_sequence(self, run_id: str) -> StartSignal | None:
         """Start a client when all before it have ended."""
-        before = set(self._order[: self._order.index(run_id)])
-        if not before <= self._gone | self._ended:
+        order = list(self._runs)
+        before = set(order[: order.index(run_id)])
+        if not before <= self._gone | self._ended | self._late:
             return None
-        now_s = self._clock() + MARGIN_S
-        self._at_s = self._at_s or now_s
-        return StartSignal(now_s)
+        return StartSignal(self._clock() + self._margin_s)
+
+
+def client_name(run: Run) -> str:
+    """Return the client of a run, for people."""
+    return f"{run.host} client {run.client}" if run.client else run.host

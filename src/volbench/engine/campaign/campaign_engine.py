@@ -25,6 +25,7 @@ from volbench.store.archive import hold_campaign
 from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
+from volbench.store.log_files import compress_logs
 
 _OUTCOMES: Sequence[tuple[RunState, ...]] = (
     (RunState.FINISHED,),
@@ -88,6 +89,9 @@ def run_campaign(
                 _clean(scratch[host.name], states, keep=settings.keep_files)
             on_every_host(done, lambda host: _release(host, layout, campaign))
         _report_rounds(context)
+        for run in campaign.runs:
+            if states.state(run) is not RunState.RUNNING:
+                compress_logs(layout.run(run.id).path)
         _conclude(context)
 
 

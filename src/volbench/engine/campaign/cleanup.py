@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.guard.preflight import allowed_for
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.device_lock import unlock_devices
@@ -71,6 +72,7 @@ def scratch_of(
         host.executor,
         states,
         key=campaign.key,
+        allowed=lambda run: allowed_for(run, campaign),
         files=history.scratch.get(host.name, {}),
         folders=history.folders.get(host.name, {}),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from volbench.engine.campaign.barrier import READY_TIMEOUT_S, client_name
 from volbench.engine.campaign.cleanup import claim_files
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
@@ -19,7 +20,7 @@ from volbench.engine.conditioning.idle_time import (
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import Outcomes, progress_words
 from volbench.engine.guard.held_devices import HeldDevices
-from volbench.engine.guard.preflight import allowed_for, guard_run
+from volbench.engine.guard.preflight import guard_run
 from volbench.engine.guard.run_guard import check_space
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost
@@ -66,11 +67,13 @@ class Settings:
         grace_s: seconds a run may be late before it is ended.
         keep_files: leave scratch files on the volumes.
         retry_failed: when resuming, repeat failed runs too.
+        ready_timeout_s: how long clients that are ready wait for silent ones.
     """
 
     grace_s: float = GRACE_S
     keep_files: bool = False
     retry_failed: bool = False
+    ready_timeout_s: float = READY_TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -120,13 +123,18 @@ class Worker:
         self._devices = devices
         self._states = context.states
         self._executor: Executor = host.executor
+        self._is_idle = False
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
     @property
     def name(self) -> str:
         """The client, for people."""
-        run = self.runs[0]
-        return f"{run.host} client {run.client}" if run.client else run.host
+        return client_name(self.runs[0])
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since its machine last answered; 0 while nothing is asked of it."""
+        return 0.0 if self._is_idle else self._executor.silent_s
 
     def recover(self) -> None:
         """Settle what an earlier controller left: its processes, and runs it did not record."""
@@ -157,20 +165,9 @@ class Worker:
         for run in self.runs:
             is_wanted = self._states.state(run) is not RunState.NOT_NEEDED
             prepares = run.phase is not Phase.MEASURED and run.volume.role in roles
-            if is_wanted and prepares and self._misses_files(run):
+            if is_wanted and prepares and self._scratch.misses_files(run):
                 pending.add(run.id)
         return tuple(run for run in self.runs if run.id in pending)
-
-    def _misses_files(self, run: Run) -> bool:
-        placed = self._placed(run)
-        return placed is None or any(
-            self._executor.stat(path) is None for path in planned_files(placed)
-        )
-
-    def _placed(self, run: Run, *, make: bool = False) -> Run | None:
-        """Return a run with the private folder of its files; None where there is none yet."""
-        allowed = allowed_for(run, self.context.campaign)
-        return self._scratch.place(run, allow_destroy=allowed, make=make)
 
     def _folder(self, run: Run) -> RunFolder:
         return self.context.layout.run(run.id)
@@ -250,7 +247,7 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        self._scratch.settle(planned_files(self._placed(run) or run))
+        self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
 
@@ -264,7 +261,9 @@ class Worker:
         ends = (read_status(self._folder(other)).get("ended_utc") for other in same_volume)
         ended_utc = str(next((end for end in ends if end), ""))
         stop = self.context.stop
+        self._is_idle = True
         idle_s = pause_before(run, ended_utc=ended_utc, listener=self._states.listener, stop=stop)
+        self._is_idle = False
         if idle_s > run.pause_before_s + LATE_S:
             idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
             self._states.notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
@@ -284,7 +283,7 @@ class Worker:
             forget_attempt(self._folder(run))
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
-        run = self._placed(run, make=True) or run
+        run = self._scratch.place(run) or run
         with self._devices.holding(run) as opened:
             guard_run(
                 executor,
@@ -304,7 +303,7 @@ class Worker:
         self._flush(run)
         facts = probe_volume(executor, run.volume)
         directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
-        if writes_buffered(run) or (may_leave_dirt(run) and self._misses_files(run)):
+        if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
             self._dirty.writes += 1
         self._devices.begin(run)
         self._scratch.expect(planned_files(run))
@@ -338,7 +337,7 @@ class Worker:
         facts = read_facts(folder) or probe_volume(self._executor, run.volume)
         self._dirty.writes += 1
         self._states.notify(f"{run.id}: found again on {self.host.name}")
-        run = self._placed(run) or run
+        run = self._scratch.place(run, make=False) or run
         with self._devices.holding(run):
             self._devices.begin(run)
             return take_over_run(
@@ -367,12 +366,11 @@ class Worker:
             self._states.started(run, record)
 
         major, minor = facts.major, facts.minor
-        waits_s = 0.0 if gate is None else gate.patience_s
         return Attempt(
             self.host,
             run,
             directory,
-            deadline_s=deadline_s(run, grace_s=self.context.settings.grace_s) + waits_s,
+            deadline_s=deadline_s(run, grace_s=self.context.settings.grace_s),
             listener=self._states.listener,
             stop=self.context.stop,
             device=None if major is None or minor is None else (major, minor),

@@ -5,12 +5,12 @@ A client that is lost does not hold up the others, unless the plan's policy requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
 
-from volbench.engine.campaign.barrier import Barrier
+from volbench.engine.campaign.barrier import Barrier, WaitPolicy, client_name
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
@@ -18,9 +18,10 @@ from volbench.errors import VolbenchError
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
+from volbench.units import format_duration
 
-PATIENCE_S = 3600.0
-"""How long a client that is ready waits for the others: laying files out can take that long."""
+PATIENCE_S = 86400.0
+"""How long a process that is ready waits for its start when its controller was lost: a day."""
 
 
 class Steps:
@@ -28,16 +29,45 @@ class Steps:
 
     Args:
         campaign: the plan.
-        pending: what is still to do, of all clients.
+        pending: worker to what is still to do.
+        states: of every run.
     """
 
-    def __init__(self, campaign: Campaign, pending: Sequence[Run]) -> None:
+    def __init__(
+        self, campaign: Campaign, pending: Mapping[Worker, Sequence[Run]], states: RunStates
+    ) -> None:
+        self._states = states
+        self._workers = {run.id: worker for worker, runs in pending.items() for run in runs}
+        self._given_up: set[Worker] = set()
+        self._settings = next(iter(pending)).context.settings
         self._runs: dict[int, list[Run]] = {}
-        for run in pending:
+        for run in (run for runs in pending.values() for run in runs):
             self._runs.setdefault(run.step, []).append(run)
+        wait = WaitPolicy(
+            ready_timeout_s=self._settings.ready_timeout_s,
+            silent_s=lambda run: self._workers[run.id].silent_s,
+            is_given_up=self._is_given_up,
+            round_trip_s=max(worker.host.clock.round_trip_s for worker in pending),
+            on_late=self._leave_behind,
+        )
         self._barriers = {
-            step: Barrier(runs, quorum=_quorum(campaign, runs)) for step, runs in self._runs.items()
+            step: Barrier(runs, quorum=_quorum(campaign, runs), wait=wait)
+            for step, runs in self._runs.items()
         }
+
+    def _is_given_up(self, run: Run) -> bool:
+        """Return whether a client was late at an earlier step, and has not answered since."""
+        worker = self._workers[run.id]
+        return worker in self._given_up and worker.silent_s >= self._settings.ready_timeout_s
+
+    def _leave_behind(self, runs: Sequence[Run]) -> None:
+        """Report clients for which a step does not wait any longer."""
+        self._given_up.update(self._workers[run.id] for run in runs)
+        for run in runs:
+            silent = format_duration(round(self._workers[run.id].silent_s))
+            self._states.notify(
+                f"step {run.step} does not wait for {client_name(run)}, silent for {silent}"
+            )
 
     def gate(self, worker: Worker, run: Run) -> Gate | None:
         """Return the gate of a run; None where it starts at once."""
@@ -92,7 +122,7 @@ def run_together(
         announce(everything)
         if campaign.cold_probe_roles and states.is_new:
             states.notify("cold_probe is left out: it supports a single client only")
-        steps = Steps(campaign, everything)
+        steps = Steps(campaign, dict(zip(workers, pending, strict=True)), states)
 
         def work(worker: Worker, runs: Sequence[Run]) -> None:
             try:

@@ -1,6 +1,7 @@
 # Hold a benchmark until its common start: sh gate.sh [PROGRAM ARGUMENT...]
 # Says "ready", waits for "go" with the start in this machine's clock, sleeps until then and notes
-# when it woke. fio runs it when everything is set up; another program is started by it.
+# when it woke. A start that is long past is missed: nothing begins alone after the others.
+# fio runs it when everything is set up; another program is started by it.
 now() {
     found=$(date +%s.%N)
     case $found in *[!0-9.]* | *.) found=$(date +%s) ;; esac # a date without nanoseconds
@@ -18,8 +19,12 @@ while [ ! -s gate/go ]; do
 done
 read -r start <gate/go
 [ "$start" = never ] && exit 1
-left=$(awk -v start="$start" -v now="$(now)" 'BEGIN { d = start - now; print (d > 0 ? d : 0) }')
-[ "$left" = 0 ] || sleep "$left"
+left=$(awk -v start="$start" -v now="$(now)" 'BEGIN { d = start - now; print (d > 0 ? d : d < -2 ? "missed" : 0) }')
+if [ "$left" = missed ] && [ ! -d gate/started ]; then
+    : >gate/missed
+    exit 1
+fi
+case $left in 0 | missed) ;; *) sleep "$left" ;; esac
 if mkdir gate/started 2>/dev/null; then
     now >gate/woke.new && mv gate/woke.new gate/woke
 fi

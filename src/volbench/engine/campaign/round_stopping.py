@@ -10,8 +10,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from volbench.analyse.time.round_convergence import Determination, Part, combined, determine
-from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
+from volbench.analyse.time.round_convergence import (
+    MOST_RANGE,
+    MOST_SLOPE,
+    ROUNDS,
+    Determination,
+    Part,
+    combined,
+    determine,
+)
 from volbench.errors import OutputError
 from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.ingest.run_files import read_run_output

@@ -22,8 +22,11 @@ PRERUN = f"sh ./{SCRIPT}"
 WAITING = "waiting"
 """State of a run's progress before its start."""
 
+FOLDER = "gate"
 _LOOK_S = 0.2
-_READY, _GO, _WOKE = "gate/ready", "gate/go", "gate/woke"
+_CONFIRMED_LOOK_S = 0.02
+_NEVER = "never"
+_READY, _GO, _WOKE, _MISSED = (f"{FOLDER}/{name}" for name in ("ready", "go", "woke", "missed"))
 
 
 class Gate:
@@ -33,7 +36,7 @@ class Gate:
         barrier: of its step.
         run_id: of the plan.
         clock: of its machine.
-        patience_s: how long the process waits for its start before it gives up.
+        patience_s: how long the process waits for its start when no controller is left.
     """
 
     def __init__(self, barrier: Barrier, run_id: str, clock: Clock, *, patience_s: float) -> None:
@@ -44,6 +47,7 @@ class Gate:
         self._directory: RunDirectory | None = None
         self._looked_s = 0.0
         self._ready_s: float | None = None
+        self._arrived_s = 0.0
         self._at_s: float | None = None
         self._reason = ""
 
@@ -61,6 +65,14 @@ class Gate:
         return self._reason or "no start was announced to it"
 
     @property
+    def waited_s(self) -> float:
+        """How long the process has waited for its start, or did: the run's deadline excludes it."""
+        if not self._arrived_s:
+            return 0.0
+        begin_s = time.time() if self._at_s is None else self._at_s
+        return max(0.0, begin_s - self._arrived_s)
+
+    @property
     def is_waiting(self) -> bool:
         """Whether the start is still to come."""
         return self._at_s is None or time.time() < self._at_s
@@ -68,15 +80,21 @@ class Gate:
     def open_for(self, directory: RunDirectory) -> None:
         """Put the script where the process will find it."""
         self._directory = directory
+        directory.make_folder(FOLDER)
         directory.put(SCRIPT, self.script)
 
     def reopen(self, directory: RunDirectory) -> None:
         """Take over a process that an earlier controller started, and may have released."""
         self._directory = directory
+        if (self._text(_GO) or "").strip() == _NEVER:
+            self._ready_s = self._read(_READY)
+            self._reason = "an earlier controller did not let it start"
+            return
         self._at_s = self._read(_GO)
         if self._at_s is not None:
             self._ready_s = self._read(_READY)
             self._barrier.arrive(self._run_id)
+            self._barrier.confirm(self._run_id)
 
     def wait_until_quiet(self, stop: StopRequest) -> None:
         """Wait until no client of the step measures any more."""
@@ -96,14 +114,25 @@ class Gate:
             self._ready_s = self._read(_READY)
             if self._ready_s is None:
                 return
+            self._arrived_s = time.time()
             self._barrier.arrive(self._run_id)
+        if self._barrier.must_confirm(self._run_id):
+            self._confirm()
         signal = self._barrier.signal(self._run_id)
         if signal is None:
             return
         self._reason = signal.reason
-        start = "never" if signal.at_s is None else f"{signal.at_s + self._clock.offset_s:.6f}"
+        start = _NEVER if signal.at_s is None else f"{signal.at_s + self._clock.offset_s:.6f}"
         self._directory.executor.write_text(self._directory.path_of(_GO), f"{start}\n")
         self._at_s = signal.at_s
+
+    def _confirm(self) -> None:
+        """Show that the machine is in reach, and stay until the start can be announced."""
+        if self._read(_READY) is None:
+            return
+        self._barrier.confirm(self._run_id)
+        while self._barrier.signal(self._run_id) is None:
+            time.sleep(_CONFIRMED_LOOK_S)
 
     def leave(self) -> None:
         """Let the others no longer wait for this run."""
@@ -115,6 +144,8 @@ class Gate:
         ``late_s`` is how long after the announced instant the process continued.
         """
         woke_s = self._read(_WOKE)
+        if woke_s is None and self._at_s is not None and self._text(_MISSED) is not None:
+            self._reason, self._at_s = "its start reached it too late", None
         late_s = None if woke_s is None or self._at_s is None else woke_s - self._at_s
         return {
             "ready_s": self._ready_s,
@@ -126,10 +157,14 @@ class Gate:
 
     def _read(self, name: str) -> float | None:
         """Return the instant in a file, in the controller's clock."""
-        if self._directory is None:
-            return None
-        text = self._directory.executor.read_text(self._directory.path_of(name))
+        text = self._text(name)
         try:
             return None if not text else float(text) - self._clock.offset_s
         except ValueError:
             return None
+
+    def _text(self, name: str) -> str | None:
+        """Return a file of the gate, or None without one."""
+        if self._directory is None:
+            return None
+        return self._directory.executor.read_text(self._directory.path_of(name))

@@ -20,6 +20,7 @@ from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.estimate import layout_bytes
+from volbench.units import format_capacity
 
 _SERIAL = "serial:"
 _MAX_JOB_FILES = 500
@@ -49,6 +50,7 @@ def check_campaign(
     _check_blocks(executor, runs)
     for run in runs:
         check_cpus(run, cpus=facts.cpus)
+        check_memory(run, memory_bytes=facts.memory_bytes)
         guard_run(
             executor, run, campaign=campaign, campaign_dir=campaign_dir, ours=made.__contains__
         )
@@ -187,6 +189,31 @@ def check_cpus(run: Run, *, cpus: int) -> None:
             )
 
 
+def check_memory(run: Run, *, memory_bytes: int | None) -> None:
+    """Check the buffers of fio, one for each I/O in flight, against the memory of the host.
+
+    Raises:
+        InputError: they need more than all of it, and the kernel would end programs.
+    """
+    needed_bytes = sum(_buffer_bytes(run.effective(section)) for section in run.sections)
+    if memory_bytes is not None and needed_bytes > memory_bytes:
+        raise InputError(
+            f"job {run.job} needs {format_capacity(needed_bytes)} of buffers (numjobs x iodepth x "
+            f"bs), but this machine has {format_capacity(memory_bytes)} of memory",
+            hint="decrease numjobs, iodepth or bs",
+            context={"job": run.job, "needed_bytes": needed_bytes},
+        )
+
+
+def _buffer_bytes(options: Mapping[str, str]) -> int:
+    sizes = re.findall(r"(?:^|[:,-])(\d+)", ",".join(options.get(name, "") for name in _BLOCKS))
+    in_flight = int(options.get("numjobs", "1")) * int(options.get("iodepth", "1"))
+    return in_flight * max(map(int, sizes), default=_DEFAULT_BLOCK)
+
+
+_BLOCKS = ("bs", "bsrange", "bssplit")
+
+
 def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> None:
     """Check with the installed fio that it can parse every job file, without running any.
 
@@ -226,9 +253,10 @@ def _first_rejected(host: ConnectedHost, paths: Sequence[str]) -> tuple[str, str
     """Return the first job file that fio rejects, and fio's message.
 
     One process parses all of them, for its start takes longer than a thousand files. It does not
-    name the file it rejects, so that is found by bisection.
+    name the file it rejects, so that is found by bisection. Without a clock of its own fio first
+    compares the clocks of all CPUs, for 50 ms; a job file that names one still decides.
     """
-    done = host.executor.run([host.fio, "--parse-only", *paths])
+    done = host.executor.run([host.fio, "--parse-only", "--clocksource=clock_gettime", *paths])
     if not done.exit_status:
         return None
     if len(paths) == 1:

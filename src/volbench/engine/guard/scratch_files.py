@@ -44,6 +44,7 @@ class Scratch:
         executor: the machine.
         log: records them across a crash.
         key: of the campaign, for the names of private folders.
+        allowed: returns what a run may overwrite, as the user named it.
         files: from an earlier journal: path to identity, None where no file was seen.
         folders: from an earlier journal: directory volume to its private folder and identity.
     """
@@ -54,12 +55,14 @@ class Scratch:
         log: Log,
         *,
         key: str,
+        allowed: Callable[[Run], Sequence[str]],
         files: _Identities,
         folders: Mapping[str, tuple[str, FileIdentity]],
     ) -> None:
         self._executor = executor
         self._log = log
         self._key = key
+        self._allowed = allowed
         self._lock = RLock()
         self._files = dict(files)
         self._folders = dict(folders)
@@ -68,14 +71,13 @@ class Scratch:
         self._awaited: set[str] = set()
         self._is_far = bool(executor.handle_of("stderr"))
 
-    def place(self, run: Run, *, allow_destroy: Sequence[str], make: bool = True) -> Run | None:
+    def place(self, run: Run, *, make: bool = True) -> Run | None:
         """Return a run with the private folder that its files lie in.
 
         Files that the user allowed to be overwritten are used where they are.
 
         Args:
             run: as planned.
-            allow_destroy: what it may overwrite.
             make: make the folder where there is none.
 
         Returns:
@@ -85,7 +87,8 @@ class Scratch:
             RefusedError: the folder can't be made, or the volume is not mounted any more.
         """
         files = planned_files(run)
-        named = any(is_allowed_file(self._executor, path, allow_destroy) for path in files)
+        allowed = self._allowed(run)
+        named = any(is_allowed_file(self._executor, path, allowed) for path in files)
         if run.volume.kind is not VolumeKind.DIRECTORY or not files or named:
             return run
         with self._lock:
@@ -95,6 +98,12 @@ class Scratch:
         if folder is None:
             return None
         return _in_folder(run, folder)
+
+    def misses_files(self, run: Run) -> bool:
+        """Return whether a file of a run is not there yet, or no more."""
+        placed = self.place(run, make=False)
+        paths = () if placed is None else planned_files(placed)
+        return placed is None or any(self._identity(path) is None for path in paths)
 
     def _usable_folder(self, target: str) -> str | None:
         """Return the private folder of a volume, unless something else is there now."""

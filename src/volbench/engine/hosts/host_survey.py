@@ -1,4 +1,7 @@
-"""Survey of hosts: facts, clock and volumes of each, or why it can't take part."""
+"""Survey of hosts: facts, clock and volumes of each, or why it can't take part.
+
+Each host that has fio rehearses a run.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass, field
 
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.host_facts import probe_host
+from volbench.engine.hosts.rehearsal import rehearse
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import VolbenchError
@@ -61,10 +65,13 @@ def _look(host: ConnectedHost) -> HostSurvey:
             if error.transient:
                 raise
             problems[role] = error.message
+    clock = read_clock(executor)
+    if facts.fio_version:
+        rehearse(host, clock=clock or Clock())
     return HostSurvey(
         name=host.name,
         host=facts,
-        clock=read_clock(executor),
+        clock=clock,
         boot_id=(executor.read_text("/proc/sys/kernel/random/boot_id") or "").strip(),
         volumes=volumes,
         volume_problems=problems,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from volbench.errors import FioError, OutputError
@@ -16,6 +17,9 @@ OLDEST_FIO = (3, 18)
 
 INSTALL_S = 900.0
 """Slow mirrors take minutes."""
+
+_SIDE_BY_SIDE = 4
+"""Processes of fio that describe it at a time."""
 
 _MANAGERS = {
     "apt-get": ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", "install", "fio"),
@@ -85,15 +89,21 @@ def options_on(executor: Executor) -> OptionTable:
     if fio is None:
         return shipped_table()
 
-    def ask(arguments: Sequence[str]) -> str:
-        done = executor.run([fio, *arguments])
+    def answer(argument: str) -> str:
+        done = executor.run([fio, argument])
         if done.exit_status:
             raise FioError(
-                f"{fio} {' '.join(arguments)} failed: {done.stderr.strip() or done.stdout.strip()}",
+                f"{fio} {argument} failed: {done.stderr.strip() or done.stdout.strip()}",
                 hint="check that this fio works: fio --version",
                 context={"path": fio},
             )
         return done.stdout
+
+    def ask(arguments: Sequence[str]) -> list[str]:
+        if not arguments:
+            return []
+        with ThreadPoolExecutor(min(len(arguments), _SIDE_BY_SIDE)) as threads:
+            return list(threads.map(answer, arguments))
 
     return installed_table(ask)
 

@@ -56,6 +56,7 @@ def watch(
     stop: StopRequest,
     on_output: Callable[[str, float], None],
     is_enough: Callable[[], bool] = lambda: False,
+    waited_s: Callable[[], float] = lambda: 0.0,
 ) -> Watched:
     """Watch a process until it ends; end it at a stop request or its deadline.
 
@@ -65,6 +66,7 @@ def watch(
         stop: the user's stop request.
         on_output: called with new standard output (maybe empty) and the seconds elapsed.
         is_enough: called after each look; True ends the process orderly, as its work is done.
+        waited_s: returns the seconds that do not count, in which it waited for its start.
 
     Returns:
         How it ended. Whatever else is raised in between, the process has been ended first.
@@ -85,7 +87,7 @@ def watch(
             if is_enough():
                 ending = Ending.STEADY
                 break
-            if elapsed_s > deadline_s:
+            if elapsed_s - waited_s() > deadline_s:
                 ending = Ending.DEADLINE
                 break
         else:

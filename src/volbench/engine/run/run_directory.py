@@ -26,6 +26,7 @@ class RunDirectory:
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
         self.executor = executor
         self.folder = folder
+        self._name = name
         self.path = executor.make_work_folder(str(folder.path), name=name)
         self._unsynced: list[Path] = []
 
@@ -49,6 +50,13 @@ class RunDirectory:
         self.keep(self.folder.path / name, text)
         if not self.is_here:
             self.executor.write_text(self.path_of(name), text)
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder that the controller can write to, also where the process runs as root."""
+        path = self.folder.path / name
+        path.mkdir(exist_ok=True)
+        if not self.is_here:
+            self.executor.make_work_folder(str(path), name=f"{self._name}/{name}")
 
     def path_of(self, name: str) -> str:
         """Return the path of a file on the machine."""

@@ -23,10 +23,15 @@ from volbench.execute.protocol import Process
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.journal import utc_now
-from volbench.store.log_files import compress
+from volbench.store.log_files import compress_logs
 
 if TYPE_CHECKING:
     from volbench.engine.run.stop_when_steady import SteadyWatch
+
+
+_LARGE_LOG_BYTES = 64 * 1024**2
+"""Logs from this size on are compressed before the next run, for many of them would fill a disk;
+smaller ones when the campaign ends, so that no run waits for them."""
 
 
 def _ignore_intent(_handle: str, _sampler_handle: str) -> None:
@@ -74,6 +79,16 @@ class Attempt:
     on_look: Callable[[float], None] = _ignore_look
     gate: Gate | None = field(default=None)
 
+    @property
+    def longest_s(self) -> float:
+        """Seconds after which its machine ends it without a controller: it may wait at the gate."""
+        return self.deadline_s + (0.0 if self.gate is None else self.gate.patience_s)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds it has waited at the gate, which its deadline excludes."""
+        return 0.0 if self.gate is None else self.gate.waited_s
+
 
 def execute_run(attempt: Attempt) -> RunOutcome:
     """Execute a run in its empty folder and judge it.
@@ -88,7 +103,7 @@ def execute_run(attempt: Attempt) -> RunOutcome:
     run, directory = attempt.run, attempt.directory
     execution = _Execution(attempt)
     execution.put_files()
-    interval_s, life_s = run.device_sample_s, attempt.deadline_s
+    interval_s, life_s = run.device_sample_s, attempt.longest_s
     if handle := directory.executor.handle_of(directory.path_of(execution.command.stderr)):
         attempt.on_intent(handle, Sampler(directory).expected_handle if interval_s > 0 else "")
     with sampling(directory, attempt.devices, interval_s=interval_s, life_s=life_s) as sampler:
@@ -148,7 +163,7 @@ class _Execution:
         """Start the process and record it: one that nobody would find again must not run."""
         attempt = self._attempt
         process = attempt.directory.start(
-            self.command.argv, stderr=self.command.stderr, longest_s=attempt.deadline_s
+            self.command.argv, stderr=self.command.stderr, longest_s=attempt.longest_s
         )
         try:
             attempt.on_start(process, sampler)
@@ -181,6 +196,7 @@ class _Execution:
             stop=attempt.stop,
             on_output=on_output,
             is_enough=lambda: steady is not None and steady.is_steady,
+            waited_s=lambda: attempt.waited_s,
         )
         follow_tail(executor, attempt.run, sampler, stop=attempt.stop, listener=attempt.listener)
         return watched
@@ -214,9 +230,8 @@ class _Execution:
 
 
 def _tidy(folder: Path) -> None:
-    """Compress logs, and remove the empty files that fio makes for what ran before a job."""
-    for path in sorted(folder.glob("*.log")):
-        compress(path)
+    """Compress large logs, and remove the empty files that fio makes for what ran before a job."""
+    compress_logs(folder, least_bytes=_LARGE_LOG_BYTES)
     for path in folder.glob("*.prerun.txt"):
         if not path.stat().st_size:
             path.unlink()

@@ -1,18 +1,19 @@
 """Offset of a host's clock from the controller's, with its error bound.
 
 The remote clock is read between two readings of the local one, so taking their midpoint is wrong by
-at most half the time between them (D. L. Mills, RFC 5905, section 8). Of several attempts the
-shortest counts.
+at most half the time between them (D. L. Mills, RFC 5905, section 8). Of several exchanges the
+shortest counts. An offset that is smaller than its bound may be no offset at all: correcting it
+could only make the clocks differ, so it is ignored.
 """
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volbench.execute.protocol import Executor
+from volbench.execute.protocol import ClockReading, Executor
 
-_ATTEMPTS = 8
+_EXCHANGES = 8
 
 
 @dataclass(frozen=True)
@@ -20,27 +21,36 @@ class Clock:
     """Offset of a host's clock.
 
     Attributes:
-        offset_s: how far it is ahead of the controller's.
+        offset_s: how far it is ahead of the controller's; 0 where that cannot be told from none.
         bound_s: largest error of the offset.
+        round_trip_s: to the host and back.
     """
 
     offset_s: float = 0.0
     bound_s: float = 0.0
+    round_trip_s: float = 0.0
 
 
 def read_clock(executor: Executor) -> Clock | None:
-    """Return the clock offset of a host; None when its `date` prints no such time."""
-    found: list[tuple[float, float]] = []
-    for _ in range(_ATTEMPTS):
-        before_s = time.time()
-        text = executor.run(["date", "+%s.%N"]).stdout.strip()
-        after_s = time.time()
-        try:
-            remote_s = float(text)
-        except ValueError:
-            continue
-        found.append(((after_s - before_s) / 2, remote_s - (before_s + after_s) / 2))
-    if not found:
-        return None
-    bound_s, offset_s = min(found)
-    return Clock(offset_s=offset_s, bound_s=bound_s)
+    """Return the clock offset of a host; None when its `date` prints no time."""
+    readings = executor.read_clock(_EXCHANGES)
+    return estimate_clock(readings) if readings else None
+
+
+def estimate_clock(readings: Sequence[ClockReading]) -> Clock:
+    """Return the offset by the reading with the smallest error.
+
+    Args:
+        readings: at least one.
+    """
+    best = min(readings, key=_bound_s)
+    round_trip_s = best.received_s - best.sent_s
+    bound_s = _bound_s(best)
+    offset_s = best.remote_s - (best.sent_s + best.received_s) / 2
+    if abs(offset_s) <= bound_s:
+        return Clock(0.0, abs(offset_s) + bound_s, round_trip_s)
+    return Clock(offset_s, bound_s, round_trip_s)
+
+
+def _bound_s(reading: ClockReading) -> float:
+    return (reading.received_s - reading.sent_s + reading.resolution_s) / 2

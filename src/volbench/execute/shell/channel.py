@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,9 @@ from volbench.errors import ConnectError, DeadlineError
 
 Sink = Callable[[bytes], None]
 """Receives standard output in parts, as it arrives."""
+
+Input = bytes | Iterable[bytes]
+"""Standard input: all of it, or parts that may wait for output, in a thread of their own."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,13 @@ class Channel(Protocol):
     poll_s: float
 
     def execute(
-        self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
+        self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
         """Run a command once, to its end.
 
         Args:
             argv: program and arguments. Where a login shell is in between, the channel quotes them.
-            stdin: all of its standard input.
+            stdin: its standard input; parts are sent one by one as soon as they are there.
             sink: receives its standard output.
             limit: when it is abandoned.
 

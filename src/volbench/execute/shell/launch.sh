@@ -2,6 +2,7 @@
 # CONTROL holds its state: start (made by the first only), boot, pid, out, rc (written last).
 control=$1 folder=$2 errors=$3 longest=$4
 shift 4
+umask 022 # where root runs the program, the user of the connection fetches what it wrote
 if [ -e "$control/rc" ] || [ -e "$control/start" ]; then
     echo already
     exit 0

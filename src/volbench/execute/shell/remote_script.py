@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from volbench.errors import TransportError
-from volbench.execute.shell.channel import Channel, Sink, TimeLimit
+from volbench.execute.shell.channel import Channel, Input, Sink, TimeLimit
 
 _PREAMBLE_LIMIT_BYTES = 64 * 1024
 _OUTPUT_LIMIT_BYTES = 256 * 1024**2
@@ -40,7 +40,7 @@ class ScriptCall:
     script: str
     arguments: tuple[str, ...]
     name: str
-    stdin: bytes = b""
+    stdin: Input = b""
     timeout_s: float = 60.0
     silence_s: float | None = None
     repeatable: bool = True
@@ -76,16 +76,18 @@ class ScriptAnswer:
 
 
 class _AfterMark:
-    """Sink that passes on what follows a mark."""
+    """Sink that passes on what follows a mark, and reports that something arrived."""
 
-    def __init__(self, mark: bytes, sink: Sink) -> None:
+    def __init__(self, mark: bytes, sink: Sink, on_output: Callable[[], None]) -> None:
         self._mark = mark + b"\n"
         self._sink = sink
+        self._on_output = on_output
         self._before = b""
         self.found = False
 
     def __call__(self, part: bytes) -> None:
         """Take a part of the output."""
+        self._on_output()
         if self.found:
             self._sink(part)
             return
@@ -135,15 +137,22 @@ def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
     return argv
 
 
-def call_script(channel: Channel, call: ScriptCall) -> ScriptAnswer:
+def call_script(
+    channel: Channel, call: ScriptCall, *, on_output: Callable[[], None] = lambda: None
+) -> ScriptAnswer:
     """Run a script once and return its answer.
+
+    Args:
+        channel: to the machine.
+        call: the script with its arguments.
+        on_output: called whenever output arrives.
 
     Raises:
         TransportError: it could not be run to its end.
     """
     mark = f"volbench-{secrets.token_hex(8)}"
     collected = _Collected()
-    marked = _AfterMark(mark.encode(), collected if call.sink is None else call.sink())
+    marked = _AfterMark(mark.encode(), collected if call.sink is None else call.sink(), on_output)
     argv = script_argv(call.script, mark, *call.arguments)
     end = channel.execute(argv, call.stdin, marked, limit=call.limit)
     before, found, errors = end.stderr.partition(f"{mark}\n".encode())

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from volbench.errors import AuthError, TransportError
-from volbench.execute.protocol import FOREVER_S, Completed
+from volbench.execute.protocol import FOREVER_S, ClockReading, Completed
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.channel import Channel
+from volbench.execute.shell.clock_dialogue import ClockDialogue
 from volbench.execute.shell.detached import DetachedProcess, LaunchOrder, launch
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
-from volbench.execute.shell.retry import Patience
+from volbench.execute.shell.retry import Patience, retry
 from volbench.execute.shell.shell_files import ShellFiles
 
 _KILL_DELAY_S = 2
@@ -125,6 +126,30 @@ class ShellExecutor(ShellFiles):
     def was_started(self, handle: str) -> bool:
         """Return whether the program of a control folder was ever started."""
         return self.stat(f"{handle}/start") is not None
+
+    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
+        """Return some readings of the machine's clock, all by one shell that is already running.
+
+        A command for each would be biased: the shell's start-up comes before its `date`.
+
+        Raises:
+            TransportError: the machine does not answer.
+        """
+
+        def attempt() -> tuple[ClockReading, ...]:
+            dialogue = ClockDialogue(count)
+            call = ScriptCall(
+                posix_scripts.CLOCK,
+                (),
+                "reading the clock",
+                stdin=dialogue.questions(),
+                sink=lambda: dialogue.take,
+                repeatable=False,
+            )
+            self._call(call)
+            return tuple(dialogue.readings)
+
+        return retry(attempt, may_repeat=lambda error: error.transient, patience=Patience(tries=3))
 
     def close(self) -> None:
         """Release the machine; running programs are left alone."""

@@ -7,6 +7,7 @@ import os
 import posixpath
 import re
 import secrets
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,6 +65,12 @@ class ShellFiles:
         self._sudo = "sudo" if sudo else ""
         self._work_folder = work_folder or _WORK_FOLDER
         self._patience = Patience() if patience is None else patience
+        self._heard_s = time.monotonic()
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the machine last answered."""
+        return time.monotonic() - self._heard_s
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
@@ -146,12 +153,12 @@ class ShellFiles:
         return blocks * block_bytes
 
     def remove(self, path: str) -> None:
-        """Remove one file; nothing happens when it is gone.
+        """Remove one file, also one that root made; nothing happens when it is gone.
 
         Raises:
             VolbenchError: the system refused.
         """
-        call = ScriptCall(posix_scripts.REMOVE, (path,), f"removing {path}")
+        call = ScriptCall(posix_scripts.REMOVE, (path, self._sudo), f"removing {path}")
         self._require(
             call, f"{path} can't be removed from", hint="remove it by hand", error=VolbenchError
         )
@@ -170,7 +177,7 @@ class ShellFiles:
             return False
         script = posix_scripts.REMOVE_FOLDER if is_folder else posix_scripts.REMOVE
         self._require(
-            ScriptCall(script, (path,), f"removing {path}"),
+            ScriptCall(script, (path, self._sudo), f"removing {path}"),
             f"{path} can't be removed from",
             hint="remove it by hand",
             error=VolbenchError,
@@ -315,10 +322,13 @@ class ShellFiles:
             return call.repeatable and isinstance(error, DeadlineError | TransferError)
 
         return retry(
-            lambda: call_script(self._channel, call),
+            lambda: call_script(self._channel, call, on_output=self._hear),
             may_repeat=may_repeat,
             patience=self._patience,
         )
+
+    def _hear(self) -> None:
+        self._heard_s = time.monotonic()
 
     def _require(
         self,

@@ -18,6 +18,7 @@ from volbench.errors import ConnectError, TransportError
 from volbench.execute.shell.channel import (
     CommandEnd,
     Countdown,
+    Input,
     Sink,
     TimeLimit,
     connection_lost,
@@ -51,7 +52,7 @@ class SshChannel:
         self._pool = pool
 
     def execute(
-        self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
+        self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
         """Run a command once, to its end; a connection that had died unnoticed is renewed first.
 
@@ -103,7 +104,7 @@ def command_line(argv: Sequence[str]) -> bytes:
 
 
 def _execute(
-    connection: Connection, line: bytes, stdin: bytes, sink: Sink, limit: TimeLimit
+    connection: Connection, line: bytes, stdin: Input, sink: Sink, limit: TimeLimit
 ) -> CommandEnd:
     countdown = Countdown(limit)
     try:
@@ -134,11 +135,11 @@ def _begin(
         timer.cancel()
 
 
-def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
+def _feed(channel: paramiko.Channel, stdin: Input) -> None:
     """Send the input while the output is read; the reader sees what goes wrong."""
     with suppress(OSError, paramiko.SSHException, EOFError):
-        if stdin:
-            channel.sendall(stdin)
+        for part in [stdin] if isinstance(stdin, bytes) else stdin:
+            channel.sendall(part)
         channel.shutdown_write()
 
 

@@ -12,7 +12,8 @@ from importlib.resources import files
 from volbench.errors import OutputError
 from volbench.model.profile.fio_option import Option, OptionKind, OptionTable
 
-Ask = Callable[[Sequence[str]], str]
+Ask = Callable[[Sequence[str]], Sequence[str]]
+"""Runs one process of fio for each argument, side by side, and returns what each prints."""
 
 _LISTED = re.compile(r"^ *([a-z0-9_]+) *: ?(.*)$")
 _FIELD = re.compile(r"^ *(alias|type|default|range|valid values): *(.*)$")
@@ -158,23 +159,26 @@ def installed_table(ask: Ask) -> OptionTable:
     fio. Options of engines are the shipped ones, if the engine is installed.
 
     Args:
-        ask: runs fio with arguments and returns its standard output.
+        ask: runs fio with each of some arguments.
 
     Raises:
         OutputError: the help of a new option cannot be parsed.
     """
     shipped = shipped_table()
-    names = listed_names(ask(["--cmdhelp=all"]))
+    listing, engine_help, version = ask(["--cmdhelp=all", "--enghelp", "--version"])
+    names = listed_names(listing)
+    new = [name for name in names if name not in shipped.options]
+    described = dict(zip(new, ask([f"--cmdhelp={name}" for name in new]), strict=True))
     options = {
-        name: shipped.options.get(name) or parse_cmdhelp(ask([f"--cmdhelp={name}"]))
+        name: parse_cmdhelp(described[name]) if name in described else shipped.options[name]
         for name in names
     }
-    engines = listed_engines(ask(["--enghelp"]))
+    engines = listed_engines(engine_help)
     for option in shipped.options.values():
         if option.name not in options and {*engines}.intersection(option.engines):
             options[option.name] = option
     return OptionTable(
-        fio_version=ask(["--version"]).strip().removeprefix("fio-"),
+        fio_version=version.strip().removeprefix("fio-"),
         options=options,
         engines=engines,
         source="installed",

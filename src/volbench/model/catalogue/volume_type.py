@@ -1,65 +1,25 @@
-"""Volume types: limits as rules of size and provisioning, and the definition of their file.
+"""Volume types: limits as rules of size and provisioning.
 
 `volbench.plan.volume_types.evaluate` makes `Limits` of a type.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from datetime import date
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    model_validator,
-)
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
-from volbench.errors import InputError
 from volbench.model.base import Frozen
-from volbench.model.document.document_model import (
-    Document,
-    Duration,
-    Filled,
-    Number,
-    Rate,
-    Size,
-    Text,
-    parsed,
-    value_schema,
-)
-from volbench.model.document.located_errors import NULL, Fault, reject
+from volbench.model.document.document_model import Document, Filled, Size
+from volbench.model.document.located_errors import NULL
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 _GIB_PER_TIB = 1024
 Value = TypeVar("Value", bound=float)
 _ZERO: Any = 0  # of any kind of number
-
-Count = Annotated[Number, Field(ge=0)]
-"""A number of I/Os, or of I/Os a second."""
-
-
-def _day(text: str) -> str:
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise InputError(f"must be a day, not {text!r}", hint="write it like 2026-01-31") from None
-
-
-def _check_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        reject(Fault(f"{text!r} is not a valid name", "such as azure, gp3 or P15"))
-    return text
-
-
-Day = Annotated[str, parsed(_day), value_schema("day")]
-Name = Annotated[Text, AfterValidator(_check_name)]
 
 
 class Rule(Document, Generic[Value]):
@@ -95,8 +55,6 @@ class Rule(Document, Generic[Value]):
 
 
 class _OneOrMore:
-    """Annotation of a list that may be written as its only item."""
-
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
@@ -115,10 +73,8 @@ def _as_list(value: object) -> object:
 
 Rules = tuple[Rule[float], ...]
 """The lowest of them counts; none at all says that nothing is promised."""
-_ONE_OR_MORE = _OneOrMore()
-CountRules = Annotated[tuple[Rule[Count], ...], _ONE_OR_MORE]
-RateRules = Annotated[tuple[Rule[Rate], ...], _ONE_OR_MORE]
-SizeRules = Annotated[tuple[Rule[Size], ...], _ONE_OR_MORE]
+ONE_OR_MORE = _OneOrMore()
+"""Annotation of a list that may be written as its only item."""
 
 
 class Provision(Document, Generic[Value]):
@@ -127,41 +83,10 @@ class Provision(Document, Generic[Value]):
     included: Value | None = Field(
         default=None, description="What a volume has otherwise; without it one has to choose."
     )
-    least: Annotated[tuple[Rule[Value], ...], _ONE_OR_MORE] = Field(
+    least: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
         default=(), description="That can be chosen."
     )
-    most: Annotated[tuple[Rule[Value], ...], _ONE_OR_MORE] = Field(
-        description="That can be chosen."
-    )
-
-
-class Limit(Document, Generic[Value]):
-    """A sustained limit: by rules, or as it was provisioned."""
-
-    rules: Annotated[tuple[Rule[Value], ...], _ONE_OR_MORE] = Field(
-        default=(), description="Of which the lowest counts."
-    )
-    provisioned: Provision[Value] | None = Field(default=None, description="What can be chosen.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_rules(cls, value: object) -> object:
-        is_provisioned = isinstance(value, Mapping) and "provisioned" in value
-        return value if is_provisioned or isinstance(value, Limit) else {"rules": value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Return the schema of one rule, a list of them, or what is provisioned."""
-        properties = handler.resolve_ref_schema(handler(core_schema))["properties"]
-        provisioned = {
-            "type": "object",
-            "properties": {"provisioned": properties["provisioned"]},
-            "required": ["provisioned"],
-            "additionalProperties": False,
-        }
-        return {"anyOf": [*properties["rules"]["anyOf"], provisioned]}
+    most: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(description="That can be chosen.")
 
 
 class TypeSource(Document):
@@ -171,150 +96,6 @@ class TypeSource(Document):
 
     title: Filled = Field(description="Of the page, with its publisher.")
     url: Filled = Field(default="", description="Of the page.")
-
-
-class SizeRange(Document):
-    """Sizes that a volume may have."""
-
-    least_bytes: Size = Field(alias="least", description="The smallest.")
-    most_bytes: Size = Field(alias="most", description="The largest.")
-
-
-class WriteLimits(Document):
-    """Limits of writes where they differ from those of reads."""
-
-    iops: CountRules = Field(default=(), description="Of writes.")
-    bandwidth: RateRules = Field(default=(), description="Of writes.")
-
-
-class TypeEntry(Document):
-    """A volume type as its file defines it."""
-
-    title: Filled = Field(default="", description="What the provider calls it.")
-    source: TypeSource | None = Field(default=None, description="The page its limits are from.")
-    checked: Day = Field(default="", description="The day they were compared: 2026-01-31.")
-    note: Filled = Field(default="", description="What the limits leave out.")
-    size_bytes: Size = Field(
-        default=0, alias="size", description="Of a type that comes in one size."
-    )
-    sizes: SizeRange | None = Field(default=None, description="Of a type that comes in several.")
-    tiers: tuple[Text, ...] = Field(
-        default=(), description="Types of one size each, that a volume of this type may be."
-    )
-    iops: Limit[Count] | None = Field(default=None, description="Sustained.")
-    bandwidth: Limit[Rate] | None = Field(default=None, description="Sustained.")
-    burst_iops: CountRules = Field(default=(), description="While credits last.")
-    burst_ios: CountRules = Field(default=(), description="Credits of a full bucket.")
-    burst_bandwidth: RateRules = Field(default=(), description="While credits last.")
-    burst_bytes: SizeRules = Field(default=(), description="Credits of a full bucket.")
-    burst_s: Duration | None = Field(
-        default=None, alias="burst_duration", description="How long full buckets last."
-    )
-    writes: WriteLimits = Field(default=WriteLimits(), description="Where they differ.")
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether it promises anything."""
-        return bool(self.iops or self.bandwidth or self.tiers)
-
-
-class TypesFile(Document):
-    """Volume types of one provider."""
-
-    provider: Name = Field(description="Such as azure: the first part of each name.")
-    checked: Day = Field(default="", description="Of types that give no day.")
-    source: TypeSource | None = Field(default=None, description="Of types that name none.")
-    types: dict[Name, TypeEntry] = Field(description="Types by name, such as P15.")
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> Self:
-        faults = [
-            fault
-            for name, entry in self.types.items()
-            for fault in (*self._missing(name, entry), *self._bad_tiers(name, entry))
-        ]
-        if faults:
-            reject(*faults)
-        return self
-
-    def _missing(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
-        """Yield what a type lacks, and what rules each other out."""
-        at = ("types", name)
-        sizes, day = entry.sizes, "add checked: 2026-01-31, the day it was compared"
-        own_burst = entry.burst_iops or entry.burst_bandwidth
-        checks = (
-            (not (entry.checked or self.checked), "has no date", day),
-            (not (entry.source or self.source), "has no source", _SOURCE_HINT),
-            (
-                not (entry.size_bytes or sizes or entry.tiers),
-                "has no size",
-                "add sizes: {least: 1g, most: 16t}",
-            ),
-            (not entry.has_limits, "has no limit at all", "add iops or bandwidth"),
-            (
-                entry.burst_s is not None and not own_burst,
-                "burst_duration means nothing without burst_iops or burst_bandwidth",
-                "",
-            ),
-            (
-                sizes is not None and sizes.least_bytes > sizes.most_bytes,
-                "its smallest size is above its largest one",
-                "",
-            ),
-        )
-        yield from (Fault(words, hint, at=at, on_key=True) for bad, words, hint in checks if bad)
-        if entry.size_bytes and sizes:
-            yield Fault("a type has either one size, or sizes", at=(*at, "sizes"))
-
-    def _bad_tiers(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
-        """Yield tiers that are not types of one size above a type."""
-        names = list(self.types)
-        before = names[: names.index(name)]
-        for number, tier in enumerate(entry.tiers):
-            if tier not in before or not self.types[tier].size_bytes:
-                yield Fault(
-                    f"{tier!r} is not a type of one size above this one",
-                    f"there are {', '.join(before)}" if before else "",
-                    at=("types", name, "tiers", number),
-                )
-
-    def volume_types(self) -> dict[str, VolumeType]:
-        """Return the types by name with their provider, such as ``aws/gp2``, in file order."""
-        found: dict[str, VolumeType] = {}
-        for name, entry in self.types.items():
-            tiers = (found[tier] for tier in entry.tiers)
-            found[name] = self._volume_type(name, entry, tuple(tiers))
-        return {kind.name: kind for kind in found.values()}
-
-    def _volume_type(
-        self, name: str, entry: TypeEntry, tiers: tuple[VolumeType, ...]
-    ) -> VolumeType:
-        iops = entry.iops or Limit[Count]()
-        bandwidth = entry.bandwidth or Limit[Rate]()
-        sizes, source = entry.sizes, entry.source or self.source
-        if source is None:
-            raise AssertionError("a type without a source is refused when its file is read")
-        return VolumeType(
-            name=f"{self.provider}/{name}",
-            title=entry.title or name,
-            source=source,
-            checked=entry.checked or self.checked,
-            size_bytes=entry.size_bytes,
-            least_bytes=sizes.least_bytes if sizes else int(bool(entry.size_bytes)),
-            most_bytes=sizes.most_bytes if sizes else entry.size_bytes,
-            tiers=tuple(sorted(tiers, key=lambda tier: tier.size_bytes)),
-            buys_iops=iops.provisioned,
-            buys_bandwidth=bandwidth.provisioned,
-            iops=iops.rules,
-            bandwidth=bandwidth.rules,
-            write_iops=entry.writes.iops,
-            write_bandwidth=entry.writes.bandwidth,
-            **{key: getattr(entry, key) for key in _SAME},
-        )
-
-
-_SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
-_SAME = ("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s")
 
 
 class VolumeType(Frozen):

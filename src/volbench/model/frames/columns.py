@@ -165,7 +165,17 @@ SUMMARY: tuple[Column, ...] = (
         "s",
         "How much later than at its own instant it started; missing where a run started alone.",
     ),
-    _real("clock_offset_s", "s", "What its host's clock was ahead of the controller's."),
+    _real(
+        "step_start_s",
+        "s",
+        "When it passed the start of its step, since 1970 by the controller's clock; missing where"
+        " a run started alone.",
+    ),
+    _real(
+        "clock_offset_s",
+        "s",
+        "What its host's clock was ahead of the controller's; 0 where it can't be told from none.",
+    ),
     _real("clock_bound_s", "s", "How far that may be wrong."),
     _whole("client", "", "Which of several clients on its host it was, from 1; missing for one."),
 )
@@ -300,6 +310,7 @@ AGGREGATE: tuple[Column, ...] = (
     _whole("clients_planned", "", "Clients that were asked to: more when some failed."),
     _real("overlap_s", "s", "Time in which all of them ran: rates are sums over this time only."),
     _real("start_skew_s", "s", "From the first client's first I/O interval to the last one's."),
+    _real("start_skew_bound_s", "s", "How far that may be wrong: the clock offsets are bounded."),
     _real("end_skew_s", "s", "From the first client's end to the last one's."),
     _real("iops", "1/s", "Sum over the clients; NaN when they never ran at one time."),
     _real(

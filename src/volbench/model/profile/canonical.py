@@ -10,21 +10,13 @@ import re
 from collections.abc import Callable
 
 from volbench.errors import InputError, did_you_mean
-from volbench.model.profile.fio_option import (
-    FOREIGN_ENGINES,
-    OWN,
-    RISKY,
-    Option,
-    OptionKind,
-    OptionTable,
-)
+from volbench.model.profile.fio_option import Option, OptionKind
 from volbench.units import parse_duration, parse_size
 
 _FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f\u0085\u2028\u2029]")
 _SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
-_FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 _PERCENT = re.compile(r"\d+%")
 _ZONES = re.compile(r"\d+z")
 
@@ -65,93 +57,6 @@ def check_text(value: str) -> str:
     if value != value.strip():
         raise InputError(f"{value!r} begins or ends with a blank", hint="remove it")
     return value
-
-
-def check_option(
-    table: OptionTable, name: str, raw: object, *, allow_exec: bool = False
-) -> tuple[str, str]:
-    """Return canonical name and value of a fio option as written in a profile.
-
-    Args:
-        table: the options of the fio that will run it.
-        name: as written; may be an alias.
-        raw: text, number or boolean.
-        allow_exec: accept options that run programs or leave the run's folder.
-
-    Raises:
-        InputError: unknown, not for profiles, dangerous, or a value that can't be.
-    """
-    option = table.find(name)
-    if option is None:
-        near = table.suggest(name)
-        raise InputError(
-            f"fio {table.fio_version} has no option {name!r}",
-            hint=f"did you mean `{near}`?" if near else "see `fio --cmdhelp=all`",
-        )
-    if option.name in OWN:
-        raise InputError(f"{name} is set by volbench", hint=OWN[option.name])
-    if option.name in RISKY and not allow_exec:
-        raise InputError(
-            f"{name} is refused: {RISKY[option.name]}",
-            hint="if you trust this profile, allow it with --allow-exec",
-        )
-    value = canonical(option, raw)
-    _check_special(table, option, value, allow_exec=allow_exec)
-    return option.name, value
-
-
-def _check_special(table: OptionTable, option: Option, value: str, *, allow_exec: bool) -> None:
-    if option.name == "ioengine":
-        _check_engine(table, value, allow_exec=allow_exec)
-    if option.name == "filename":
-        for part in value.split(":"):
-            if part in {"", ".", "..", "-"} or "/" in part or "\\" in part:
-                raise InputError(
-                    f"filename {value!r} is not a plain file name inside the volume",
-                    hint="name the place with --on ROLE=PATH and the file by its name alone",
-                )
-    if option.name == "filename_format":
-        _check_format(value)
-    if option.name == "read_iolog" and not value.startswith("/"):
-        raise InputError(
-            f"read_iolog {value!r} would be looked for in the run's folder",
-            hint="write the whole path; it has to be there on every host",
-        )
-    if option.name == "mem" and "/" in value and not allow_exec:
-        raise InputError(
-            f"mem {value!r} is refused: its file lies outside the run's folder",
-            hint="if you trust this profile, allow it with --allow-exec",
-        )
-    if option.name in {"bs", "ba"} and "0" in value.split(","):
-        raise InputError(f"{option.name} must be at least 1 byte", hint="write it like 4k")
-    if option.name == "numjobs" and value == "0":
-        raise InputError("numjobs must be at least 1", hint="fio fails with 0")
-
-
-def _check_format(value: str) -> None:
-    """Refuse what leaves the volume, and variables whose value is not known before the run."""
-    if "/" in value or ".." in value:
-        raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
-    if "$" in _FORMAT_VARIABLES.sub("", value):
-        raise InputError(
-            f"filename_format {value!r} names files that cannot be known before the run",
-            hint="use $jobname, $jobnum and $filenum only",
-        )
-
-
-def _check_engine(table: OptionTable, value: str, *, allow_exec: bool) -> None:
-    external = value.startswith("external:")
-    reason = "it runs foreign code" if external else FOREIGN_ENGINES.get(value)
-    if reason and not allow_exec:
-        raise InputError(
-            f"ioengine {value!r} is refused: {reason}",
-            hint="if you trust this profile, allow it with --allow-exec",
-        )
-    if not external and value not in table.engines:
-        raise InputError(
-            f"this fio has no ioengine {value!r}",
-            hint=did_you_mean(value, table.engines, f"it has {', '.join(table.engines)}"),
-        )
 
 
 def canonical(option: Option, raw: object) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from volbench.model.profile.option_policy import MOST_FILES
+
 _SECTOR_BYTES = 512
 
 
@@ -39,6 +41,10 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[OptionConflict]:
         yield OptionConflict("bs", message, "use 4k, or direct: 0")
     if "rate" in options and "rate_iops" in options:
         yield OptionConflict("rate_iops", "rate and rate_iops exclude each other", "keep one")
+    jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
+    if jobs * files > MOST_FILES:
+        message = f"{jobs} jobs of {files} files are more than {MOST_FILES} files"
+        yield OptionConflict("nrfiles", message, "decrease nrfiles or numjobs")
     if int(options.get("iodepth_low", "0")) > int(options.get("iodepth", "1")):
         yield OptionConflict("iodepth_low", "iodepth_low is above iodepth", "decrease it")
 

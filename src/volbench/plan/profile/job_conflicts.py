@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from volbench.errors import nearest
 from volbench.model.document.located_errors import Fault
 from volbench.model.profile.option_conflicts import dd_conflicts, fio_conflicts, unintended
+from volbench.model.profile.option_policy import MOST_JOBS
 from volbench.model.profile.profile_model import Job, Options, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import TRACK_HINT, Metric
 from volbench.units import parse_duration
@@ -62,7 +63,12 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
         for option, message, hint in dd_conflicts(job.options):
             yield Conflict(message, hint, option=option)
         return
-    for section, options in effective_options(job, defaults).items():
+    sections = effective_options(job, defaults)
+    jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
+    if jobs > MOST_JOBS:
+        message = f"its sections have {jobs} jobs together, and fio runs at most {MOST_JOBS}"
+        yield Conflict(message, "decrease numjobs", "sections")
+    for section, options in sections.items():
         for option, message, hint in (*fio_conflicts(options), *unintended(options)):
             yield Conflict(message, hint, option=option, section=section)
 

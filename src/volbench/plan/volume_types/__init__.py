@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from volbench.errors import InputError, Problems, nearest
-from volbench.model.catalogue.volume_type import TypesFile, VolumeType, Wanted
+from volbench.model.catalogue.volume_type import VolumeType, Wanted
 from volbench.model.document.located_errors import Model, read_document
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.bundled import bundled_folder
@@ -100,6 +100,8 @@ def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
     Raises:
         InputError: everything that is wrong in it.
     """
+    from volbench.model.catalogue.volume_type_file import TypesFile  # noqa: PLC0415 - slow to build
+
     needs = "a provider and types"
     file = parse_file(text, TypesFile, path=path, what="a file of volume types", needs=needs)
     return file.volume_types()

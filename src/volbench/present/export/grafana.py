@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.device.counter_series import epoch_s
+from volbench.analyse.time.resample import seconds
 from volbench.errors import InputError
 from volbench.present.export.openmetrics import TIMED
 
@@ -160,7 +160,7 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
         InputError: no row has a time.
     """
     timed = [frames[name] for name in TIMED if name in frames]
-    moments = pd.concat([epoch_s(frame["utc"]) for frame in timed]).dropna()
+    moments = pd.concat([seconds(frame["utc"]) for frame in timed]).dropna()
     if moments.empty:
         raise InputError(
             "no result here has a time of day",

@@ -14,7 +14,7 @@ from functools import partial
 
 import pandas as pd
 
-from volbench.analyse.device.counter_series import epoch_s, once_each, running_sum
+from volbench.analyse.time.resample import once_each, running_sum, seconds
 from volbench.errors import InputError
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.present.export.node_metrics import MEMORY, ON_DEVICE, ON_HOST, Counter, Family
@@ -134,7 +134,7 @@ def _counter_block(counters: Sequence[Counter], rows: pd.DataFrame, *, by: list[
 
 def _series_blocks(series: pd.DataFrame) -> Iterator[list[str]]:
     """Yield fio's own view."""
-    rows = series.assign(end_s=epoch_s(series["utc"])).dropna(subset=["end_s"])
+    rows = series.assign(end_s=seconds(series["utc"])).dropna(subset=["end_s"])
     rows = rows.sort_values(
         [*_STREAM, "end_s"],
         ignore_index=True,
@@ -184,9 +184,9 @@ def _run_block(frames: Mapping[str, pd.DataFrame]) -> list[str]:
     ends = pd.concat(
         [frames[name][["run", "utc"]] for name in ("device", "series") if name in frames]
     )
-    last = ends.assign(end_s=epoch_s(ends["utc"])).groupby("run")["end_s"].max()
+    last = ends.assign(end_s=seconds(ends["utc"])).groupby("run")["end_s"].max()
     runs = frames["summary"].drop_duplicates("run")
-    runs = runs.assign(start_s=epoch_s(runs["started_utc"]), end_s=runs["run"].map(last))
+    runs = runs.assign(start_s=seconds(runs["started_utc"]), end_s=runs["run"].map(last))
     lines = []
     for row in records(runs.dropna(subset=["start_s", "end_s"])):
         text = f"{_RUN.name}_info{_braces(_run_labels(row))} 1"

@@ -17,8 +17,15 @@ from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.present.formatting import printable
-from volbench.present.plots.description import Axis, Panel, Plot, Series, frames_of
-from volbench.present.plots.formats import COLUMN_FORMATS, FORMATS
+from volbench.present.plots.description import (
+    COLUMN_FORMATS,
+    FORMATS,
+    Axis,
+    Panel,
+    Plot,
+    Series,
+    frames_of,
+)
 from volbench.present.plots.labels import PALETTE_SIZE, SHORT_NAMES, line_look
 from volbench.present.plots.marks import Mark
 

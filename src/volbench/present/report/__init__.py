@@ -5,6 +5,7 @@ from volbench.present.report.content import (
     ReportContent,
     ReportFigure,
 )
+from volbench.present.report.lead_charts import lead_plots
 from volbench.present.report.report_page import render_report, render_reports
 from volbench.present.terminal.outcome import RunStateNote
 
@@ -13,6 +14,7 @@ __all__ = [
     "ReportContent",
     "ReportFigure",
     "RunStateNote",
+    "lead_plots",
     "render_report",
     "render_reports",
 ]

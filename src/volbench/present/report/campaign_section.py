@@ -20,6 +20,7 @@ from volbench.present.report.findings_section import (
     findings_count,
     invalid_runs,
 )
+from volbench.present.report.first_screen import FirstScreen, first_screen
 from volbench.present.report.multi_campaign import aggregate_table
 from volbench.present.report.outcomes import (
     KeyNumber,
@@ -28,12 +29,10 @@ from volbench.present.report.outcomes import (
     key_numbers,
 )
 from volbench.present.report.summary_text import (
-    QualityWarning,
     cautions,
     declared_limits,
     ending,
     found,
-    quality_warnings,
     requested,
     what_ran,
 )
@@ -61,6 +60,7 @@ class CampaignSection:
     id: str
     level: int
     content: ReportContent
+    first: FirstScreen
     ran: Sequence[str]
     requested: Sequence[str]
     found: Sequence[str]
@@ -70,7 +70,6 @@ class CampaignSection:
     limits: DataTable
     results: DataTable
     aggregate: DataTable
-    quality_warnings: Sequence[QualityWarning]
     findings: Sequence[RuleFindings]
     findings_count: str
     failures: Sequence[tuple[Run, StateNote]]
@@ -96,10 +95,10 @@ class CampaignSection:
     def contents(self) -> list[tuple[str, str]]:
         """Anchor and name of each section there is."""
         wanted = (
-            ("summary", "Summary", True),
-            ("results", "Results", True),
-            ("findings", "Findings", self.findings),
+            ("findings", "Data quality", True),
             ("charts", "Charts", self.charts),
+            ("results", "Results", True),
+            ("summary", "Summary", True),
             ("device", "Device", self.device.table.rows),
             ("unfinished", "Runs without a result", self.failures),
             ("jobs", "Job files", True),
@@ -126,20 +125,21 @@ def campaign_section(
     )
     outcomes = job_outcomes(rows)
     limits = against_limits(outcomes)
+    key = key_numbers(outcomes, invalid=invalid_runs(findings))
     return CampaignSection(
         id=prefix,
         level=level,
         content=content,
+        first=first_screen(content, key, limits),
         ran=what_ran(content, rows),
         requested=requested(content, rows),
         found=[ending(content), *found(verdicts, limits)],
-        key_numbers=key_numbers(outcomes, invalid=invalid_runs(findings)),
+        key_numbers=key,
         cautions=cautions(outcomes),
         declared=declared_limits(outcomes),
         limits=limits_table(limits),
         results=results_table(rows, findings),
         aggregate=aggregate_table(aggregate),
-        quality_warnings=quality_warnings(findings),
         findings=findings_by_rule(findings),
         findings_count=findings_count(findings),
         failures=unfinished(content.campaign, content.states),

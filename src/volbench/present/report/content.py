@@ -49,6 +49,7 @@ class ReportContent:
         volumes: label to fact, for each volume.
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
         figures: in the order they are shown.
+        lead: one or two that answer first.
         generated_utc: ISO 8601 with ``Z``.
         volbench_version: that made the report.
     """
@@ -61,6 +62,7 @@ class ReportContent:
     volumes: Sequence[Mapping[str, str]] = ()
     jobs: Mapping[str, str] = field(default_factory=dict)
     figures: Sequence[ReportFigure] = ()
+    lead: Sequence[ReportFigure] = ()
     generated_utc: str = ""
     volbench_version: str = ""
 

@@ -11,7 +11,16 @@ import pandas as pd
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, middle
 from volbench.analyse.frames.job_frames import per_job, with_latencies
-from volbench.present.formatting import MISSING, Row, job_label, number, printable, records, text
+from volbench.present.formatting import (
+    MISSING,
+    Row,
+    job_label,
+    number,
+    printable,
+    records,
+    skew,
+    text,
+)
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.report.data_tables import Cell, DataTable, Heading, number_cell
 from volbench.present.report.findings_section import Badge, badges_of
@@ -138,7 +147,7 @@ def _total(row: Row) -> list[Cell]:
         number_cell(row, "lat_mean_s", format_latency, unit="s"),
         number_cell(row, "lat_p99_s", format_latency, unit="s"),
         number_cell(row, "lat_max_s", format_latency, unit="s"),
-        number_cell(row, "start_skew_s", format_latency, unit="s"),
+        number_cell(row, "start_skew_s", lambda _seconds: skew(row), unit="s"),
     ]
 
 

@@ -47,11 +47,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A headline number: what it is, its value, and its job."""
+    """A headline number: what it is, its value, its job, and its share of the declared limit."""
 
     label: str
     value: str
     source: str
+    share: str = ""
 
 
 def job_outcomes(rows: Sequence[Row]) -> list[Outcome]:
@@ -134,8 +135,19 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
         if ranked:
             score, winner = max(ranked, key=lambda pair: pair[0])
             source = f"{winner.job}: {winner.setting}"
-            numbers.append(KeyNumber(f"{label}, {kind}", show(sign * score), source))
+            share = _share_of_limit(label, winner)
+            numbers.append(KeyNumber(f"{label}, {kind}", show(sign * score), source, share))
     return numbers
+
+
+def _share_of_limit(label: str, outcome: Outcome) -> str:
+    """Return how much of its declared limit a headline number uses; empty without a limit."""
+    pairs = {
+        "Highest IOPS": (outcome.iops, outcome.limit_iops),
+        "Highest bandwidth": (outcome.bw_bytes_per_s, outcome.limit_bw_bytes_per_s),
+    }
+    value, limit = pairs.get(label, (math.nan, math.nan))
+    return f"{_percent(value / limit)} of the declared limit" if limit > 0 else ""
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ def _page(
     style = asset("page.css") + loader.get_source(environment, "report.css")[0]
     figures = [
         *(figure for section in sections for figure in section.figures),
+        *(figure for section in sections for figure in section.content.lead),
         *(together.figures if together else ()),
     ]
     bokeh = [library()] if any(figure.plot for figure in figures) else []

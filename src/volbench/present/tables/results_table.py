@@ -19,6 +19,7 @@ from volbench.present.formatting import (
     pattern,
     shown,
     size,
+    skew,
     text,
     whole,
 )
@@ -207,7 +208,7 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     _number("lat_mean_s", format_latency, header="lat mean", priority=3),
     _number("lat_p99_s", format_latency, header="lat p99", priority=2),
     _number("lat_max_s", format_latency, header="lat max", priority=5),
-    _number("start_skew_s", format_latency, header="start skew", priority=6),
+    Column("start_skew_s", skew, header="start skew", priority=6, is_right=True),
 )
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from volbench.analyse.time.round_convergence import (
     CRITERION,
+    MOST_RANGE,
+    MOST_SLOPE,
     Determination,
     Variable,
     determination,
     window_matrix,
 )
-from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE
 from volbench.model.profile.profile_settings import Metric, Rounds
 from volbench.present.formatting import MISSING, records
 from volbench.present.tables.table import Table, text_table

@@ -1,14 +1,11 @@
-"""Progress of a campaign: bars on a terminal, or plain lines elsewhere.
-
-Both listeners write to the stream they are given and to nothing else; data never goes there.
-"""
+"""Progress of a campaign on a terminal: bars, above them the lines that stay."""
 
 from __future__ import annotations
 
 import time
 from threading import Lock
 from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import Self, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -16,19 +13,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from volbench.model.campaign.event import (
-    CampaignEnded,
-    Event,
-    Notice,
-    RunEnded,
-    RunsNotNeeded,
-    RunStarted,
-)
-from volbench.model.campaign.planned_run import RunState
+from volbench.model.campaign.event import Event, RunStarted
 from volbench.present.formatting import printable
 from volbench.present.terminal.clients_table import Row, live_table
-from volbench.present.terminal.outcome import first_line
 from volbench.present.terminal.progress import Active, Clock, Tally
+from volbench.present.terminal.progress_lines import lasting_line
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 _UNKNOWN = "-"
@@ -43,25 +32,6 @@ _FEW = 4
 """More runs than these at once are rows of a table, not bars."""
 _OTHER_LINES = 6
 """Lines of the screen that are not the table's."""
-_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
-
-
-class CampaignListener(Protocol):
-    """A listener that is opened before the first event and closed after the last."""
-
-    def __enter__(self) -> Self:
-        """Begin to show."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen in order, whatever happened."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Show one event."""
 
 
 class LiveProgress:
@@ -105,10 +75,10 @@ class LiveProgress:
     def __call__(self, event: Event, /) -> None:
         """Take one event; what changes often is drawn a few times a second, whoever reports it."""
         with self._lock:
-            line = _line(event, self._tally)
+            line = lasting_line(event, self._tally)
             self._tally.note(event)
         if line is not None:
-            self._console.print(line, soft_wrap=True)
+            self._console.print(Text.assemble(*line), soft_wrap=True)
         elif isinstance(event, RunStarted):
             self._live.refresh()
 
@@ -146,84 +116,6 @@ def _row(tally: Tally, run_id: str) -> Row:
     left_s = None if total_s is None else max(0.0, total_s - tally.elapsed_s(run_id))
     state = _STATE_WORDS.get(seen.progress.state, seen.progress.state)
     return Row(seen.run, state, seen.progress, left_s, seen.progress.silent_s)
-
-
-class PlainProgress:
-    """A line when a run starts and one when it ends, for logs and pipes.
-
-    Args:
-        stream: usually stderr.
-        clock: seconds that only go up.
-    """
-
-    def __init__(self, stream: TextIO, *, clock: Clock = time.monotonic) -> None:
-        self._stream = stream
-        self._tally = Tally(clock)
-
-    def __enter__(self) -> Self:
-        """Do nothing: there is no screen to prepare."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Do nothing: every line is already out."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Write the line of one event, if it has one."""
-        line = _line(event, self._tally)
-        self._tally.note(event)
-        if isinstance(event, RunStarted):
-            expected_s = self._tally.total_s(event.run.id)
-            word = "about" if event.run.until is None else "at most"
-            length = f", {word} {format_duration(expected_s)}" if expected_s else ""
-            place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
-            line = Text(printable(f"{place} started {event.run.id}{length}"))
-        if line is not None:
-            self._stream.write(line.plain + "\n")
-            self._stream.flush()
-
-
-def listener_for(stream: TextIO) -> CampaignListener:
-    """Return bars for a terminal that can draw them, plain lines for everything else."""
-    if stream.isatty() and not Console(file=stream).is_dumb_terminal:
-        return LiveProgress(stream)
-    return PlainProgress(stream)
-
-
-def _line(event: Event, tally: Tally) -> Text | None:
-    """Return the lasting line of an event; None when it has none. The tally is from before it."""
-    if isinstance(event, RunEnded):
-        return _ended_line(event, tally)
-    if isinstance(event, RunsNotNeeded):
-        count = len(event.runs)
-        what = "1 run is" if count == 1 else f"{count} runs are"
-        return Text(printable(f"{what} not needed: {event.reason}"))
-    if isinstance(event, Notice):
-        return Text(printable(f"note: {event.message}"))
-    if isinstance(event, CampaignEnded):
-        counts = [f"{len(event.finished)} finished"]
-        counts += [f"{len(event.failed)} failed"] if event.failed else []
-        counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
-        counts += [f"{len(event.left)} not run"] if event.left else []
-        return Text(f"campaign ended: {', '.join(counts)}")
-    return None
-
-
-def _ended_line(event: RunEnded, tally: Tally) -> Text:
-    """Return how a run ended, after how long, and why."""
-    line = Text(f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ")
-    line.append(event.state.value, style=_STATE_STYLES.get(event.state, "yellow"))
-    line.append(" " + printable(event.run.id))
-    if event.run.id in tally.active:
-        seconds = tally.clock() - tally.active[event.run.id].started_s
-        line.append(f" after {format_duration(round(seconds))}")
-    if event.state is not RunState.FINISHED:
-        line.append(": " + printable(first_line(event.reason)))
-    return line
 
 
 def _bar(done: float, total: float | None) -> RenderableType:

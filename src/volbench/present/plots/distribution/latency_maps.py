@@ -62,7 +62,6 @@ def read(frames: Frames, _: Options) -> _Maps | str:
 def build(maps: _Maps) -> Plot:
     """Draw a map for each run: darker where more I/Os took so long."""
     shown = list(maps.runs.items())[:_MOST]
-    more = len(maps.runs) - len(shown)
     panels = [_panel(name, run, maps.series) for name, run in shown]
     return replace(
         grid(only_last_named(panels), height_in=_PANEL_IN),
@@ -70,7 +69,7 @@ def build(maps: _Maps) -> Plot:
         series=tuple(look for _, look in _LINES),
         caption=(
             "Darker: more I/Os, on a logarithmic scale; empty: none",
-            f"{more} further runs are not shown: choose with --where" * (more > 0),
+            labels.not_shown(len(maps.runs) - len(shown), "runs"),
         ),
         rows=pd.concat([labels.identified(run, _COLUMNS) for _, run in shown], ignore_index=True),
     )

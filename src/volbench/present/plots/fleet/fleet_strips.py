@@ -27,6 +27,7 @@ _FEWEST = 5
 _MOST_NAMED = 6
 """Outliers of a job that are named; the others are counted."""
 _ROW_IN = 0.62
+_MOST_STRIPS = 40
 
 
 def member_column(summary: pd.DataFrame) -> str:
@@ -93,7 +94,8 @@ def _outliers(values: pd.Series[float]) -> pd.Series[bool]:
 def build(fleet: _Fleet) -> Plot:
     """Draw a strip of dots for each job, over the box between the quartiles."""
     rows = fleet.dots
-    strips = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
+    every = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
+    strips = every[:_MOST_STRIPS]
     data = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
     names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
@@ -107,7 +109,9 @@ def build(fleet: _Fleet) -> Plot:
             f"A dot is the median of a {fleet.member}'s repeats",
             "Grey: the middle half; bar: the median",
             f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
+            labels.not_shown(len(every) - len(strips), "jobs"),
         ),
+        rows=rows if len(every) > len(strips) else None,
         shared_y=True,
     )
 

@@ -15,8 +15,7 @@ from volbench.present.formatting import number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.limits import declared
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, Metric
+from volbench.present.plots.metrics import BANDWIDTH, IOPS, Metric, declared
 from volbench.units import format_size
 
 _BLOCKS = tuple(512 * 2**n for n in range(15))

@@ -11,7 +11,7 @@ import pandas as pd
 from volbench.analyse.device.use_method import fio_end_s, use_rows
 from volbench.analyse.frames.job_frames import measured, of_measured
 from volbench.present.formatting import Row, number, records, text
-from volbench.present.plots.formats import short_time
+from volbench.present.plots.description import short_time
 from volbench.present.plots.kind import Frames
 from volbench.present.plots.labels import shape
 

@@ -17,8 +17,7 @@ import pandas as pd
 
 from volbench.present.formatting import Row, number, printable, text
 from volbench.present.plots import marks
-from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
 from volbench.present.plots.time.device_layout import (

@@ -15,12 +15,14 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.round_convergence import (
+    MOST_RANGE,
+    MOST_SLOPE,
+    ROUNDS,
     Determination,
     Variable,
     determination,
     window_matrix,
 )
-from volbench.analyse.time.snia import MOST_RANGE, MOST_SLOPE, ROUNDS
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
@@ -175,7 +177,6 @@ def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
 def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
     shown = judged.found.variables[:_MOST_VARIABLES]
-    more = len(judged.found.variables) - len(shown)
     rows = [_variable_rows(variable, judged) for variable in shown]
     panels = [
         _variable_panel(variable, own, judged) for variable, own in zip(shown, rows, strict=True)
@@ -202,7 +203,7 @@ def build_window(judged: JudgedRounds) -> Plot:
         ),
         caption=(
             "Band: 10 % around the window's mean. Line: least squares",
-            f"{more} further variables are not shown: choose with --where" * (more > 0),
+            labels.not_shown(len(judged.found.variables) - len(shown), "variables"),
         ),
         rows=pd.concat(rows, ignore_index=True),
     )

@@ -15,8 +15,7 @@ from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import DIRECTIONS, wrap_name
-from volbench.present.plots.limits import Limit, limits_along
-from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, time_axis
+from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
 from volbench.units import format_count, format_duration, format_rate, format_size
 
 _PANEL_IN = 1.7

@@ -18,10 +18,10 @@ from volbench.present.renderers.interactive.embedded_data import (
     asset,
     chart_scripts,
     digest,
+    embed,
     library,
     pack,
 )
-from volbench.present.renderers.interactive.embedded_plot import embed
 
 
 def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:

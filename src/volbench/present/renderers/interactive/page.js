@@ -1,5 +1,5 @@
 "use strict";
-// Paper: charts are drawn, in light colours, before the page is printed by its own button.
+// Paper: charts are drawn, in light colours, before the page is printed.
 
 /** Put a copy of each canvas into the page, which paper can scale; those of Bokeh have a fixed width. */
 function addPaperCopies() {
@@ -33,16 +33,42 @@ async function drawEverything() {
   }
 }
 
+async function printEverything() {
+  const theme = document.documentElement.dataset.theme ?? "";
+  await drawEverything();
+  await showTheme("light");
+  print();
+  await showTheme(theme);
+}
+
 addEventListener("beforeprint", addPaperCopies);
 addEventListener("afterprint", removePaperCopies);
 
-for (const button of document.querySelectorAll("button.print")) {
-  button.addEventListener("click", async () => {
-    const theme = document.documentElement.dataset.theme ?? "";
-    await drawEverything();
-    await showTheme("light");
-    print();
-    await showTheme(theme);
-  });
+// A browser's own print command does not wait for what is drawn, so the keys for it are ours.
+addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  printEverything();
+});
+for (const button of document.querySelectorAll("button.print")) button.addEventListener("click", printEverything);
+
+// Its menu can't be caught: charts of a page that is left alone are drawn ahead.
+const MOST_AHEAD = 60;
+async function drawAhead() {
+  let count = 0;
+  for (const place of document.querySelectorAll(".chart")) {
+    await idle();
+    await drawOnce(place);
+    for (const cell of place.querySelectorAll(".panel")) {
+      if (++count > MOST_AHEAD) return;
+      await idle();
+      await drawOnce(cell);
+    }
+  }
 }
+
+/** @returns {Promise<unknown>} */
+const idle = () => new Promise((done) => ("requestIdleCallback" in window ? requestIdleCallback(done) : setTimeout(done, 200)));
+
+addEventListener("load", () => setTimeout(drawAhead, 3000));
 document.documentElement.classList.add("scripted");

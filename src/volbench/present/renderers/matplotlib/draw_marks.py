@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 
 from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.formatting import printable
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS
 from volbench.present.plots.marks import (
     Areas,
     Bars,

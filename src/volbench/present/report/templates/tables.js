@@ -113,6 +113,14 @@ for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.queryS
   });
 }
 
+/** Unfold what a link leads to. */
+function unfoldTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target instanceof HTMLDetailsElement) target.open = true;
+}
+addEventListener("hashchange", unfoldTarget);
+unfoldTarget();
+
 // On paper nothing can be unfolded, so everything is.
 /** @type {HTMLDetailsElement[]} */
 const opened = [];

@@ -1,1 +1,0 @@
-"""Rules on caches, memory and data that is not really read or written."""

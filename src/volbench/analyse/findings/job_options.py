@@ -1,0 +1,224 @@
+"""Rules on options that do not do what they say: queue-depth, overlapping-jobs, file-not-device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from volbench.analyse.findings.rule import Evidence, Observation, rule
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import Result, results_of, runtime_s
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Tool
+from volbench.model.results.finding import Severity
+from volbench.units import format_latency
+
+_KEPT = 0.5
+_LEAST_RUNTIME_S = 2.0
+_IN_SUBMIT = 0.5
+_FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "files in a directory"}
+_ROOT_ROLE = "os"
+
+
+@rule(
+    "the queue depth was not kept",
+    looks_at=(
+        "Sections with `iodepth` above 1: an engine that waits for each I/O (psync and its kin);"
+        " `libaio` with `direct=0`, which does the I/O inside the submission (io_submit(2); fio's"
+        " own iodepth_level still shows the full depth); and, for asynchronous direct I/O of at"
+        " least 2 s without rate limits or flushes, less than half of the depth in flight by"
+        " Little's law: IOPS times mean latency."
+    ),
+    why="A volume answers a queue of 16 at another rate than single I/Os; the label is wrong.",
+    advice=(
+        "Use ioengine: libaio or io_uring with direct: 1, or set iodepth: 1 and numjobs for"
+        " parallel I/O."
+    ),
+)
+def queue_depth(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield each section with a depth above 1 that cannot be or was not kept."""
+    results = list(results_of(view))
+    for workload in view.workloads:
+        if workload.tool is Tool.DD or workload.depth < 2:
+            continue
+        rows = [row for row in results if row.section == workload.section]
+        if workload.engine in SYNCHRONOUS:
+            yield Observation(
+                f"iodepth={workload.depth} had no effect: {workload.engine} waits for each I/O, so"
+                " the queue depth was 1.",
+                {"asked_depth": float(workload.depth), "depth": 1.0, "ioengine": workload.engine},
+            )
+        elif workload.engine == "libaio" and workload.is_buffered:
+            yield _buffered(workload, rows)
+        elif _must_be_full(workload) and runtime_s(view) >= _LEAST_RUNTIME_S:
+            yield from _not_kept(workload, rows)
+
+
+def _buffered(workload: WorkloadSpec, rows: list[Result]) -> Observation:
+    """Return that libaio without O_DIRECT submits and waits, with the latencies that show it."""
+    evidence: Evidence = {"asked_depth": float(workload.depth), "ioengine": "libaio"}
+    shares = [row["slat_mean_s"] * workload.depth / row["lat_mean_s"] for row in rows]
+    known = [share for share in shares if not math.isnan(share)]
+    seen = ""
+    if known and max(known) >= _IN_SUBMIT:
+        slat_s = max(row["slat_mean_s"] for row in rows if not math.isnan(row["slat_mean_s"]))
+        evidence["slat_mean_s"] = slat_s
+        seen = f" (mean submission latency {format_latency(slat_s)})"
+    return Observation(
+        f"iodepth={workload.depth} had no effect: libaio with direct=0 completes each I/O while"
+        f" submitting it{seen}, so the queue depth was 1.",
+        evidence,
+    )
+
+
+def _must_be_full(workload: WorkloadSpec) -> bool:
+    """Return whether nothing asks the section to leave its queue half empty."""
+    return not (
+        workload.is_paced
+        or workload.waits_for_sync
+        or workload.is_buffered
+        or any(name in workload.options for name in ("iodepth_low", "iodepth_batch_complete_min"))
+    )
+
+
+def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observation]:
+    """Yield that Little's law gives far fewer I/Os in flight than asked for."""
+    wanted = workload.depth * workload.numjobs
+    in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
+    if in_flight < _KEPT * wanted:
+        yield Observation(
+            f"The queue depth was {in_flight:.3g} on average (IOPS times latency) of the requested"
+            f" {wanted}.",
+            {"asked_depth": float(wanted), "depth": in_flight, "ioengine": workload.engine},
+        )
+
+
+@rule(
+    "several jobs work on the same blocks",
+    looks_at=(
+        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` of at"
+        " least `size`, and sections of one job on the same range of which one writes. Random"
+        " offsets are a note."
+    ),
+    why=(
+        "Blocks that are accessed several times are in a cache the second time, and a volume that"
+        " is to be filled is filled once while the time of several passes is paid."
+    ),
+    advice=(
+        "Give each job its own part: size: 25% and offset_increment: 25% for numjobs: 4, or"
+        " leave out filename in a directory, so that each has its own file."
+    ),
+)
+def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield parallel jobs, and pairs of sections, that access the same blocks."""
+    sections = [a for a in view.workloads if a.tool is Tool.FIO and (a.reads or a.writes)]
+    for workload in sections:
+        if workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes):
+            yield _shared_range(workload)
+    for first, other in combinations(sections, 2):
+        if _in_turn(first, other, sections) or not (first.writes or other.writes):
+            continue
+        if _meet(first, other, view.size_bytes):
+            yield Observation(
+                f"Sections {first.section} and {other.section} access the same blocks at the same"
+                " time, and at least one of them writes.",
+                {"sections": f"{first.section}, {other.section}"},
+                severity=_weight(first, other),
+            )
+
+
+def _in_turn(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
+    """Return whether the later section begins when the earlier one has ended (fio: wait_for)."""
+    by_name = {workload.section: workload for workload in sections}
+    seen: set[str] = set()
+    before: WorkloadSpec | None = other
+    while before is not None and before.section not in seen:
+        seen.add(before.section)
+        before = by_name.get(before.options.get("wait_for", ""))
+    return first.section in seen
+
+
+def _shared_range(workload: WorkloadSpec) -> Observation:
+    verb, done = ("write", "written") if workload.writes else ("read", "read")
+    blocks = "random blocks of " if workload.is_random else ""
+    times = "" if workload.is_random else f": each block is {done} {workload.numjobs} times"
+    return Observation(
+        f"{workload.numjobs} jobs {verb} {blocks}the same range{times}.",
+        {"numjobs": float(workload.numjobs), "section": workload.section},
+        None if workload.reads and workload.writes else verb,
+        severity=_weight(workload),
+    )
+
+
+def _weight(*sections: WorkloadSpec) -> Severity:
+    """Return a note for random I/O: it meets itself rarely on a large volume."""
+    return Severity.NOTE if all(workload.is_random for workload in sections) else Severity.WARNING
+
+
+def _shares_files(workload: WorkloadSpec) -> bool:
+    """Return whether the jobs of a section open the same file; in a directory each has its own."""
+    if workload.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
+        return "filename" in workload.options
+    return True
+
+
+def _jobs_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
+    """Return whether each job begins before the one before it ends (fio: offset_increment)."""
+    if not _shares_files(workload):
+        return False
+    step, size = workload.options.get("offset_increment", "0"), workload.options.get("size", "%")
+    if step in {"0", "0%"}:
+        return True
+    # Shares of an unknown size can be compared with each other.
+    unit = 1.0 if step.endswith("%") and size.endswith("%") else volume_bytes
+    return workload.size_of("offset_increment", unit) < workload.size_of("size", unit)
+
+
+def _meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
+    """Return whether two sections surely open the same file and their ranges meet."""
+    if not (_shares_files(first) and _shares_files(other)):
+        return False
+    if first.options.get("filename") != other.options.get("filename"):
+        return False
+    (start, end), (other_start, other_end) = (
+        _range(workload, volume_bytes) for workload in (first, other)
+    )
+    return (start, end) == (other_start, other_end) or (start < other_end and other_start < end)
+
+
+def _range(workload: WorkloadSpec, volume_bytes: float) -> tuple[float, float]:
+    """Return what a section with all its jobs covers; shares of an unknown size are of 1."""
+    unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
+    start = workload.size_of("offset", unit, unset="0")
+    step = workload.size_of("offset_increment", unit, unset="0")
+    return start, start + workload.size_of("size", unit) + step * (workload.numjobs - 1)
+
+
+@rule(
+    "a file was measured, not the device",
+    severity=Severity.NOTE,
+    looks_at="Volumes that are a file or a directory, in any role but `os`.",
+    why=(
+        "A filesystem allocates, writes a journal and answers reads of blocks that were never"
+        " written. The result is that of both."
+    ),
+    advice=(
+        "Name an empty device with --on data=/dev/..., if the disk is meant. The root disk can"
+        " only be tested through a file."
+    ),
+)
+def file_not_device(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield that a volume other than the root disk was tested through a filesystem."""
+    volume = view.run.volume
+    if volume.kind not in _FILES or volume.role == _ROOT_ROLE:
+        return
+    filesystem = view.volume.filesystem if view.volume is not None else ""
+    on = f" on {filesystem}" if filesystem else ""
+    yield Observation(
+        f"{volume.role} was tested through {_FILES[volume.kind]}{on}: the result includes the"
+        " filesystem.",
+        {"kind": volume.kind.value, "filesystem": filesystem or "not known"},
+    )

@@ -1,1 +1,0 @@
-"""Rules on limits of the volume, the host and other users of them."""

@@ -1,0 +1,187 @@
+"""Rules on the memory of the host: page-cache, smaller-than-memory, swapping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from volbench.analyse.findings.rule import Evidence, Observation, percent, rule, tool_name
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import (
+    bytes_until_end,
+    device_rows,
+    host_rows,
+    host_rows_in_run,
+    results_of,
+    runtime_s,
+    total,
+)
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Severity
+from volbench.units import format_capacity, format_duration, format_rate
+
+_REACHED = 0.98
+_MOSTLY_MEMORY = 0.5
+_WORTH_BYTES = 1e6
+_WORTH_S = 0.5
+_VERBS = {"read": "read", "write": "wrote"}
+_SWAP_BYTES_PER_S = 1e6
+
+
+@rule(
+    "the page cache was in the way",
+    looks_at=(
+        "Runs without `direct=1`: the bytes that fio or dd counted against the bytes that the"
+        " device moved until the tool ended. From 98 % on it is a note, below it a warning (the"
+        " counters of a device agree with fio's within 2 % when nothing is cached), and below half"
+        " the number is invalid. Growth of dirty pages and the bytes written after the end are"
+        " reported with it. Without samples of the device it is a warning. Also runs with"
+        " `direct=1` of whose writes less than half reached the device. NBD exports are never"
+        " cached by the host."
+    ),
+    why=(
+        "Memory is hundreds of times faster than a volume. What has not reached the device when"
+        " the clock stops was not measured."
+    ),
+    advice=(
+        "Set direct: 1 to measure the volume. To measure writes through the cache, add"
+        " end_fsync: 1, so that the time until everything is written counts."
+    ),
+)
+def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield what the page cache did to each direction of a run."""
+    rows, runtime = device_rows(view), runtime_s(view)
+    directions = {result.direction for result in results_of(view)} & {"read", "write"}
+    if math.isnan(runtime) or not runtime:
+        return
+    for direction in sorted(directions):
+        if view.is_buffered and rows.empty:
+            yield _unwatched(view, direction)
+        elif not rows.empty and (view.is_buffered or direction == "write"):
+            yield from _beside_device(view, direction, runtime)
+
+
+def _unwatched(view: RunView, direction: str) -> Observation:
+    synced = all(workload.is_synced for workload in view.workloads) and direction == "write"
+    end = ", flushed at the end," if synced else ""
+    rate = total(view, "bw_bytes_per_s", direction=direction)
+    return Observation(
+        f"I/O went through the page cache (direct=0){end} and the device was not sampled:"
+        f" {format_rate(rate)} is the rate that {tool_name(view.run)} saw.",
+        {"tool_bw_bytes_per_s": rate},
+        direction,
+        severity=Severity.NOTE if synced else Severity.WARNING,
+    )
+
+
+def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Observation]:
+    """Compare the tool's bytes with the device's bytes of one direction."""
+    rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
+    moved = total(view, "io_bytes", direction=direction)
+    # What is flushed before the clock stops, or was never cached, may count in full.
+    prompt = not view.is_buffered or all(workload.is_synced for workload in view.workloads)
+    device = bytes_until_end(rows, column, runtime=math.inf if prompt else runtime)
+    if not moved > 0 or (not view.is_buffered and device >= _MOSTLY_MEMORY * moved):
+        return
+    share = device / moved
+    evidence: Evidence = {
+        "tool_bytes": moved,
+        "device_bytes": device,
+        "share_percent": 100 * share,
+        "tool_bw_bytes_per_s": total(view, "bw_bytes_per_s", direction=direction),
+        "device_bw_bytes_per_s": device / runtime,
+    }
+    verb = _VERBS[direction]
+    message = (
+        f"{tool_name(view.run)} {verb} {format_capacity(moved)}; the device {verb}"
+        f" {format_capacity(device)} ({percent(share)}, {format_rate(device / runtime)})"
+        " during the run."
+    )
+    if direction == "write":
+        message += _write_back(view, runtime, evidence)
+    if not view.is_buffered:
+        message += " O_DIRECT was set: a layer below it caches or compresses."
+    if share < _MOSTLY_MEMORY:
+        severity = Severity.INVALID
+    else:
+        severity = Severity.WARNING if share < _REACHED else Severity.NOTE
+    yield Observation(message, evidence, direction, severity=severity)
+
+
+def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
+    """Return what dirty pages and the time after the end show, and note it as evidence."""
+    rows, column = device_rows(view), "write_bw_bytes_per_s"
+    after = rows[rows["t_s"] > runtime]
+    moved = bytes_until_end(after, column, runtime=math.inf) - bytes_until_end(
+        after, column, runtime=runtime
+    )
+    busy = after[after[column] > 0]["t_s"]
+    lasted = 0.0 if busy.empty else float(busy.max()) - runtime
+    grown, peak = _dirty(view)
+    evidence |= {
+        "tail_bytes": moved,
+        "tail_s": lasted,
+        "dirty_growth_bytes": grown,
+        "dirty_peak_bytes": peak,
+    }
+    words = ""
+    if grown >= _WORTH_BYTES:
+        words = f" Dirty pages grew by {format_capacity(grown)}."
+    elif peak >= _WORTH_BYTES:
+        words = f" Dirty pages peaked at {format_capacity(peak)}."
+    if moved >= _WORTH_BYTES and lasted >= _WORTH_S:
+        words += f" {format_capacity(moved)} followed in the {format_duration(lasted)} after it."
+    return words
+
+
+def _dirty(view: RunView) -> tuple[float, float]:
+    """Return by how much dirty pages grew, NaN from a single sample, and their peak."""
+    dirty = host_rows(view)["dirty_bytes"].dropna()
+    if dirty.empty:
+        return math.nan, math.nan
+    peak = float(dirty.max())
+    return peak - float(dirty.iloc[0]) if len(dirty) > 1 else math.nan, peak
+
+
+@rule(
+    "a buffered test that fits in memory",
+    looks_at=(
+        "Runs without `direct=1`: the size of all files or regions they touch against the memory"
+        " of the host."
+    ),
+    why="A file that fits in memory shows memory: after the first pass nothing needs the volume.",
+    advice="Set direct: 1, or make size at least twice the memory of the host.",
+)
+def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield that all that buffered sections touch fits in memory."""
+    memory = view.host.memory_bytes if view.host is not None else None
+    buffered = [workload for workload in view.workloads if workload.is_buffered]
+    if memory is None or not buffered:
+        return
+    touched = math.fsum(
+        min(workload.size_of("size", view.size_bytes), view.size_bytes) * workload.numjobs
+        for workload in buffered
+    )
+    if touched < memory:  # never true for NaN, an unknown size
+        yield Observation(
+            f"The test touches {format_capacity(touched)}; the host has {format_capacity(memory)}"
+            " of memory, so all of it can stay there.",
+            {"touched_bytes": touched, "memory_bytes": float(memory)},
+        )
+
+
+@rule(
+    "the host was swapping",
+    looks_at="Pages swapped in and out: 1 MB/s or more, mean over the run (volbench's own choice).",
+    why="Swapping costs CPU, blocks the tool, and is I/O itself, perhaps on the same disk.",
+    advice="Free memory, or turn swap off for the measurement.",
+)
+def swapping(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield how much the host swapped during the run."""
+    rows = host_rows_in_run(view)
+    rate = math.nan if rows.empty else float(rows["swap_bytes_per_s"].mean())
+    if rate >= _SWAP_BYTES_PER_S:
+        yield Observation(
+            f"The host swapped {format_rate(rate)} on average.",
+            {"swap_bytes_per_s": rate, "worst_bytes_per_s": float(rows["swap_bytes_per_s"].max())},
+        )

@@ -1,1 +1,0 @@
-"""Rules on the way a run was set up and how it went."""

@@ -1,0 +1,182 @@
+"""Rules on other load on volume and host: neighbour, busy-device, cpu-bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.findings.rule import Observation, explained, observed, percent, rule
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import (
+    device_rows,
+    host_rows_in_run,
+    results_of,
+    runtime_s,
+    total,
+    within_run,
+)
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.resample import seconds
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.results.finding import Severity
+from volbench.units import format_count, format_duration, format_rate
+
+_LEAST_SAMPLES = 3
+_LEAST_BYTES_PER_S = 1e6
+_MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
+_FULL_PERCENT = 95.0
+_STEAL_PERCENT = 5.0
+
+
+@rule(
+    "the rate fell for a while and came back",
+    looks_at=(
+        "A fall of the rate of at least 15 % that ends by itself while the job asks for the same,"
+        " with the steal of that time. Local drives are left out: they have no neighbours."
+    ),
+    why="Shared hardware was busy with other clients: another hour gives another number.",
+    advice="Repeat the run at other times, and quote the spread of the repeats.",
+)
+def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield each fall of the rate that went away again."""
+    for cause in explained(view, context, Cause.NEIGHBOUR):
+        yield observed(
+            cause,
+            f"The rate fell to {format_count(cause.level)} IOPS for"
+            f" {format_duration(cause.to_s - cause.from_s)} and came back",
+        )
+
+
+@rule(
+    "the device was busy with something else",
+    looks_at=(
+        "Runs with `direct=1` that do not flush: bytes that the device moved, by the kernel's"
+        " count, above those of fio, reads and writes apart, for the device and for the disk a"
+        " partition is on. It needs 3 samples, 1 MB/s, and 10 % of the run's own rate; 25 % for"
+        " files, because filesystems write a journal. What other clients of the same step did"
+        " meanwhile is expected. The thresholds are volbench's own."
+    ),
+    why="The run got only a part of what the device can do.",
+    advice=(
+        "Find the other load (iotop, lsof; the write-back tail of a run before this one is a"
+        " candidate), stop it, and measure again."
+    ),
+)
+def busy_device(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield each device and direction with I/O that is not the tool's."""
+    more = _MORE.get(view.run.volume.kind)
+    if more is None or view.is_buffered or any(load.waits_for_sync for load in view.workloads):
+        return
+    if view.device.empty:
+        return
+    rows = within_run(_own_devices(view), runtime=runtime_s(view))
+    own = {way: _known(total(view, "io_bytes", direction=way)) for way in ("read", "write")}
+    for device, part in rows.groupby("device", sort=False):
+        if len(part) >= _LEAST_SAMPLES:
+            known = _with_others(view, context, part, own)
+            least = max(_LEAST_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view))
+            for direction, moved in known.items():
+                yield from _foreign(view, str(device), part, direction, own=moved, least=least)
+
+
+def _known(moved: float) -> float:
+    return 0.0 if math.isnan(moved) else max(moved, 0.0)
+
+
+def _with_others(
+    view: RunView, context: Context, rows: pd.DataFrame, own: dict[str, float]
+) -> dict[str, float]:
+    """Return the tool's bytes with those of other clients meanwhile; NaN when one is unknown."""
+    load = context.load(view)
+    if load is None:
+        return own
+    ends_s = seconds(rows["utc"])
+    from_s, to_s = float((ends_s - rows["interval_s"]).min()), float(ends_s.max())
+    return {
+        way: moved + load.others_bytes(view.run.id, way, from_s=from_s, to_s=to_s)
+        for way, moved in own.items()
+    }
+
+
+def _own_devices(view: RunView) -> pd.DataFrame:
+    """Return samples of the volume's device, and of the whole disk when it is a partition."""
+    rows = device_rows(view)
+    names = {str(name) for name in rows["device"]}
+    backing = device_rows(view, level="backing")
+    disks = backing["device"].map(lambda disk: any(name.startswith(str(disk)) for name in names))
+    return pd.concat([rows, backing[disks.astype(bool)]]) if disks.any() else rows
+
+
+def _foreign(
+    view: RunView, device: str, rows: pd.DataFrame, direction: str, *, own: float, least: float
+) -> Iterator[Observation]:
+    """Yield that one direction of a device clearly exceeds the bytes of the tool."""
+    seconds = float(rows["interval_s"].sum())
+    moved = float((rows[f"{direction}_bw_bytes_per_s"] * rows["interval_s"]).sum())
+    foreign = (moved - own) / seconds
+    if foreign > least:  # never true for NaN
+        yield Observation(
+            f"{device} did {format_rate(moved / seconds)} of {direction}s, at least"
+            f" {format_rate(foreign)} of them ({percent(foreign * seconds / moved)}) for other"
+            " processes.",
+            {
+                "device": device,
+                "device_bw_bytes_per_s": moved / seconds,
+                "tool_bw_bytes_per_s": own / runtime_s(view),
+                "foreign_bw_bytes_per_s": foreign,
+            },
+            direction,
+        )
+
+
+@rule(
+    "the CPU was the limit",
+    looks_at=(
+        "fio's user and system time for each job: from 95 % of a core on. Steal of at least 5 %"
+        " of the host's CPU time, mean over the run. A host whose CPUs are at least 95 % busy is a"
+        " note. The thresholds are volbench's own."
+    ),
+    why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
+    advice=(
+        "Increase numjobs, use larger blocks, or io_uring. With steal, measure on a machine with"
+        " dedicated CPUs, or at another time."
+    ),
+)
+def cpu_bound(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield what speaks for a CPU at its limit: the tool's own time, steal, the whole host."""
+    yield from _tool_time(view)
+    rows = host_rows_in_run(view)
+    if len(rows) < _LEAST_SAMPLES:
+        return
+    steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
+    if steal >= _STEAL_PERCENT:
+        yield Observation(
+            f"The hypervisor gave {steal:.3g} % of the CPU time to other guests (steal; up to"
+            f" {worst:.3g} %).",
+            {"steal_percent": steal, "worst_steal_percent": worst},
+        )
+    busy = float(rows["cpu_busy_percent"].mean())
+    if busy >= _FULL_PERCENT:
+        yield Observation(
+            f"The CPUs of the host were {busy:.3g} % busy.",
+            {"cpu_busy_percent": busy},
+            severity=Severity.NOTE,
+        )
+
+
+def _tool_time(view: RunView) -> Iterator[Observation]:
+    """Yield each section whose jobs kept a core busy each."""
+    seen: set[str] = set()
+    for result in results_of(view):
+        user, system = result["cpu_usr"], result["cpu_sys"]
+        if not user + system >= _FULL_PERCENT or result.section in seen:
+            continue
+        seen.add(result.section)
+        yield Observation(
+            f"fio needed {user + system:.3g} % of a core for each job ({user:.3g} % user,"
+            f" {system:.3g} % system).",
+            {"cpu_usr_percent": user, "cpu_sys_percent": system, "section": result.section},
+        )

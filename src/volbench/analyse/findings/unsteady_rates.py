@@ -1,0 +1,287 @@
+"""Rules on rates that moved: not-steady, rounds-not-steady, stall."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import pandas as pd
+
+from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.findings.rule import Observation, percent, rule, several
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.observed import (
+    directions,
+    quiet_spans,
+    rate_per_s,
+    results_of,
+    runtime_s,
+    total,
+)
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.round_convergence import (
+    MOST_RANGE,
+    MOST_SLOPE,
+    ROUNDS,
+    Determination,
+    Variable,
+    determination,
+)
+from volbench.analyse.time.steady_state import State, Steadiness, judge_last
+from volbench.model.profile.profile_settings import Until
+from volbench.model.results.finding import Severity
+from volbench.units import format_count, format_duration, format_latency
+
+_LEAST_S = 20.0
+_NOISY_FROM_S = 60.0
+_EDGE_S = 2.0
+_EDGE_SHARE = 0.05
+_AT_DEADLINE = 0.95
+_MOVES = frozenset(
+    {
+        *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL),
+        *(Cause.NEIGHBOUR, Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP, Cause.STALL),
+    }
+)
+_LEAST_STALL_S = 1.0
+_EXPECTED_IOS = 10
+_LONGEST = 5
+
+
+@rule(
+    "the rate was not steady",
+    looks_at=(
+        "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
+        " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
+        " 10 % of the median. Runs of less than 20 s are not judged. A series that is only noisy"
+        " is a note, from 60 s on, and so is one that stepped only within 5 % (at least 2 s) of"
+        " its begin or end. Jobs with `thinktime` or `latency_target` are left out. Jobs with"
+        " `until: steady` are judged by their last window, when they ran into their deadline."
+    ),
+    why=(
+        "The mean of a rate that moves depends on how long one looks. Another runtime gives another"
+        " number."
+    ),
+    advice=(
+        "Look at the time series. Run longer, use until: steady, or warm the volume up first, and"
+        " quote the level after the last step."
+    ),
+)
+def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield each direction that was long enough to be judged and is not steady."""
+    if any(workload.pauses for workload in view.workloads):
+        return
+    for direction in directions(view):
+        if view.run.until is not None:
+            yield from _at_deadline(view, direction, view.run.until)
+            continue
+        judged = context.steadiness(view, direction)
+        length_s = judged.to_s - judged.from_s
+        if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < _LEAST_S:
+            continue
+        if judged.state is not State.NOISY:
+            message = f"{_moved(judged)}{_explained(view, direction, context)}."
+            severity = Severity.NOTE if _at_edges(judged) else None
+            yield _unsteady(judged, message, direction, severity)
+        elif length_s >= _NOISY_FROM_S:
+            yield _unsteady(judged, f"{_moved(judged)}.", direction, Severity.NOTE)
+
+
+def _at_edges(judged: Steadiness) -> bool:
+    """Return whether it only stepped while it started or ended, which hardly moves the mean."""
+    edge_s = max(_EDGE_S, _EDGE_SHARE * (judged.to_s - judged.from_s))
+    return judged.state is State.STEPPED and all(
+        change.t_s <= judged.from_s + edge_s or change.t_s >= judged.to_s - edge_s
+        for change in judged.changes
+    )
+
+
+def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Observation]:
+    """Yield that a job that was to run until it is steady ran out of time."""
+    allowed_s = max((workload.runtime_s for workload in view.workloads), default=0.0)
+    if runtime_s(view) < _AT_DEADLINE * allowed_s:
+        return
+    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    judged = judge_last(t_s, iops, window_s=until.window_s, block_s=until.block_s)
+    if judged.state is not State.STEADY:
+        message = f"Not steady after {format_duration(allowed_s)}, the deadline of until: steady"
+        yield _unsteady(judged, f"{message}. {_moved(judged)}.", direction)
+
+
+def _unsteady(
+    judged: Steadiness, message: str, direction: str, severity: Severity | None = None
+) -> Observation:
+    return Observation(
+        message,
+        {
+            "verdict": judged.state.value,
+            "median_iops": judged.median,
+            "drift_percent": 100 * judged.drift,
+            "drift_bound_percent": 100 * judged.drift_bound,
+            "spread_percent": 100 * judged.spread,
+            "changes": float(len(judged.changes)),
+        },
+        direction,
+        (judged.from_s, judged.to_s),
+        severity,
+    )
+
+
+def _explained(view: RunView, direction: str, context: Context) -> str:
+    """Return what explains that the rate moved, if anything does."""
+    causes = [
+        explanation.words
+        for explanation in context.explanations(view)
+        if explanation.direction == direction
+        and (explanation.cause in _MOVES or explanation.candidates)
+    ]
+    return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
+
+
+def _moved(judged: Steadiness) -> str:
+    """Return what the series did."""
+    around = f"(median {format_count(judged.median)})"
+    match judged.state:
+        case State.STEPPED:
+            steps = [
+                f"from {format_count(change.before)} to {format_count(change.after)} at"
+                f" {format_duration(change.t_s)}"
+                for change in judged.changes[:3]
+            ]
+            more = len(judged.changes) - len(steps)
+            return f"IOPS stepped {', '.join(steps)}" + (f" and {more} times more" if more else "")
+        case State.DRIFTING:
+            way = "up" if judged.drift > 0 else "down"
+            return f"IOPS drifted {way} by {percent(abs(judged.drift))} {around}"
+        case State.TOO_SHORT:
+            return f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
+        case _:
+            return (
+                f"IOPS were too noisy {around} to call them steady: a drift of up to"
+                f" {percent(judged.drift_bound)} cannot be excluded"
+            )
+
+
+@rule(
+    "rounds ended before they were steady",
+    looks_at=(
+        "The tracking variables of a profile with `rounds`, by the criterion of SNIA's Performance"
+        " Test Specification 2.0.2 (2.1.24), as in `volbench show --rounds`: over five rounds"
+        f" the range is at most {percent(MOST_RANGE)} of the mean, and the fitted line changes by"
+        f" at most {percent(MOST_SLOPE)}. One finding for a profile, at the last run of a tracked"
+        " job, when no five rounds pass for all variables at once: after all planned rounds, and"
+        " after fewer when the campaign was stopped."
+    ),
+    why=(
+        "What SNIA's tests report is the mean over the steady window. Without one, the mean of the"
+        " last five rounds is a point on a curve that still moves, or the volume is noisier than"
+        " the criterion allows."
+    ),
+    advice=(
+        "Look at the chart of rounds. A curve that still falls needs more preconditioning or more"
+        " rounds (rounds.max); volbench resume continues a campaign that was stopped. Where values"
+        " only scatter, quote their range beside the mean."
+    ),
+)
+def rounds_not_steady(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield one observation for a profile's rounds, at the last run of what is tracked."""
+    rounds = view.campaign.rounds.get(view.run.profile)
+    tracked = context.tracked.get(view.run.profile)
+    if rounds is None or not tracked or tracked[-1].run.id != view.run.id:
+        return
+    summary = pd.concat([tracked_view.summary for tracked_view in tracked], ignore_index=True)
+    found = determination(summary, rounds, profile=view.run.profile)
+    if not found.is_steady:
+        yield _not_determined(view.run.profile, found)
+
+
+def _not_determined(profile: str, found: Determination) -> Observation:
+    moving = [variable for variable in found.variables if not variable.judged.steady]
+    if found.window is None:
+        why = f"the criterion needs {ROUNDS} rounds"
+    else:
+        why = f"over the last {ROUNDS} rounds {several([_variable(each) for each in moving])}"
+    return Observation(
+        f"Profile {profile}: {found.words}: {why}.",
+        {
+            "rounds": float(found.rounds),
+            "most_rounds": float(found.most),
+            "not_steady": ", ".join(variable.track.name for variable in moving),
+            "range_percent": _most(variable.judged.range_ratio for variable in moving),
+            "slope_percent": _most(variable.judged.slope_ratio for variable in moving),
+        },
+    )
+
+
+def _variable(variable: Variable) -> str:
+    """Return how far a variable is from passing; it lacks a round where nothing is known."""
+    judged, name = variable.judged, variable.track.name
+    if math.isnan(judged.range_ratio):
+        return f"{name} lacks a value"
+    spread, change = percent(judged.range_ratio), percent(judged.slope_ratio)
+    return f"{name} ranged over {spread} of its mean and changed by {change}"
+
+
+def _most(ratios: Iterable[float]) -> float:
+    """Return the largest as a percentage; NaN when none is known."""
+    return max((100 * ratio for ratio in ratios if not math.isnan(ratio)), default=math.nan)
+
+
+@rule(
+    "nothing completed for a second or longer",
+    looks_at=(
+        "The series: intervals in which nothing completed, joined, that last at least 1 s and as"
+        " long as ten I/Os take on average. With one I/O in flight also the longest latency. Jobs"
+        " that were asked to pause (thinktime, latency_target) get a note. The five longest are"
+        " reported."
+    ),
+    why=(
+        "A stall hangs everything that uses the volume, and means and most percentiles hide it."
+        " A full write-back cache can stall for minutes."
+    ),
+    advice=(
+        "Look at the time series. Measure longer to see whether it repeats, and look at the"
+        " host's and the provider's cache settings."
+    ),
+)
+def stall(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield each time in which nothing completed; the longest few when there are many."""
+    mean_iops = total(view, "iops")
+    if not mean_iops > 0:
+        return
+    paused = any(workload.pauses for workload in view.workloads)
+    least_s = max(_LEAST_STALL_S, _EXPECTED_IOS / mean_iops)
+    t_s, iops = rate_per_s(view, "iops")
+    spans = [
+        (start, end)
+        for start, end in quiet_spans(t_s, iops, interval_s=view.run.sample_s)
+        if end - start >= least_s - 1e-6
+    ]
+    longest = sorted(spans, key=lambda span: span[0] - span[1])[:_LONGEST]
+    for start, end in sorted(longest):
+        more = f" (one of {len(spans)} stalls)" if len(spans) > 1 else ""
+        more += ". The job was asked to pause (thinktime or latency_target)" if paused else ""
+        yield Observation(
+            f"No I/O completed for {format_duration(end - start)} after {format_duration(start)}"
+            f"{more}.",
+            {"stall_s": end - start, "stalls": float(len(spans)), "mean_iops": mean_iops},
+            window=(start, end),
+            severity=Severity.NOTE if paused else None,
+        )
+    if not spans and not paused:
+        yield from _single_io(view, least_s=least_s)
+
+
+def _single_io(view: RunView, *, least_s: float) -> Iterator[Observation]:
+    """Yield the longest I/O of a run with one I/O in flight: while it took, nothing completed."""
+    if sum(workload.numjobs * workload.depth for workload in view.workloads) > 1:
+        return
+    for result in results_of(view):
+        longest = result["lat_max_s"]
+        if longest >= least_s:  # never true for NaN
+            yield Observation(
+                f"One {result.direction} took {format_latency(longest)} with no other I/O in"
+                " flight.",
+                {"stall_s": longest, "mean_iops": result["iops"]},
+                result.direction,
+            )

@@ -1,0 +1,83 @@
+"""Rehearsal of a run on a host: its start, gate, sampler and files, with a job without I/O.
+
+Whatever would stop a run there, such as a sudo that asks for a password or a folder that belongs
+to root, stops the rehearsal. No volume is touched.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from volbench.engine.campaign.barrier import Barrier
+from volbench.engine.campaign.start_gate import Gate
+from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.hosts.installed_fio import find_fio
+from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.run_once import Attempt, execute_run
+from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.sampling.clock_offset import Clock
+from volbench.errors import FioError
+from volbench.model.campaign.planned_run import Run, RunState, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Tool
+from volbench.store.layout import RunFolder
+
+_DEADLINE_S = 60.0
+_SAMPLE_S = 1.0
+_OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
+
+
+def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
+    """Execute a run without I/O on a host as a campaign would, and remove what it left there.
+
+    Args:
+        host: connected.
+        clock: of the host.
+
+    Raises:
+        FioError: fio is missing or too old, or the run failed.
+        TransportError: the host refused a step of it.
+    """
+    found = find_fio(host.executor)
+    ready = replace(host, fio=found.path, versions={Tool.FIO: found.version}, clock=clock)
+    run = Run(
+        id="rehearsal",
+        profile="probe",
+        job="rehearsal",
+        volume=Volume(role="none", kind=VolumeKind.DIRECTORY, target="/nonexistent"),
+        host=host.name,
+        sections=(Section(name="rehearsal", options=_OPTIONS),),
+        sample_s=0,
+        device_sample_s=_SAMPLE_S,
+    )
+    with TemporaryDirectory(prefix="volbench-probe-") as here:
+        name = f"rehearsal-{secrets.token_hex(4)}"
+        directory = RunDirectory(host.executor, RunFolder(Path(here)), name=name)
+        try:
+            _execute(ready, run, directory)
+        finally:
+            directory.remove()
+
+
+def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
+    gate = Gate(Barrier([run], quorum=1), run.id, host.clock, patience_s=_DEADLINE_S)
+    outcome = execute_run(
+        Attempt(
+            host,
+            run,
+            directory,
+            deadline_s=_DEADLINE_S,
+            listener=lambda _event: None,
+            stop=StopRequest(),
+            gate=gate,
+        )
+    )
+    if outcome.state is not RunState.FINISHED:
+        raise FioError(
+            f"a run without I/O does not work there: {outcome.reason}",
+            hint="log in as that user and start fio, by sudo if the inventory says so",
+            context={"host": host.name},
+        )

@@ -1,0 +1,146 @@
+"""The one or two charts that answer first, chosen by what was measured and cut to fit a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.warmup_curve import Curve, curves
+from volbench.model.results.finding import Severity
+from volbench.present.plots.chart import build_plots
+from volbench.present.plots.description import Plot, numbers
+
+Frames = Mapping[str, pd.DataFrame]
+
+_MOST_BARS = 6
+_PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
+"""What one curve of a sweep has in common."""
+_HEIGHT_IN = 3.4
+"""Of the panels together, so that title, verdict and chart share the first screen."""
+_MOST_STORMS = 2
+"""Steps of many clients beyond which a campaign is no storm but a fleet."""
+_PENALTY = 0.1
+"""Share of the warm rate that fresh blocks must cost to come first."""
+_FEWEST_POINTS = 3
+"""Points from which on a curve has a knee."""
+
+
+def lead_plots(frames: Frames) -> list[Plot]:
+    """Return the charts of the first screen: at most two, none without a result.
+
+    The first is that of a storm, a warm-up, a sweep of the load, or bars. The second is the series
+    of the run that changed most, where one did.
+    """
+    for kind, narrow, rows in _CANDIDATES:
+        narrowed = narrow(frames)
+        plot = next(build_plots(narrowed, [kind]), None)
+        if plot is not None and _fits(kind, plot, frames):
+            second = [] if kind in {"storm", "warmup"} else _changed(frames)
+            return [_noted(_cut(plot, rows), narrowed, frames), *second]
+    return []
+
+
+def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
+    """Say how many of the results a chart is about, where it leaves some out."""
+    shown, every = (len(measured(own["summary"])) for own in (narrowed, frames))
+    if shown == every:
+        return plot
+    note = f"Shown: {shown} of {every:,} results; the charts below have more"
+    return replace(plot, caption=(note, *plot.caption))
+
+
+def worst_warm_up(frames: Frames) -> Curve | None:
+    """Return the curve of the volume whose fresh blocks cost most; None where they cost little."""
+    if any(frames.get(name, pd.DataFrame()).empty for name in ("summary", "series")):
+        return None
+    found = curves(frames["summary"], frames["series"])
+    worst = max(found, key=lambda curve: curve.penalty, default=None)
+    return worst if worst and worst.penalty >= _PENALTY else None
+
+
+def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
+    """Return whether a chart says something: few storms, a climb, curves of several points."""
+    if kind == "warmup":
+        return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
+    if kind == "storm":
+        return len(plot.widths) <= _MOST_STORMS
+    if kind == "knee":
+        return bool((numbers(plot).groupby("label").size() >= _FEWEST_POINTS).any())
+    return True
+
+
+def _whole(frames: Frames) -> Frames:
+    return frames
+
+
+def _one_setting(frames: Frames) -> Frames:
+    """Keep one host, volume and block size: those that most rows have, the smallest of several."""
+    rows = measured(frames["summary"])
+    for column in _PLACE:
+        counts = rows[column].value_counts().sort_index()
+        if len(counts) > 1:
+            rows = rows[rows[column] == counts.idxmax()]
+    return {**frames, "summary": rows}
+
+
+def _largest_jobs(frames: Frames) -> Frames:
+    """Keep the jobs with the highest rates, so that their bars fit."""
+    rows = measured(frames["summary"])
+    rows = rows[rows["direction"] != "sync"]
+    key = ["campaign", "host", "profile", "job", "volume"]
+    column = "iops" if rows["iops"].notna().any() else "bw_bytes_per_s"
+    rates = rows.groupby([*key, "direction"], dropna=False)[column].median()
+    best = rates.groupby(level=key, dropna=False).max().nlargest(_MOST_BARS)
+    is_kept = pd.MultiIndex.from_frame(rows[key]).isin(best.index)
+    return {**frames, "summary": rows[is_kept].reset_index(drop=True)}
+
+
+_CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
+    ("storm", _whole, 1),
+    ("warmup", _whole, 2),
+    ("knee", _one_setting, 1),
+    ("iops", _largest_jobs, 1),
+    ("bandwidth", _largest_jobs, 1),
+)
+"""Kind, the part of the frames that fits, and rows of its panels that are shown."""
+
+
+def _changed(frames: Frames) -> list[Plot]:
+    """Return the series of a run that stepped, drifted or is invalid; none where nothing did."""
+    verdicts = frames.get("verdicts", pd.DataFrame())
+    findings = frames.get("findings", pd.DataFrame())
+    runs: list[str] = []
+    if len(verdicts):
+        for verdict in ("stepped", "drifting"):
+            runs += list(verdicts.loc[verdicts["verdict"] == verdict, "run"])
+    if len(findings) and not runs:
+        runs += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
+    if not runs:
+        return []
+    own = {name: frame[frame["run"] == runs[0]] for name, frame in frames.items() if "run" in frame}
+    return [
+        replace(_cut(plot, 1), title=f"{plot.title}: {runs[0]}")
+        for plot in build_plots(own, ["series"])
+    ]
+
+
+def _cut(plot: Plot, rows: int) -> Plot:
+    """Keep the first rows of panels; the last of them names its x axis."""
+    shown = [panel for panel in plot.panels if panel.row < rows]
+    labels = {panel.column: panel.x.label for panel in plot.panels if panel.x.label}
+    last = max(panel.row for panel in shown)
+    heights = plot.heights[: last + 1]
+    scale = min(1.0, _HEIGHT_IN / sum(heights))
+    return replace(
+        plot,
+        panels=tuple(
+            replace(panel, x=replace(panel.x, label=labels.get(panel.column, "")))
+            if panel.row == last
+            else panel
+            for panel in shown
+        ),
+        heights=tuple(height * scale for height in heights),
+    )

@@ -1,0 +1,142 @@
+"""Progress of a campaign as plain lines, and the listener that suits a stream.
+
+Listeners write to the stream they are given and to nothing else; data never goes there. Only bars
+on a terminal need rich, so a campaign of a script or of CI does not wait for its import.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Protocol, Self, TextIO
+
+from volbench.model.campaign.event import (
+    CampaignEnded,
+    Event,
+    Notice,
+    RunEnded,
+    RunsNotNeeded,
+    RunStarted,
+)
+from volbench.model.campaign.planned_run import RunState
+from volbench.present.formatting import printable
+from volbench.present.terminal.outcome import first_line
+from volbench.present.terminal.progress import Clock, Tally
+from volbench.units import format_duration
+
+Line = tuple[tuple[str, str], ...]
+"""Parts of a line: text, and its style in rich's words; empty for none."""
+
+_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
+
+
+class CampaignListener(Protocol):
+    """A listener that is opened before the first event and closed after the last."""
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the screen in order, whatever happened."""
+
+    def __call__(self, event: Event, /) -> None:
+        """Show one event."""
+
+
+class PlainProgress:
+    """A line when a run starts and one when it ends, for logs and pipes.
+
+    Args:
+        stream: usually stderr.
+        clock: seconds that only go up.
+    """
+
+    def __init__(self, stream: TextIO, *, clock: Clock = time.monotonic) -> None:
+        self._stream = stream
+        self._tally = Tally(clock)
+
+    def __enter__(self) -> Self:
+        """Do nothing: there is no screen to prepare."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Do nothing: every line is already out."""
+
+    def __call__(self, event: Event, /) -> None:
+        """Write the line of one event, if it has one."""
+        line = lasting_line(event, self._tally)
+        self._tally.note(event)
+        if isinstance(event, RunStarted):
+            expected_s = self._tally.total_s(event.run.id)
+            word = "about" if event.run.until is None else "at most"
+            length = f", {word} {format_duration(expected_s)}" if expected_s else ""
+            place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
+            line = _plain(f"{place} started {event.run.id}{length}")
+        if line is not None:
+            self._stream.write("".join(text for text, _ in line) + "\n")
+            self._stream.flush()
+
+
+def listener_for(stream: TextIO) -> CampaignListener:
+    """Return bars for a terminal that can draw them, plain lines for everything else."""
+    if not stream.isatty():
+        return PlainProgress(stream)
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
+
+    from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
+
+    return PlainProgress(stream) if Console(file=stream).is_dumb_terminal else LiveProgress(stream)
+
+
+def lasting_line(event: Event, tally: Tally) -> Line | None:
+    """Return the line of an event that stays; None when it has none.
+
+    Args:
+        event: that was reported.
+        tally: of the events before it.
+    """
+    match event:
+        case RunEnded():
+            return _ended_line(event, tally)
+        case RunsNotNeeded():
+            count = len(event.runs)
+            what = "1 run is" if count == 1 else f"{count} runs are"
+            return _plain(f"{what} not needed: {event.reason}")
+        case Notice():
+            return _plain(f"note: {event.message}")
+        case CampaignEnded():
+            counts = [f"{len(event.finished)} finished"]
+            counts += [f"{len(event.failed)} failed"] if event.failed else []
+            counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
+            counts += [f"{len(event.left)} not run"] if event.left else []
+            return _plain(f"campaign ended: {', '.join(counts)}")
+    return None
+
+
+def _plain(text: str) -> Line:
+    return ((printable(text), ""),)
+
+
+def _ended_line(event: RunEnded, tally: Tally) -> Line:
+    """Return how a run ended, after how long, and why."""
+    rest = " " + printable(event.run.id)
+    if event.run.id in tally.active:
+        seconds = tally.clock() - tally.active[event.run.id].started_s
+        rest += f" after {format_duration(round(seconds))}"
+    if event.state is not RunState.FINISHED:
+        rest += ": " + printable(first_line(event.reason))
+    return (
+        (f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ", ""),
+        (event.state.value, _STATE_STYLES.get(event.state, "yellow")),
+        (rest, ""),
+    )

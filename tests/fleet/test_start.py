@@ -1,0 +1,93 @@
+"""Start of a step on real hosts: other users, slow and hung hosts, and clocks that are off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.fleet import texts
+from tests.fleet.desk import Desk, check_clean, ended, fios, heard
+from tests.fleet.hosts import Fleet, RealHost, fleet
+from tests.waiting import until
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture(name="hosts", scope="module")
+def _hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with fleet(2, tmp_path_factory.mktemp("start") / "f") as found:
+        yield found
+
+
+@pytest.fixture(name="desk")
+def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
+    return Desk(tmp_path, hosts)
+
+
+def test_ordinary_user_starts_fio_by_sudo(desk: Desk) -> None:
+    """Fio works as root, the controller as an ordinary user: the start reaches it all the same."""
+    desk.prepare(runtime="1s", user=texts.USER, defaults="sudo: yes", jobs=["a"])
+    with sudoers(desk.fleet, "Defaults umask=077\nDefaults umask_override\n" + texts.SUDOERS):
+        ended(desk.start("probe", "--inventory", "fleet.yaml"))
+        ended(desk.run())
+    assert desk.states() == ["finished"] * 2
+    for host in desk.fleet.hosts:
+        assert fios(host) == []
+        assert host.run("find", "/var/tmp", f"/run/home/{texts.USER}/.volbench", "-type", "f") == ""
+
+
+def test_probe_fails_where_a_run_would(desk: Desk) -> None:
+    """A sudo that starts everything but fio passes every look at the host, not the rehearsal."""
+    desk.prepare(user=texts.USER, defaults="sudo: yes")
+    with sudoers(desk.fleet, texts.SUDOERS + f"{texts.USER} ALL=(ALL) !/bin/sh, !/usr/bin/sh\n"):
+        printed = ended(desk.start("probe", "--inventory", "fleet.yaml"), status=9)
+    assert "sudo does not start sh on vm0" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("policy", "others"), [("best-effort", "finished"), ("all", "interrupted")]
+)
+def test_hung_host_holds_up_nobody_for_long(desk: Desk, policy: str, others: str) -> None:
+    """A host that hangs before a step is not waited for; under `all` the step fails with its name.
+
+    When it is back, its own run is ended, not started alone.
+    """
+    desk.prepare(runtime="4s")
+    process = desk.run("--policy", policy, "--ready-timeout", "4s")
+    until(lambda: gate_has(desk.fleet[1], "woke"))
+    desk.fleet[1].freeze()
+    try:
+        printed = heard(process, "step 2 does not wait for vm1")
+        until(lambda: "002-b-r1-vm0" in desk.ended_runs())
+    finally:
+        desk.fleet[1].freeze(thaw=True)
+    printed += ended(process, status=9)
+    assert desk.states() == ["finished", "finished", others, "interrupted"]
+    notes = volbench.open_campaign(desk.out).runs
+    assert "others did not wait for it" in notes["002-b-r1-vm1"].reason
+    if policy == "all":
+        reason = "only 1 of 2 clients are ready: vm1 did not answer"
+        assert notes["002-b-r1-vm0"].reason == reason
+    check_clean(desk.fleet.hosts)
+
+
+def gate_has(host: RealHost, name: str) -> bool:
+    """Return whether a file is in the start gate of the first step on a host."""
+    return any((host.folder / "root/.volbench").glob(f"*/001-*/gate/{name}"))
+
+
+@contextmanager
+def sudoers(fleet: Fleet, text: str) -> Iterator[None]:
+    """Give every host other rules of sudo for a while."""
+    paths = [host.folder / "etc/sudoers" for host in fleet.hosts]
+    for path in paths:
+        path.write_text(text)
+    try:
+        yield
+    finally:
+        for path in paths:
+            path.write_text(texts.SUDOERS)

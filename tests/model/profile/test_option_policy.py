@@ -1,0 +1,230 @@
+"""What fio's options may reach: refusals with their reasons, and bounds."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.fio.runs import fio
+from volbench.errors import InputError, ProfileError
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.model.profile.fio_option import Option, OptionKind
+from volbench.model.profile.option_policy import (
+    BOUNDS,
+    FOREIGN_ENGINES,
+    MOST_FILES,
+    MOST_JOBS,
+    OWN,
+    PLAIN_TEXTS,
+    RISKY,
+    check_option,
+)
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.override import apply_overrides
+
+TABLE = shipped_table()
+
+
+@pytest.mark.parametrize("name", [name for name in RISKY if TABLE.find(name)])
+def test_risky_options_need_leave(name: str) -> None:
+    """What runs programs or leaves the Run's folder is refused without --allow-exec."""
+    with pytest.raises(InputError, match="is refused") as caught:
+        check_option(TABLE, name, "1")
+    assert "--allow-exec" in caught.value.hint
+
+
+def test_a_log_to_replay_is_named_in_full() -> None:
+    """A short name would be looked for in the run's folder, where no log is."""
+    with pytest.raises(InputError, match="in the run's folder"):
+        check_option(TABLE, "read_iolog", "boot.log", allow_exec=True)
+    named = ("read_iolog", "/traces/boot.log")
+    assert check_option(TABLE, *named, allow_exec=True) == named
+
+
+def test_risky_options_pass_with_leave() -> None:
+    """With --allow-exec the same option is only checked for its value."""
+    assert check_option(TABLE, "exec_prerun", "sync", allow_exec=True) == ("exec_prerun", "sync")
+
+
+@pytest.mark.parametrize("allow_exec", [False, True], ids=["refused", "allowed"])
+@pytest.mark.parametrize("name", [name for name in OWN if TABLE.find(name)])
+def test_own_options_are_never_taken(name: str, *, allow_exec: bool) -> None:
+    """What volbench sets itself comes with what to write instead."""
+    with pytest.raises(InputError) as caught:
+        check_option(TABLE, name, "1", allow_exec=allow_exec)
+    assert caught.value.hint == OWN[name]
+
+
+@pytest.mark.parametrize("name", ["exec", "rbd", "net", "external:/tmp/x.so"])
+def test_engines_that_leave_the_volume_need_leave(name: str) -> None:
+    """An engine that runs code or works elsewhere is refused without --allow-exec."""
+    with pytest.raises(InputError, match="is refused"):
+        check_option(TABLE, "ioengine", name)
+    assert check_option(TABLE, "ioengine", name, allow_exec=True) == ("ioengine", name)
+
+
+def test_foreign_engines_say_why() -> None:
+    """Every such engine has its reason."""
+    assert all(FOREIGN_ENGINES.values())
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../x", "a/b", "", "a:", "a:/b", "..", ".", "-", "a\\", "/dev/sda"]
+)
+def test_file_names_stay_inside_the_volume(name: str) -> None:
+    """A profile names files, never places."""
+    with pytest.raises(InputError):
+        check_option(TABLE, "filename", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [("numjobs", 0), ("bs", 0), ("filename_format", "../$jobnum"), ("mem", "mmaphuge:/x/y")],
+)
+def test_values_that_fio_would_trip_over_are_refused(name: str, raw: object) -> None:
+    """Some values pass fio's parser and fail, or do harm, when it runs."""
+    with pytest.raises(InputError):
+        check_option(TABLE, name, raw)
+
+
+@pytest.mark.parametrize("value", ["$clientuidprecious", "$clientuid", "a/$jobname", "..", "$x"])
+def test_file_names_are_known_before_the_run(value: str) -> None:
+    """A format whose names volbench can't tell beforehand could hit somebody's file."""
+    with pytest.raises(InputError):
+        check_option(shipped_table(), "filename_format", value)
+    kept = check_option(shipped_table(), "filename_format", "f.$jobname.$jobnum.$filenum")
+    assert kept == ("filename_format", "f.$jobname.$jobnum.$filenum")
+
+
+def test_no_option_is_both_risky_and_ours() -> None:
+    """What volbench sets itself can't be allowed by --allow-exec."""
+    assert not RISKY.keys() & OWN.keys()
+
+
+def test_every_engine_that_runs_code_is_known_as_such() -> None:
+    """Fio's engines that leave the volume are named, as far as this fio has them."""
+    reaching_out = {"exec", "net", "netsplice", "rdma", "rbd", "rados", "http", "nfs", "libhdfs"}
+    assert reaching_out & set(TABLE.engines) <= FOREIGN_ENGINES.keys()
+
+
+def test_every_text_option_was_reviewed() -> None:
+    """Each option whose value is a text is in one table: ours, risky, or plain, with its reason."""
+    texts = {name for name, option in TABLE.options.items() if option.kind is OptionKind.TEXT}
+    assert texts <= OWN.keys() | RISKY.keys() | PLAIN_TEXTS.keys()
+    assert not PLAIN_TEXTS.keys() & (OWN.keys() | RISKY.keys())
+    assert all((*RISKY.values(), *PLAIN_TEXTS.values(), *OWN.values()))
+
+
+@pytest.mark.parametrize("value", ["/etc/shadow", "1"])
+def test_an_unknown_text_option_needs_leave(value: str) -> None:
+    """A newer fio may have options that nobody has reviewed: one that takes a text is refused."""
+    new = Option(name="brand_new", kind=OptionKind.TEXT, aliases=("brandnew",))
+    table = replace(TABLE, options={**TABLE.options, new.name: new})
+    for name in (new.name, *new.aliases):
+        with pytest.raises(InputError, match="is refused") as caught:
+            check_option(table, name, value)
+        assert "--allow-exec" in caught.value.hint
+        assert check_option(table, name, value, allow_exec=True) == (new.name, value)
+
+
+@pytest.mark.parametrize("name", ["buffer_pattern", "verify_pattern"])
+@pytest.mark.parametrize("value", ["'/etc/shadow'", "0xff'/etc/shadow'", "'x"])
+def test_patterns_read_no_file(name: str, value: str) -> None:
+    """Fio reads the file that a pattern names between single quotes, also behind other bytes."""
+    with pytest.raises(InputError, match="is refused") as caught:
+        check_option(TABLE, name, value)
+    assert "--allow-exec" in caught.value.hint
+    assert check_option(TABLE, name, value, allow_exec=True) == (name, value)
+    assert check_option(TABLE, name, '0xdeadbeef"abc"') == (name, '0xdeadbeef"abc"')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: x\njobs: {a: {rw: write, size: 4k, buffer_pattern: \"'/etc/shadow'\"}}\n",
+        "name: x\ndefaults: {verify_pattern: \"'/etc/shadow'\"}\njobs: {a: {rw: write}}\n",
+        "name: x\nmatrix: {rw: [write], size: [4k], buffer_pattern: [\"'/etc/shadow'\"]}\n",
+    ],
+)
+def test_no_profile_copies_a_file_into_the_volume(text: str) -> None:
+    """Wherever an option may stand in a profile, the pattern is refused at its line."""
+    with pytest.raises(ProfileError, match="'/etc/shadow'"):
+        load_profile(text, path="p.yaml", table=TABLE)
+
+
+def test_fio_does_read_the_file_of_a_pattern(tmp_path: Path) -> None:
+    """The refusal has its cause in fio, whose parser takes the content of the file."""
+    (tmp_path / "secret").write_text("TOP-SECRET")
+    (tmp_path / "x.fio").write_text(
+        "[j]\nioengine=psync\nrw=write\nsize=4k\nfilename=out\n"
+        f"buffer_pattern='{tmp_path}/secret'\n"
+    )
+    assert fio("x.fio", cwd=tmp_path).returncode == 0
+    assert b"TOP-SECRET" in (tmp_path / "out").read_bytes()
+
+
+@pytest.mark.parametrize("value", ["read:/etc/passwd", "read:'x'", 'read:"x"'])
+def test_parameters_of_choices_name_no_file(value: str) -> None:
+    """Behind the colon of a choice stand numbers and words; shares such as 60/10 are no path."""
+    with pytest.raises(InputError, match="is refused"):
+        check_option(TABLE, "rw", value)
+    zones = "zoned:60/10:30/20:8/30:2/40"
+    assert check_option(TABLE, "random_distribution", zones) == ("random_distribution", zones)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("value", ["99999999", "2147483647"])
+@pytest.mark.parametrize("allow_exec", [False, True], ids=["plain", "allow-exec"])
+def test_what_fio_cannot_do_is_refused_with_its_reason(
+    name: str, value: str, *, allow_exec: bool
+) -> None:
+    """The maximum itself is accepted, one more is not; consent to programs changes nothing."""
+    most, reason = BOUNDS[name]
+    assert check_option(TABLE, name, most) == (name, str(most))
+    for wrong in (value, str(most + 1)):
+        with pytest.raises(InputError) as caught:
+            check_option(TABLE, name, wrong, allow_exec=allow_exec)
+        assert str(most) in caught.value.message
+        assert reason in caught.value.message
+
+
+PROFILE = "name: x\njobs: {a: {rw: read, size: 4k}, b: {rw: write, size: 4k, numjobs: 2}}\n"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["numjobs=99999999"],
+        ["a.numjobs=99999999"],
+        ["nrfiles=99999999"],
+        ["numjobs=4096", "nrfiles=4096"],
+        ["iodepth=99999999"],
+        ["verify_async=99999999"],
+    ],
+)
+def test_huge_numbers_are_refused_before_anything_is_expanded(settings: list[str]) -> None:
+    """An override that would take gigabytes to plan ends at once, with the limit."""
+    profile = load_profile(PROFILE, path="p.yaml", table=TABLE)
+    with pytest.raises(InputError) as caught:
+        apply_overrides(profile, settings, table=TABLE)
+    assert any(str(most) in caught.value.message for most in (MOST_FILES, MOST_JOBS, 65_536))
+
+
+def test_sections_share_one_limit_of_jobs() -> None:
+    """Fio counts the jobs of all sections of a process."""
+    text = "name: x\njobs: {a: {rw: read, size: 4k, numjobs: 3000, sections: {one: {}, two: {}}}}\n"
+    with pytest.raises(ProfileError, match="6000"):
+        load_profile(text, path="p.yaml", table=TABLE)
+
+
+def test_fio_refuses_one_job_more(tmp_path: Path) -> None:
+    """The limit of jobs is fio's own."""
+    (tmp_path / "x.fio").write_text(
+        f"[j]\nioengine=null\nsize=4k\nthread=1\nnumjobs={MOST_JOBS + 1}\n"
+    )
+    done: subprocess.CompletedProcess[str] = fio("x.fio", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "maximum number of jobs" in done.stdout + done.stderr
