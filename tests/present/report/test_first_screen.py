@@ -10,7 +10,8 @@ import pytest
 from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, storms
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
 from volbench.present.plots.description import numbers
-from volbench.present.report import ReportContent, lead_plots, render_report
+from volbench.present.plots.marks import Span
+from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.findings_section import findings_by_rule
 
 RUNS = tuple(run_of(number, f"job{number}") for number in range(1, 41))
@@ -120,6 +121,23 @@ def test_a_run_that_stepped_has_its_series_beside_the_bars() -> None:
     _, second = lead_plots({**frames, "verdicts": verdicts})
     assert second.name == "series"
     assert run in second.title
+
+
+def test_findings_have_the_series_of_a_run_with_its_stretch_shaded() -> None:
+    """A warning about a stretch of time shades it; notes have no chart."""
+    frames = repeats()
+    run = frames["summary"]["run"].iloc[0]
+    findings = pd.DataFrame(
+        [
+            finding(run, "stalled", "warning") | {"from_s": 2.0, "to_s": 4.0},
+            finding(run, "short", "note") | {"from_s": 0.0, "to_s": 1.0},
+        ]
+    )
+    plots = finding_plots({**frames, "findings": findings})
+    assert list(plots) == ["stalled"]
+    for panel in plots["stalled"].panels:
+        [span] = [mark for mark in panel.marks if isinstance(mark, Span)]
+        assert (span.low, span.high) == (2.0, 4.0)
 
 
 def test_nothing_leads_without_a_result() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.bottleneck.hypotheses import FLAT, Fall, explain_fall
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
-from volbench.analyse.frames.observed import host_rows_in_run, quiet_spans
+from volbench.analyse.frames.observed import host_rows_in_run, stall_spans
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.run_rates import Rates, rates_of
@@ -39,7 +39,7 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
         rates: of one direction.
         earlier: what finished on its volume before.
     """
-    stalls = _stalls(rates)
+    stalls = _stalls(view, rates)
     cache = _cache(view, rates, stalls, earlier)
     found = [] if cache is None else [cache]
     if cache is None:
@@ -51,9 +51,9 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
     return tuple(sorted(found, key=lambda event: event.from_s))
 
 
-def _stalls(rates: Rates) -> list[tuple[float, float]]:
+def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
     """Return begin and end of each time in which nothing completed, a second at least."""
-    spans = quiet_spans(rates.t_s, rates.iops, interval_s=rates.interval_s)
+    spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
     return [span for span in spans if span[1] - span[0] >= _LEAST_STALL_S - 1e-6]
 
 

@@ -108,7 +108,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
     if view.is_buffered or not read > 0:
         return
     rows = device_rows(view)
-    if not rows.empty:
+    if not rows.empty and view.is_counted:
         device = bytes_until_end(rows, "read_bw_bytes_per_s", runtime=math.inf)
         if device < _REACHED * read:
             yield Observation(

@@ -18,7 +18,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import DevicePin
-from volbench.model.profile.dd_option import check_dd_option
+from volbench.model.profile.canonical import check_dd_option
 from volbench.model.profile.fio_option import OptionTable
 from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import Tool

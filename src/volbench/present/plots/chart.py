@@ -224,7 +224,7 @@ def _volumes(rows: pd.DataFrame) -> str:
     targets = [str(value) for value in rows["volume"].dropna().unique() if value != "unknown"]
     if not targets:
         return ""
-    short = list(dict.fromkeys(_short(value) for value in targets))
+    short = list(dict.fromkeys(short_target(value) for value in targets))
     named = ", ".join(map(printable, short)) if len(short) <= 2 else f"{len(short)} volumes"
     sizes = rows.drop_duplicates("volume")["volume_bytes"].dropna().unique()
     if rows["volume_bytes"].notna().all() and len(sizes) == 1:
@@ -232,8 +232,8 @@ def _volumes(rows: pd.DataFrame) -> str:
     return f"on {named}"
 
 
-def _short(target: str) -> str:
-    """Return a target without the long path of a socket."""
+def short_target(target: str) -> str:
+    """Return the target of a volume without the long path of a socket."""
     if target.startswith("nbd"):
         return "an NBD volume"
     return target if len(target) <= 40 else f"...{target[-37:]}"

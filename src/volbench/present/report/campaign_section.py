@@ -36,7 +36,7 @@ from volbench.present.report.summary_text import (
     requested,
     what_ran,
 )
-from volbench.present.terminal.outcome import StateNote, note_of, unfinished
+from volbench.present.terminal.campaign_text import RunNote, note_of, unfinished
 
 METHODS = (
     "Each run is one fio process. Its own output and logs are kept, and every number here is read"
@@ -72,7 +72,7 @@ class CampaignSection:
     aggregate: DataTable
     findings: Sequence[RuleFindings]
     findings_count: str
-    failures: Sequence[tuple[Run, StateNote]]
+    failures: Sequence[tuple[Run, RunNote]]
     figures: Sequence[ReportFigure]
     device: DeviceSection
     jobs: Sequence[tuple[str, Sequence[JobRun]]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from volbench.model.campaign.planned_run import Campaign
 from volbench.present.renderers.interactive import EmbeddedPlot
-from volbench.present.terminal.outcome import StateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,19 +50,21 @@ class ReportContent:
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
         figures: in the order they are shown.
         lead: one or two that answer first.
+        evidence: rule to the chart of a run that it is about.
         generated_utc: ISO 8601 with ``Z``.
         volbench_version: that made the report.
     """
 
     title: str
     campaign: Campaign
-    states: Mapping[str, StateNote]
+    states: Mapping[str, RunNote]
     frames: Mapping[str, pd.DataFrame]
     hosts: Sequence[Mapping[str, str]] = ()
     volumes: Sequence[Mapping[str, str]] = ()
     jobs: Mapping[str, str] = field(default_factory=dict)
     figures: Sequence[ReportFigure] = ()
     lead: Sequence[ReportFigure] = ()
+    evidence: Mapping[str, ReportFigure] = field(default_factory=dict)
     generated_utc: str = ""
     volbench_version: str = ""
 

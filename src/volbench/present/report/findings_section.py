@@ -69,7 +69,7 @@ class RuleFindings:
     Attributes:
         severity: of the worst.
         counts: of each severity, in words.
-        runs: that it is about.
+        runs: number of runs with a finding of that severity.
         example: what was observed in the worst.
         findings: those of most runs first.
         more: different findings that are not shown.
@@ -135,7 +135,7 @@ def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
         rule=rule,
         severity=worst,
         counts=counted(counts),
-        runs=len({text(row, "run") for row in group}),
+        runs=len({text(row, "run") for row in group if row["severity"] == worst}),
         example=distinct[0].message,
         why=text(group[0], "why"),
         advice=text(group[0], "advice"),

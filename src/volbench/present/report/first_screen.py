@@ -12,11 +12,12 @@ import pandas as pd
 from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, instant, number, records, text
+from volbench.present.plots.chart import short_target
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber
 from volbench.present.report.summary_text import BOTTLENECKS, counted_noun, listed
-from volbench.present.terminal.outcome import unfinished
+from volbench.present.terminal.campaign_text import unfinished
 from volbench.units import format_count, format_duration, format_size
 
 
@@ -58,6 +59,8 @@ def first_screen(
     )
     climb = worst_warm_up(content.frames)
     sentence = _curve_text(climb) if climb else _answer(key, verdicts, limits)
+    if content.lead and content.lead[0].kind == "storm":
+        sentence = content.lead[0].description
     return FirstScreen(_place(content, rows), sentence, _badge(content, findings))
 
 
@@ -70,7 +73,7 @@ def _place(content: ReportContent, rows: Sequence[Row]) -> str:
     if len(volumes) == 1:
         [target] = volumes
         size = sizes.get(target, math.nan)
-        volume = target + (f" ({format_size(size)})" if size > 0 else "")
+        volume = short_target(target) + (f" ({format_size(size)})" if size > 0 else "")
     else:
         volume = counted_noun(len(volumes), "volume")
     tools = sorted({text(row, "fio_version") for row in rows} - {""})

@@ -1,7 +1,8 @@
-"""The one or two charts that answer first, chosen by what was measured and cut to fit a screen."""
+"""Charts that the report chooses: those of the first screen, and a series for each finding."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -10,8 +11,11 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.model.results.finding import Severity
+from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot, numbers
+from volbench.present.plots.marks import Span
+from volbench.present.tables.findings_table import STYLES
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -120,11 +124,44 @@ def _changed(frames: Frames) -> list[Plot]:
         runs += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
     if not runs:
         return []
-    own = {name: frame[frame["run"] == runs[0]] for name, frame in frames.items() if "run" in frame}
-    return [
-        replace(_cut(plot, 1), title=f"{plot.title}: {runs[0]}")
-        for plot in build_plots(own, ["series"])
-    ]
+    plot = _series(frames, runs[0])
+    return [] if plot is None else [plot]
+
+
+def _series(frames: Frames, run: str) -> Plot | None:
+    """Return the series of one run; None without one."""
+    own = {name: frame[frame["run"] == run] for name, frame in frames.items() if "run" in frame}
+    plot = next(build_plots(own, ["series"]), None)
+    return None if plot is None else replace(_cut(plot, 1), title=f"{plot.title}: {run}")
+
+
+def finding_plots(frames: Frames) -> dict[str, Plot]:
+    """Return rule to the series of the first run it warns about, its stretch of time shaded.
+
+    Rules that only add notes have none, nor have those whose runs have no series.
+    """
+    findings = frames.get("findings", pd.DataFrame())
+    plots: dict[str, Plot] = {}
+    if findings.empty:
+        return plots
+    order = [severity.value for severity in STYLES]
+    severe = findings[findings["severity"] != Severity.NOTE.value]
+    ranked = severe.sort_values("severity", key=lambda own: own.map(order.index), kind="stable")
+    for row in records(ranked.drop_duplicates("rule")):
+        plot = _series(frames, text(row, "run"))
+        if plot is not None:
+            plots[text(row, "rule")] = _shaded(plot, number(row, "from_s"), number(row, "to_s"))
+    return plots
+
+
+def _shaded(plot: Plot, start_s: float, end_s: float) -> Plot:
+    if math.isnan(start_s) or math.isnan(end_s):
+        return plot
+    span = Span(start_s, end_s)
+    panels = (replace(panel, marks=(span, *panel.marks)) for panel in plot.panels)
+    return replace(
+        plot, panels=tuple(panels), caption=("Shaded: the affected stretch", *plot.caption)
+    )
 
 
 def _cut(plot: Plot, rows: int) -> Plot:

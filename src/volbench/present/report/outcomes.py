@@ -81,7 +81,7 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         role=text(first, "role"),
         host=text(first, "host"),
         setting=_setting(first),
-        direct=all(row.get("direct") is True for rows in runs for row in rows),
+        direct=all(_bypasses_cache(row) is True for rows in runs for row in rows),
         iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
         p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in runs),
@@ -89,8 +89,13 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
         repeats=len(runs),
         runs=tuple(text(rows[0], "run") for rows in runs),
-        buffered=any(row.get("direct") is False for rows in runs for row in rows),
+        buffered=any(_bypasses_cache(row) is False for rows in runs for row in rows),
     )
+
+
+def _bypasses_cache(row: Row) -> object:
+    """Return whether I/O bypassed the page cache; None if unknown. The nbd engine has none."""
+    return True if text(row, "volume").startswith("nbd") else row.get("direct")
 
 
 def _median(values: Iterable[float]) -> float:
@@ -105,7 +110,7 @@ def _setting(row: Row) -> str:
     parts = [text(row, "rw")]
     parts += [] if math.isnan(block) else [f"{format_size(block)} blocks"]
     parts += [] if math.isnan(depth) else [f"queue depth {depth:.0f}"]
-    if row.get("direct") is False:
+    if _bypasses_cache(row) is False:
         parts.append("through the page cache")
     return ", ".join(part for part in parts if part)
 

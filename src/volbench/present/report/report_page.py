@@ -61,6 +61,7 @@ def _page(
     figures = [
         *(figure for section in sections for figure in section.figures),
         *(figure for section in sections for figure in section.content.lead),
+        *(figure for section in sections for figure in section.content.evidence.values()),
         *(together.figures if together else ()),
     ]
     bokeh = [library()] if any(figure.plot for figure in figures) else []

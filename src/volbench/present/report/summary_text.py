@@ -14,8 +14,7 @@ from volbench.present.formatting import Row, instant, job_label, text
 from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.outcomes import AgainstLimit, Outcome
-from volbench.present.terminal.import_notice import came_from, sources
-from volbench.present.terminal.outcome import count_states
+from volbench.present.terminal.campaign_text import came_from, count_states, sources
 from volbench.units import format_count, format_rate
 
 _MOST_NAMES = 6

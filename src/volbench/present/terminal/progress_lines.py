@@ -7,12 +7,14 @@ on a terminal need rich, so a campaign of a script or of CI does not wait for it
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Protocol, Self, TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
 from volbench.model.campaign.event import (
     CampaignEnded,
     Event,
+    Listener,
     Notice,
     RunEnded,
     RunsNotNeeded,
@@ -20,7 +22,7 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import RunState
 from volbench.present.formatting import printable
-from volbench.present.terminal.outcome import first_line
+from volbench.present.terminal.campaign_text import first_line
 from volbench.present.terminal.progress import Clock, Tally
 from volbench.units import format_duration
 
@@ -28,24 +30,6 @@ Line = tuple[tuple[str, str], ...]
 """Parts of a line: text, and its style in rich's words; empty for none."""
 
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
-
-
-class CampaignListener(Protocol):
-    """A listener that is opened before the first event and closed after the last."""
-
-    def __enter__(self) -> Self:
-        """Begin to show."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen in order, whatever happened."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Show one event."""
 
 
 class PlainProgress:
@@ -59,18 +43,6 @@ class PlainProgress:
     def __init__(self, stream: TextIO, *, clock: Clock = time.monotonic) -> None:
         self._stream = stream
         self._tally = Tally(clock)
-
-    def __enter__(self) -> Self:
-        """Do nothing: there is no screen to prepare."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Do nothing: every line is already out."""
 
     def __call__(self, event: Event, /) -> None:
         """Write the line of one event, if it has one."""
@@ -87,15 +59,19 @@ class PlainProgress:
             self._stream.flush()
 
 
-def listener_for(stream: TextIO) -> CampaignListener:
-    """Return bars for a terminal that can draw them, plain lines for everything else."""
-    if not stream.isatty():
-        return PlainProgress(stream)
-    from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
+@contextmanager
+def listener_for(stream: TextIO) -> Iterator[Listener]:
+    """Yield bars for a terminal that can draw them, plain lines for everything else."""
+    if stream.isatty():
+        from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
 
-    from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
+        from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
 
-    return PlainProgress(stream) if Console(file=stream).is_dumb_terminal else LiveProgress(stream)
+        if not Console(file=stream).is_dumb_terminal:
+            with LiveProgress(stream).drawing() as listener:
+                yield listener
+            return
+    yield PlainProgress(stream)
 
 
 def lasting_line(event: Event, tally: Tally) -> Line | None:

@@ -26,7 +26,24 @@ async function showTheme(theme) {
   await twoFrames();
 }
 
+/** @type {HTMLDetailsElement[]} */
+const unfolded = [];
+
+/** On paper nothing can be unfolded, so everything is. */
+function unfold() {
+  for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open])"))) {
+    part.open = true;
+    unfolded.push(part);
+  }
+}
+
+function fold() {
+  for (const part of unfolded.splice(0)) part.open = false;
+}
+
 async function drawEverything() {
+  unfold();
+  await twoFrames();
   for (const place of document.querySelectorAll(".chart")) {
     await drawOnce(place);
     for (const cell of place.querySelectorAll(".panel")) await drawOnce(cell);
@@ -41,8 +58,14 @@ async function printEverything() {
   await showTheme(theme);
 }
 
-addEventListener("beforeprint", addPaperCopies);
-addEventListener("afterprint", removePaperCopies);
+addEventListener("beforeprint", () => {
+  unfold();
+  addPaperCopies();
+});
+addEventListener("afterprint", () => {
+  removePaperCopies();
+  fold();
+});
 
 // A browser's own print command does not wait for what is drawn, so the keys for it are ours.
 addEventListener("keydown", (event) => {
@@ -57,6 +80,7 @@ const MOST_AHEAD = 60;
 async function drawAhead() {
   let count = 0;
   for (const place of document.querySelectorAll(".chart")) {
+    if (place.closest("details:not([open])")) continue;
     await idle();
     await drawOnce(place);
     for (const cell of place.querySelectorAll(".panel")) {

@@ -120,16 +120,3 @@ function unfoldTarget() {
 }
 addEventListener("hashchange", unfoldTarget);
 unfoldTarget();
-
-// On paper nothing can be unfolded, so everything is.
-/** @type {HTMLDetailsElement[]} */
-const opened = [];
-addEventListener("beforeprint", () => {
-  for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open])"))) {
-    part.open = true;
-    opened.push(part);
-  }
-});
-addEventListener("afterprint", () => {
-  for (const part of opened.splice(0)) part.open = false;
-});

@@ -1,8 +1,9 @@
-"""Estimate of a campaign's time and cost, and the confirmation of a long one."""
+"""Cost of a campaign, and the confirmations of a long and of a destructive one."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,28 +12,22 @@ from volbench.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Prepared
-    from volbench.model.campaign.planned_run import Run
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.model.campaign.target import Volume
     from volbench.plan.prices import Bill, Rented
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
 """Labels of hosts that name their prices."""
-
-YES = click.option("--yes", is_flag=True, help="Skip the confirmation.")
-
-PRICES = click.option(
-    "--prices",
-    metavar="NAME|FILE",
-    help="Show what it costs, by the labels flavor and volume_type of the hosts.",
-)
 
 
 def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
     """Print time, bytes and cost of a campaign, and ask for confirmation if it is long.
 
     Raises:
-        RefusedError: it was not.
+        RefusedError: it was not confirmed.
     """
-    from volbench.present.terminal.estimate_text import estimate_words
+    from volbench.present.terminal.campaign_text import estimate_words
 
     click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
@@ -80,8 +75,52 @@ def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
     if not volume_type:
         return []
     used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}
-    return [Rented(volume_type, size_bytes=_size(run)) for run in used.values()]
+    sizes = [float(run.volume.pin.size_bytes) if run.volume.pin else 0.0 for run in used.values()]
+    return [Rented(volume_type, size_bytes=size) for size in sizes]
 
 
-def _size(run: Run) -> float:
-    return float(run.volume.pin.size_bytes) if run.volume.pin else 0.0
+def confirm_destruction(
+    hosts: Sequence[ConnectedHost], campaign: Campaign, *, only: Sequence[str] = ()
+) -> None:
+    """Have the name of each device that a run may write typed; scripts use --allow-destroy.
+
+    Args:
+        hosts: of the plan, connected.
+        campaign: the plan.
+        only: devices as --allow-destroy names them; all where it is empty.
+
+    Raises:
+        RefusedError: something else was typed.
+    """
+    if not sys.stdin.isatty():
+        return
+    from volbench.engine.guard.run_guard import describe_device
+    from volbench.engine.hosts.volume_probe import probe_volume
+    from volbench.model.campaign.host import LOCAL
+
+    executors = {host.name: host.executor for host in hosts}
+    for (host, target), volume in _written_devices(campaign).items():
+        name = target if host == LOCAL else f"{host}:{target}"
+        if only and name not in only:
+            continue
+        click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
+        typed = click.prompt(
+            f"All of it will be overwritten. Type {name} to go on", err=True, default=""
+        )
+        if typed.strip() != name:
+            raise RefusedError(
+                f"{name} was not confirmed; nothing was done",
+                hint=f"type exactly {name} when asked",
+            )
+
+
+def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:
+    """Return the devices that will be written, by host and path."""
+    from volbench.fio.jobs.output_files import writes
+    from volbench.model.campaign.target import VolumeKind
+
+    return {
+        (run.host, run.volume.target): run.volume
+        for run in campaign.runs
+        if run.volume.kind is VolumeKind.DEVICE and writes(run)
+    }

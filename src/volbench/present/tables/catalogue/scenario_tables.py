@@ -1,13 +1,16 @@
-"""Facts and true results of a scenario, as tables."""
+"""Tables of simulated volumes: the bundled scenarios, and the facts and true results of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
 from volbench.lab.scenario import Scenario
 from volbench.lab.truth import Direction, Truth, truth
+from volbench.present.formatting import first_sentence
+from volbench.present.tables.hosts_tables import facts_table
 from volbench.present.tables.table import IDENTITY, Table, text_table
 from volbench.units import (
     format_capacity,
@@ -29,8 +32,7 @@ _USUAL: tuple[tuple[Direction, int, int], ...] = (
 """Workloads that are told for every scenario: direction, block size, requests in flight."""
 
 
-def truth_rows(scenario: Scenario) -> list[dict[str, str]]:
-    """Return what clients must find: the usual ones and those that the scenario names."""
+def _truth_rows(scenario: Scenario) -> list[dict[str, str]]:
     named = [(expected.rw, expected.bs, expected.iodepth) for expected in scenario.truth]
     return [
         _row(
@@ -51,16 +53,44 @@ _PRIORITIES = {
 }
 
 
-def truth_table(rows: Sequence[Mapping[str, str]]) -> Table[Any]:
-    """Return the rows of `truth_rows` as a table, without columns that are empty."""
-    used = list(dict.fromkeys(name for row in rows for name in row))
-    filled = [name for name in used if any(row[name] for row in rows)]
+def scenarios_table(scenarios: Sequence[Scenario]) -> Table[Any]:
+    """Return a row for each scenario, with the first sentence of its description."""
+    rows = [
+        {
+            "scenario": scenario.name,
+            "size": format_capacity(scenario.size_bytes),
+            "description": first_sentence(scenario.description),
+        }
+        for scenario in scenarios
+    ]
+    return text_table(
+        "scenarios", rows, identity="scenario", right=["size"], folded=["description"]
+    )
+
+
+def scenario_tables(scenario: Scenario) -> tuple[Table[Any], Table[Any]]:
+    """Return the facts of a scenario, and what a measurement of it must find.
+
+    JSON of the first holds both.
+    """
+    facts, truth = _facts(scenario), _truth_rows(scenario)
+    document = {
+        "scenario": scenario.name,
+        "description": scenario.description,
+        "facts": facts,
+        "truth": truth,
+    }
+    about = facts_table(f"{scenario.name}: {scenario.description}", facts)
+    return replace(about, document=document), _truth_table(truth)
+
+
+def _truth_table(rows: Sequence[Mapping[str, str]]) -> Table[Any]:
     return text_table(
         "truth",
-        [{name: row[name] for name in filled} for row in rows],
+        rows,
         identity="rw",
         priorities=_PRIORITIES,
-        right=[name for name in filled if name not in _WORDS],
+        right=[name for row in rows[:1] for name in row if name not in _WORDS],
     )
 
 
@@ -84,8 +114,7 @@ def _row(direction: str, block_bytes: int, iodepth: int, found: Truth) -> dict[s
     }
 
 
-def facts_of(scenario: Scenario) -> dict[str, object]:
-    """Return what a scenario is, a fact a row; what it has not is left out."""
+def _facts(scenario: Scenario) -> dict[str, object]:
     facts: dict[str, object] = {
         "size": format_capacity(scenario.size_bytes),
         "holds at first": "data in every block" if scenario.restored else "nothing",

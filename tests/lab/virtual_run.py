@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.lab.virtual_client import run_clients, workload_of
+from tests.lab.virtual_fio_output import Span, render_json, render_logs
 from volbench.lab.scenario import Scenario
 from volbench.lab.simulated_disk import Disk
-from volbench.lab.virtual_client import run_clients, workload_of
-from volbench.lab.virtual_fio_output import Span, render_json, render_logs
 
 BEGIN_UTC_S = 1_767_225_600.0
 """When a virtual volume is first used: 2026-01-01."""

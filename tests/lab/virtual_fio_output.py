@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volbench.lab.virtual_client import READ, WRITE, Requests, VirtualWorkload
+from tests.lab.virtual_client import READ, WRITE, Requests, VirtualWorkload
 
 VERSION = "fio-3.33"
 SUBMISSION_S = 3e-6

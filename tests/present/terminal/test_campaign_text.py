@@ -9,7 +9,7 @@ from volbench.model.campaign.planned_run import Imported, Run, SourceFile
 from volbench.present.formatting import records
 from volbench.present.report.outcomes import job_outcomes, key_numbers
 from volbench.present.report.summary_text import cautions, what_ran
-from volbench.present.terminal.import_notice import came_from, sources
+from volbench.present.terminal.campaign_text import came_from, sources
 
 
 def imported(number: int, *names: str, read_as: str = "") -> Run:
