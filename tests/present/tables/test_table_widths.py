@@ -36,7 +36,13 @@ from volbench.present.tables.catalogue.scenario_tables import scenario_tables
 from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
-from volbench.present.tables.hosts_tables import facts_table, hosts_table, survey_table
+from volbench.present.tables.hosts_tables import (
+    ClientStatus,
+    facts_table,
+    hosts_table,
+    status_table,
+    survey_table,
+)
 from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import (
@@ -263,6 +269,10 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),
     "survey": lambda: survey_table([*map(surveyed, NAMES)], [{"name": name} for name in NAMES]),
+    "status": lambda: status_table(
+        [ClientStatus("vm-storage-01", 1, running="001-randread-4k-iodepth-16-r1", since_utc=LONG)],
+        notes=["c: no controller runs it"],
+    ),
     "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
     "market": market,
     "prices": lambda: prices_table(load_prices(price_names()[0])),

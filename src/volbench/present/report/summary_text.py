@@ -33,6 +33,7 @@ _STATES = {
     RunState.RUNNING: "was still running when the report was made",
     RunState.PLANNED: "never ran",
     RunState.NOT_NEEDED: "was not needed",
+    RunState.LOST: "was lost with its host",
 }
 
 

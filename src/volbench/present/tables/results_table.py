@@ -173,11 +173,12 @@ def _notes(
     for run_id, note in states.items():
         if note.state in (RunState.FAILED, RunState.INTERRUPTED):
             notes.append(f"{run_id} {note.state.value}: {first_line(note.reason)}")
-    skipped = Counter(
-        first_line(note.reason) for note in states.values() if note.state is RunState.NOT_NEEDED
-    )
-    for reason, count in skipped.items():
-        notes.append(f"{count} {'run was' if count == 1 else 'runs were'} not needed: {reason}")
+    for state, words in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
+        reasons = Counter(
+            first_line(note.reason) for note in states.values() if note.state is state
+        )
+        for reason, count in reasons.items():
+            notes.append(f"{count} {'run was' if count == 1 else 'runs were'} {words}: {reason}")
     return notes
 
 
