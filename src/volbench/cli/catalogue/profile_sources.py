@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from volbench.model.campaign.target import Volume
     from volbench.model.profile.profile_model import Profile
 
+_JOB_FILES = (".fio", ".job", ".ini")
+"""Endings of fio's own job files."""
+
 
 def load_profiles(
     executor: Executor,
@@ -44,7 +47,6 @@ def profile_texts(names: Sequence[str], *, like: Path | None) -> list[tuple[str,
         ArchiveError: there is no campaign, or it is damaged.
         InputError: a profile is unknown, or the campaign was not planned from profiles.
     """
-    from volbench.errors import InputError
     from volbench.plan.bundled import read_profile
     from volbench.store.archive import read_campaign
 
@@ -52,6 +54,11 @@ def profile_texts(names: Sequence[str], *, like: Path | None) -> list[tuple[str,
         raise InputError(
             "name the profiles to run, or a campaign whose profiles are taken",
             hint="volbench run PROFILE..., or volbench run --like DIR",
+        )
+    if job_files := [name for name in names if Path(name).suffix in _JOB_FILES]:
+        raise InputError(
+            f"{job_files[0]} is a fio job file, not a profile",
+            hint=f"turn it into one: volbench profile import {job_files[0]} -o profile.yaml",
         )
     if like is None:
         return [read_profile(name) for name in names]
