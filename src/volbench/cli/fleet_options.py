@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.host import Host, Inventory, Policy
+    from volbench.model.campaign.planned_run import Campaign
 
 INVENTORY = click.option(
     "--inventory",
@@ -46,6 +47,13 @@ POLICY = click.option(
     show_default=True,
     metavar="all|quorum:N|best-effort",
     help="How many clients must be ready for a step to start.",
+)
+
+OWN_POLICY = click.option(
+    "--policy",
+    default="",
+    metavar="all|quorum:N|best-effort",
+    help="How many clients must be in reach to go on. Default: the policy of the campaign.",
 )
 
 _HOST_KEYS = (
@@ -90,6 +98,13 @@ class HostSelection:
     mapping: Path | None
     known_hosts: Path | None
     accept_new: bool
+
+    @property
+    def resume_options(self) -> tuple[str, ...]:
+        """Options by which volbench resume trusts the same host keys."""
+        known = self.known_hosts
+        options = () if known is None else ("--known-hosts", str(known.resolve()))
+        return (*options, "--accept-new-host-keys") if self.accept_new else options
 
     @contextmanager
     def connected(self) -> Iterator[list[ConnectedHost]]:
@@ -141,6 +156,18 @@ def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None =
         tell=lambda note: click.echo(f"note: {note}", err=True),
     )
     return select(inventory, limits)
+
+
+def with_policy(campaign: Campaign, text: str) -> Campaign:
+    """Return a campaign with the policy of ``--policy``; its own where that is empty.
+
+    Raises:
+        InputError: the policy is unknown.
+    """
+    if not text:
+        return campaign
+    policy, quorum = parse_policy(text)
+    return campaign.model_copy(update={"policy": policy, "quorum": quorum})
 
 
 def parse_policy(text: str) -> tuple[Policy, int]:

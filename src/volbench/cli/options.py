@@ -194,6 +194,11 @@ GRACE = click.option(
     help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
 )
 
+DETACH = flag(
+    "--detach",
+    "Run in the background, without this terminal: see volbench attach and volbench status.",
+)
+
 READY_TIMEOUT = click.option(
     "--ready-timeout",
     "ready_timeout_s",

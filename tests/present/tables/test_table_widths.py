@@ -36,7 +36,14 @@ from volbench.present.tables.catalogue.scenario_tables import scenario_tables
 from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
-from volbench.present.tables.hosts_tables import facts_table, hosts_table, survey_table
+from volbench.present.tables.groups_table import groups_table
+from volbench.present.tables.hosts_tables import (
+    ClientStatus,
+    facts_table,
+    hosts_table,
+    status_table,
+    survey_table,
+)
 from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import (
@@ -245,6 +252,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "summary": lambda: summary_table(
         results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
     ),
+    "groups": lambda: groups_table(results() + many_results(90), {"0003": "1!"}, STATES),
     "long names": lambda: summary_table(many_results(9)),
     "rounds": lambda: rounds()[0],
     "round window": lambda: rounds()[-1],
@@ -263,6 +271,10 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),
     "survey": lambda: survey_table([*map(surveyed, NAMES)], [{"name": name} for name in NAMES]),
+    "status": lambda: status_table(
+        [ClientStatus("vm-storage-01", 1, running="001-randread-4k-iodepth-16-r1", since_utc=LONG)],
+        notes=["c: no controller runs it"],
+    ),
     "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
     "market": market,
     "prices": lambda: prices_table(load_prices(price_names()[0])),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.make.controller_log import logged_listener, resume_in_background
 from volbench.cli.options import (
     ALLOW_DESTROY,
     DRY_RUN,
@@ -22,7 +22,7 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import Prepared, Request
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign
@@ -43,6 +43,7 @@ class StartOptions:
         keep_files: leave scratch files.
         ready_timeout_s: how long clients that are ready wait for another.
         prices: to show what it costs; None for no cost.
+        detach: run in the background.
     """
 
     output: Path | None
@@ -53,6 +54,13 @@ class StartOptions:
     keep_files: bool = False
     ready_timeout_s: float = 120.0
     prices: str | None = None
+    detach: bool = False
+
+    @property
+    def resume_options(self) -> tuple[str, ...]:
+        """The same for volbench resume."""
+        limits = ("--grace", f"{self.grace_s}s", "--ready-timeout", f"{self.ready_timeout_s}s")
+        return (*limits, "--keep-files") if self.keep_files else limits
 
 
 def start_options(*more: Decorator) -> Decorator:
@@ -66,16 +74,28 @@ def start_options(*more: Decorator) -> Decorator:
 
 
 def carry_out(
-    hosts: Sequence[ConnectedHost], request: Request, *, start: StartOptions, shown: TableOutput
+    hosts: Sequence[ConnectedHost],
+    request: Request,
+    *,
+    start: StartOptions,
+    shown: TableOutput,
+    resume_options: Sequence[str] = (),
 ) -> None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
+
+    Args:
+        hosts: connected.
+        request: what the user wants to run.
+        start: how it is started.
+        shown: how results are printed.
+        resume_options: more options of volbench resume, which runs it in the background.
 
     Raises:
         RefusedError: the guard refused it, or it was not confirmed.
         VolbenchError: as `execute` does.
     """
     from volbench.cli.make.confirmations import bill_of, confirm_destruction, confirm_length
-    from volbench.engine.campaign.client_worker import Settings
+    from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.archive import create_campaign
 
@@ -87,6 +107,9 @@ def carry_out(
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared)
     layout = create_campaign(request.into, prepared.archive)
+    if start.detach:
+        resume_in_background(layout, [*start.resume_options, *resume_options])
+        return
     settings = Settings(
         grace_s=start.grace_s,
         keep_files=start.keep_files,
@@ -119,31 +142,35 @@ def execute(
 ) -> None:
     """Run a campaign with progress on standard error and its results on standard output.
 
+    When the terminal is closed (SIGHUP) it goes on without one, and prints to its log.
+
     Raises:
         VolbenchError: as `run_campaign` does, after the results of what has finished.
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.stop_request import stop_on_signals
-    from volbench.present.terminal.progress_lines import listener_for
 
     try:
-        with stop_on_signals() as stop, listener_for(sys.stderr) as listener:
+        with (
+            logged_listener(layout) as listener,
+            stop_on_signals(on_hangup=listener.detach) as stop,
+        ):
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
     finally:
-        _show_results(layout, shown)
+        show_results(layout, shown)
         click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign, shown)
 
 
-def _show_results(layout: Layout, shown: TableOutput) -> None:
+def show_results(layout: Layout, shown: TableOutput) -> None:
     """Print what has finished; what that needs is imported after the last run only."""
     from volbench.dataset import open_campaigns
     from volbench.present.tables.results_table import result_tables
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    shown.write(*result_tables(opened, opened.runs))
+    shown.write(*result_tables(opened, opened.runs, is_brief=shown.is_brief))
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:

@@ -9,6 +9,7 @@ from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_po
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
     ALLOW_EXEC,
+    DETACH,
     KEEP_FILES,
     PRICES,
     READY_TIMEOUT,
@@ -43,7 +44,7 @@ from volbench.cli.output import (
     metavar="[ROLE=]TARGET",
     help="Device, file, directory or NBD URI of a role; without a role: data.",
 )
-@start_options(KEEP_FILES, READY_TIMEOUT, PRICES)
+@start_options(KEEP_FILES, READY_TIMEOUT, PRICES, DETACH)
 @SETTINGS
 @VOLUME_TYPES
 @click.option(
@@ -110,4 +111,5 @@ def command(
         install_fio=install_fio,
     )
     with where.connected() as hosts:
-        carry_out(hosts, request, start=start, shown=shown)
+        resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
+        carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)

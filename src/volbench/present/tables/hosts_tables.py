@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from volbench.model.campaign.host import Host, HostKind, Inventory
+from volbench.model.campaign.planned_run import RunState
 from volbench.model.results.provenance import VolumeFacts
 from volbench.present.formatting import Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
@@ -87,6 +89,73 @@ def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> T
         notes=[f"{usable} of {len(rows)} hosts can take part"],
     )
     return replace(table, document=records)
+
+
+@dataclass
+class ClientStatus:
+    """Progress of a client: its runs by state.
+
+    Attributes:
+        host: of the client.
+        client: index among several on its host, from 1; 0 for a single one.
+        states: runs by state.
+        running: the run that goes on.
+        since_utc: when that was started.
+    """
+
+    host: str
+    client: int
+    states: Counter[RunState] = field(default_factory=Counter)
+    running: str = ""
+    since_utc: str = ""
+
+    def add(self, run_id: str, state: RunState | None, process: Mapping[str, object]) -> None:
+        """Count a run; None for one that was never started."""
+        self.states[state or RunState.PLANNED] += 1
+        if state is RunState.RUNNING:
+            self.running, self.since_utc = run_id, str(process.get("since_utc", ""))
+
+    def record(self) -> Row:
+        """Return the values by name."""
+        counts = {state.value.replace("-", "_"): self.states[state] for state in RunState}
+        return {
+            "host": self.host,
+            "client": self.client or None,
+            **counts,
+            "running": self.running,
+            "since_utc": self.since_utc,
+        }
+
+
+def _state_column(
+    state: RunState, *, priority: int, is_optional: bool = True
+) -> Column[ClientStatus]:
+    return Column(
+        state.value.replace("-", "_"),
+        lambda row: str(row.states[state] or ("" if is_optional else 0)),
+        priority=priority,
+        is_right=True,
+        is_optional=is_optional,
+    )
+
+
+STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
+    Column("host", lambda row: row.host, priority=IDENTITY),
+    Column("client", lambda row: str(row.client or ""), priority=IDENTITY, is_optional=True),
+    _state_column(RunState.FINISHED, priority=1, is_optional=False),
+    _state_column(RunState.PLANNED, priority=1, is_optional=False),
+    _state_column(RunState.FAILED, priority=1),
+    _state_column(RunState.INTERRUPTED, priority=2),
+    _state_column(RunState.LOST, priority=2),
+    _state_column(RunState.NOT_NEEDED, priority=4),
+    Column("running", lambda row: row.running, priority=1, is_optional=True),
+    Column("since_utc", lambda row: row.since_utc, header="since", priority=3, is_optional=True),
+)
+
+
+def status_table(rows: Sequence[ClientStatus], *, notes: Sequence[str]) -> Table[ClientStatus]:
+    """Return the progress of each client of a campaign."""
+    return Table("status", STATUS_COLUMNS, rows, record=ClientStatus.record, notes=notes)
 
 
 def volume_words(role: str, facts: VolumeFacts) -> str:

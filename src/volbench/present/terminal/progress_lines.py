@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOBase
 from typing import TextIO
 
 from volbench.model.campaign.event import (
@@ -17,6 +18,7 @@ from volbench.model.campaign.event import (
     Listener,
     Notice,
     RunEnded,
+    RunProgress,
     RunsNotNeeded,
     RunStarted,
 )
@@ -29,20 +31,24 @@ from volbench.units import format_duration
 Line = tuple[tuple[str, str], ...]
 """Parts of a line: text, and its style in rich's words; empty for none."""
 
+_PROGRESS_S = 60.0
+_SILENT_S = 10.0
+_MAX_SILENT = 5
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
 class PlainProgress:
-    """A line when a run starts and one when it ends, for logs and pipes.
+    """A line when a run starts, one when it ends, and one a minute, for logs and pipes.
 
     Args:
         stream: usually stderr.
         clock: seconds that only go up.
     """
 
-    def __init__(self, stream: TextIO, *, clock: Clock = time.monotonic) -> None:
+    def __init__(self, stream: TextIO | TextIOBase, *, clock: Clock = time.monotonic) -> None:
         self._stream = stream
         self._tally = Tally(clock)
+        self._wrote_s = clock()
 
     def __call__(self, event: Event, /) -> None:
         """Write the line of one event, if it has one."""
@@ -54,9 +60,26 @@ class PlainProgress:
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
             place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
             line = _plain(f"{place} started {event.run.id}{length}")
+        now_s = self._tally.clock()
+        if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
+            line = _plain(_progress_words(self._tally))
         if line is not None:
+            self._wrote_s = now_s
             self._stream.write("".join(text for text, _ in line) + "\n")
             self._stream.flush()
+
+
+def _progress_words(tally: Tally) -> str:
+    """Return the progress of a campaign, and the hosts that are silent."""
+    left_s = tally.left_s()
+    left = "" if left_s is None else f", about {format_duration(left_s)} left"
+    silent = [
+        f"{seen.run.host} silent for {format_duration(round(seen.progress.silent_s))}"
+        for seen in tally.active.values()
+        if seen.progress.silent_s >= _SILENT_S
+    ]
+    words = f"{tally.ended} of {tally.total} runs ended, {len(tally.active)} running{left}"
+    return "; ".join([words, *silent[:_MAX_SILENT]])
 
 
 @contextmanager
