@@ -21,7 +21,7 @@ from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import DERIVED, FRAMES
-from volbench.present.export.parquet_parts import write_parts
+from volbench.present.export.frame_export import write_parts
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.dataset_parts import local_parts
 from volbench.store.journal import Journal, read_history

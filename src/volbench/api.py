@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.errors import InputError, OutputError
 from volbench.model.campaign.planned_run import Campaign, RunState
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
+from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, read_campaign
 from volbench.store.journal import read_history
 from volbench.store.layout import Layout
@@ -32,19 +32,6 @@ if TYPE_CHECKING:
     from volbench.model.results.provenance import VolumeFacts
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
-
-
-@dataclass(frozen=True)
-class RunNote:
-    """State of a run and the reason for it.
-
-    Attributes:
-        state: planned, running, finished, failed, interrupted or not needed.
-        reason: empty when finished.
-    """
-
-    state: RunState
-    reason: str = ""
 
 
 class CampaignData:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.api import CampaignData, RunNote, open_campaign
+from volbench.api import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
+from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -155,6 +156,11 @@ class Dataset:
             return View(tables=[table])
         paths = {str(file.absolute()): own for own, file in files.items() if file is not None}
         return View(named_files=paths) if len(paths) > 1 else View(files=list(paths))
+
+    def store_tables(self) -> None:
+        """Make every frame that is not up to date, and keep it in its campaign's folder."""
+        for data in self.names.values():
+            data.store_tables()
 
     def sql(self, query: str) -> pd.DataFrame:
         """Answer a query over the frames, which are its tables.

@@ -50,6 +50,16 @@ def _two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _report(folder / "page.html", first.root, second.root)
 
 
+@pytest.fixture(scope="module", name="opened")
+def _opened(browser: Browser, report: Path) -> Iterator[Watched]:
+    """Return the report with everything opened and drawn, for tests that only look at it."""
+    watched = Watched(browser, report)
+    watched.draw_all()
+    yield watched
+    watched.close()
+    assert watched.faults == []
+
+
 @pytest.fixture(name="watched")
 def _watched(browser: Browser, report: Path) -> Iterator[Watched]:
     """Return the report, opened; whatever a page may not do is noted, and fails the test."""

@@ -43,15 +43,16 @@ class Watched:
         """Close the page."""
         self._context.close()
 
-    def drawn(self, place: int = 0) -> Locator:
+    def drawn(self, chosen: str = ".chart", *, place: int = 0) -> Locator:
         """Scroll to a chart and through its panels, and return it when all of it is drawn."""
-        chart = self.page.locator(".chart").nth(place)
+        chart = self.page.locator(chosen).nth(place)
         chart.scroll_into_view_if_needed()
         chart.locator(".panel").first.wait_for(state="attached")
         for panel in chart.locator(".panel").all():
             panel.scroll_into_view_if_needed()
         self.page.wait_for_function(
-            "place => document.querySelectorAll('.chart')[place].dataset.drawn === ''", arg=place
+            "([chosen, place]) => document.querySelectorAll(chosen)[place].dataset.drawn === ''",
+            arg=[chosen, place],
         )
         return chart
 
@@ -59,7 +60,7 @@ class Watched:
         """Open everything and scroll until every chart is drawn."""
         self.page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
         for place in range(self.page.locator(".chart").count()):
-            self.drawn(place)
+            self.drawn(place=place)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

@@ -52,6 +52,20 @@ def test_each_example_has_a_line_of_its_own(words: tuple[str, ...]) -> None:
     assert all(not line.endswith(("\\", ",")) for line in examples)
 
 
+@pytest.mark.parametrize("words", list(paths(cli)), ids=" ".join)
+def test_lists_of_commands_are_whole(words: tuple[str, ...]) -> None:
+    """The summary of a command is a sentence that fits its line."""
+    assert [line for line in rendered(*words) if line.endswith("...") and "Usage" not in line] == []
+
+
+@pytest.mark.parametrize("verb", ["run", "warmup", "resume"])
+def test_output_of_verbs_that_make_a_campaign_is_its_folder(verb: str) -> None:
+    """The table has a format and columns, but no file of its own."""
+    text = " ".join(" ".join(rendered(verb)).split())
+    assert all(f"{name} " in text for name in ("--format", "--json", "--columns", "--wide"))
+    assert "-o, --output PATH" not in text
+
+
 @pytest.mark.parametrize("verb", ["run", "warmup", "import", "price", "sql", "plot"])
 def test_verbs_with_examples_show_them(verb: str) -> None:
     """The section of examples holds nothing but calls of that verb."""

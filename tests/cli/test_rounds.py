@@ -25,7 +25,7 @@ from volbench.store.journal import read_history
 SERVICE = "service: {read: 20ms, write: 20ms, slots: 4}\nrestored: true\n"
 FAST = "service: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
 # A cap is kept on a busy machine too, where a latency alone is not.
-CLEAN = f"name: clean\nsize: 8m\n{FAST}caps: {{iops: 150}}\n"
+CLEAN = f"name: clean\nsize: 8m\n{FAST}limits: {{iops: 150}}\n"
 RISING = f"name: rising\nsize: 8m\n{SERVICE}drift: 1000%\n"
 PROFILE = """
 name: short

@@ -18,6 +18,8 @@ from tests.fleet.hosts import Fleet, RealHost
 from tests.waiting import PATIENCE_S
 
 JOBS = ("a", "b")
+CONNECTING = {"probe", "run", "resume", "reap"}
+"""Verbs that connect to hosts."""
 HEAD = """
 name: p
 sample: 500ms
@@ -74,7 +76,7 @@ class Desk:
 
     def start(self, verb: str, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start volbench as a user would."""
-        known = ("--known-hosts", str(self.fleet.known_hosts)) if verb != "show" else ()
+        known = ("--known-hosts", str(self.fleet.known_hosts)) if verb in CONNECTING else ()
         return subprocess.Popen(
             [sys.executable, "-m", "volbench", verb, *map(str, arguments), *known],
             cwd=self.folder,
@@ -136,6 +138,11 @@ def fios(host: RealHost) -> list[str]:
     """Return the processes of fio and of samplers on a host."""
     told = host.run("ps", "-ww", "-eo", "pid=,args=").splitlines()
     return [line for line in told if "fio " in line or "sample" in line]
+
+
+def gate_has(host: RealHost, name: str) -> bool:
+    """Return whether a file is in the start gate of the first step on a host."""
+    return any((host.folder / "root/.volbench").glob(f"*/001-*/gate/{name}"))
 
 
 def check_clean(hosts: Sequence[RealHost]) -> None:

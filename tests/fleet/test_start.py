@@ -10,8 +10,8 @@ import pytest
 
 import volbench
 from tests.fleet import texts
-from tests.fleet.desk import Desk, check_clean, ended, fios, heard
-from tests.fleet.hosts import Fleet, RealHost, fleet
+from tests.fleet.desk import Desk, check_clean, ended, fios, gate_has, heard
+from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import until
 
 pytestmark = pytest.mark.root
@@ -73,11 +73,6 @@ def test_hung_host_holds_up_nobody_for_long(desk: Desk, policy: str, others: str
         reason = "only 1 of 2 clients are ready: vm1 did not answer"
         assert notes["002-b-r1-vm0"].reason == reason
     check_clean(desk.fleet.hosts)
-
-
-def gate_has(host: RealHost, name: str) -> bool:
-    """Return whether a file is in the start gate of the first step on a host."""
-    return any((host.folder / "root/.volbench").glob(f"*/001-*/gate/{name}"))
 
 
 @contextmanager

@@ -25,16 +25,21 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
             yield from commands(below, f"{path} {name}")
 
 
-@pytest.mark.parametrize("page", ["frames", "cli", "findings", "volume-types", "profile"])
+PAGES = {
+    **{page: [f"make-{page}-page"] for page in ("frames", "cli", "findings", "volume-types")},
+    **{page: ["make-key-tables", page] for page in ("profile", "inventory", "prices")},
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_page_is_current(root: Path, page: str) -> None:
     """The page in the repository equals what its script prints now."""
-    script = root / "scripts" / f"make-{page}-page"
+    script, *arguments = PAGES[page]
+    command = [sys.executable, str(root / "scripts" / script), *arguments]
     environment = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}}
-    done = subprocess.run(
-        [sys.executable, str(script)], check=True, capture_output=True, text=True, env=environment
-    )
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     kept = (root / "docs" / "reference" / f"{page}.md").read_text(encoding="utf-8")
-    assert kept == done.stdout, f"run: .venv/bin/python scripts/make-{page}-page"
+    assert kept == done.stdout, f"run: .venv/bin/python scripts/{' '.join(PAGES[page])}"
 
 
 def test_profile_index_is_current(root: Path) -> None:

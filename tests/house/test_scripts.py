@@ -65,22 +65,33 @@ def calls_of(root: Path, checkout: Path, *arguments: str, fails: str = "") -> li
     return calls.read_text(encoding="utf-8").splitlines()
 
 
+def runs_of(calls: list[str]) -> list[str]:
+    """Return the calls of pytest that run tests."""
+    return [call for call in calls if "-m pytest" in call and "--collect-only" not in call]
+
+
 def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> None:
     """The default leaves out four markers; with --all every test belongs to one of two calls."""
-    default = calls_of(root, tmp_path / "default")[-1]
+    (default,) = runs_of(calls_of(root, tmp_path / "default"))
     left_out = {"alone", "browser", "fleet", "slow"}
     assert all(f"not {marker}" in default for marker in left_out)
     assert "root" not in default
-    beside, alone = calls_of(root, tmp_path / "all", "--all")[-2:]
+    beside, alone = runs_of(calls_of(root, tmp_path / "all", "--all"))
     assert beside.endswith("-m not alone")
     assert alone.endswith("-m alone")
 
 
-def test_what_fails_alone_is_measured_once_more(root: Path, tmp_path: Path) -> None:
-    """A second try follows the first, of what failed only, and both are shown."""
-    calls = calls_of(root, tmp_path, "--all", fails="*-m alone*")
-    assert calls[-2].endswith("-m alone")
-    assert calls[-1] == f"{calls[-2]} --last-failed"
+@pytest.mark.parametrize("marks", ["alone", "not alone"])
+def test_what_fails_is_run_once_more(root: Path, tmp_path: Path, marks: str) -> None:
+    """A second try follows the first, of what failed only, one at a time; failing twice fails."""
+    calls = runs_of(calls_of(root, tmp_path, "--all", fails=f"*'-m {marks}'*"))
+    (first, second) = [call for call in calls if f"-m {marks}" in call]
+    assert second.startswith(f"{first} -n 0 --last-failed --last-failed-no-failures none")
+
+
+def test_types_are_checked_beside_the_tests(root: Path, tmp_path: Path) -> None:
+    """Types are checked in the background, and what it finds fails the script."""
+    assert "-m mypy" in calls_of(root, tmp_path, fails="*mypy*")
 
 
 def test_a_path_is_checked_without_the_rest(root: Path, tmp_path: Path) -> None:

@@ -35,6 +35,28 @@ def ingest(layout: Layout, campaign: Campaign, state: RunState = RunState.FINISH
     return read_run(campaign, run, state, layout.run(run.id))
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "direct"),
+    [
+        (VolumeKind.NBD, {}, True),
+        (VolumeKind.DEVICE, {"ioengine": "io_uring_cmd"}, True),
+        (VolumeKind.DEVICE, {"ioengine": "mmap", "direct": "1"}, False),
+        (VolumeKind.DEVICE, {}, False),
+    ],
+)
+def test_the_engine_decides_about_the_page_cache(
+    tmp_path: Path, kind: VolumeKind, options: dict[str, str], *, direct: bool
+) -> None:
+    """An export is never cached by the host, a mapped file always is."""
+    layout, campaign = make(
+        tmp_path, "fio-3.33/randrw-jsonplus", Section(name="mix", options=options)
+    )
+    (run,) = campaign.runs
+    there = run.model_copy(update={"volume": run.volume.model_copy(update={"kind": kind})})
+    rows = ingest(layout, campaign.model_copy(update={"runs": (there,)}))
+    assert {row["direct"] for row in rows.summary} == {direct}
+
+
 @pytest.mark.parametrize("version", ["3.28", "3.33", "3.42"])
 def test_reads_and_writes_become_rows_of_their_own(tmp_path: Path, version: str) -> None:
     """A mixed job has a row for each direction, with percentiles and bins beside it."""

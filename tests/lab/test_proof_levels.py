@@ -1,6 +1,7 @@
 """Levels on simulated volumes: profile, fio, frames and verdict against the truth.
 
-The four tests of the article are measured in virtual time and, with real fio, in real time.
+Four workloads of the article are measured in virtual time, and two of them in real time. There
+`test_proof_aks` measures all four, on a block device.
 """
 
 from __future__ import annotations
@@ -23,19 +24,25 @@ ONE_LARGE = Workload("write", bs="128k", iodepth=1)
 LARGE = Workload("write", bs="256k")
 
 
+@pytest.fixture(name="p15", scope="module")
+def _p15(tmp_path_factory: pytest.TempPathFactory) -> Proof:
+    """Four workloads on a simulated P15 of which nothing was declared, one after another."""
+    folder = tmp_path_factory.mktemp("p15")
+    return measure_virtually("p15", folder, ONE_SMALL, SIXTEEN_SMALL, ONE_LARGE, LARGE)
+
+
 @pytest.fixture(
-    name="p15",
+    name="limited",
     scope="module",
     params=[
         pytest.param(measure_virtually, id="virtual"),
         pytest.param(measure, id="real", marks=pytest.mark.alone),
     ],
 )
-def _p15(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Proof:
-    """Four workloads on a simulated P15 of which nothing was declared, one after another."""
+def _limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Proof:
+    """The two workloads that its limits hold back."""
     measured: Callable[..., Proof] = request.param
-    folder = tmp_path_factory.mktemp("p15")
-    return measured("p15", folder, ONE_SMALL, SIXTEEN_SMALL, ONE_LARGE, LARGE)
+    return measured("p15", tmp_path_factory.mktemp("limited"), SIXTEEN_SMALL, LARGE)
 
 
 def verdicts(proof: Proof, workload: Workload) -> list[Mapping[str, Any]]:
@@ -50,11 +57,11 @@ def test_one_small_write_is_bound_by_latency(p15: Proof) -> None:
         assert verdict["bottleneck"] == p15.truth(ONE_SMALL).bottleneck == "latency"
 
 
-def test_sixteen_small_writes_are_capped_in_iops(p15: Proof) -> None:
+def test_sixteen_small_writes_are_capped_in_iops(limited: Proof) -> None:
     """Test 4 of the article: 1,100 IOPS, the cap, whether it was declared or not."""
-    for verdict in verdicts(p15, SIXTEEN_SMALL):
+    for verdict in verdicts(limited, SIXTEEN_SMALL):
         assert verdict["bottleneck_level"] == pytest.approx(1100, rel=0.03)
-        assert verdict["bottleneck"] == p15.truth(SIXTEEN_SMALL).bottleneck == "iops-limit"
+        assert verdict["bottleneck"] == limited.truth(SIXTEEN_SMALL).bottleneck == "iops-limit"
         assert verdict["verdict"] == "steady"
 
 
@@ -65,11 +72,11 @@ def test_one_large_write_is_bound_by_latency(p15: Proof) -> None:
         assert verdict["bottleneck"] == "latency"
 
 
-def test_large_writes_are_capped_in_bandwidth(p15: Proof) -> None:
+def test_large_writes_are_capped_in_bandwidth(limited: Proof) -> None:
     """125 MB/s bind before 1,100 IOPS do."""
-    for verdict in verdicts(p15, LARGE):
+    for verdict in verdicts(limited, LARGE):
         assert verdict["bottleneck_level"] == pytest.approx(125e6, rel=0.03)
-        assert verdict["bottleneck"] == p15.truth(LARGE).bottleneck == "bandwidth-limit"
+        assert verdict["bottleneck"] == limited.truth(LARGE).bottleneck == "bandwidth-limit"
 
 
 def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
@@ -81,12 +88,12 @@ def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
     assert proof.doubts() == []
 
 
-def test_caps_nobody_tuned_for(tmp_path: Path) -> None:
+def test_limits_nobody_tuned_for(tmp_path: Path) -> None:
     """Another size, latency and cap come out as well, from a single run."""
     scenario = made(
         "name: other\nsize: 24m\nrestored: true\n"
         "service: {read: {latency: 1.2ms, sigma: 0.2}, write: {latency: 1.2ms, sigma: 0.2}}\n"
-        "caps: {iops: 2730, bandwidth: 60MB/s}\n"
+        "limits: {iops: 2730, bandwidth: 60MB/s}\n"
     )
     proof = measure_virtually(scenario, tmp_path, Workload("randread", iodepth=12))
     assert proof.verdict()["bottleneck_level"] == pytest.approx(2730, rel=0.03)

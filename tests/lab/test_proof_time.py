@@ -38,7 +38,7 @@ name: other-cold
 size: 48m
 block: 128k
 service: {read: 1ms, write: {latency: 3ms, sigma: 0.1}, slots: 32}
-caps: {iops: 900}
+limits: {iops: 900}
 first_touch: {write: 60ms, parallel: 3}
 """
 

@@ -46,7 +46,7 @@ service:
   read: 1ms
   write: {latency: 2.5ms, sigma: 0.2, stream: 50MB/s}
   slots: 16
-caps: {iops: 1100, bandwidth: 125MB/s}
+limits: {iops: 1100, bandwidth: 125MB/s}
 burst:
   iops: {to: 3000, baseline: 300, credits: 5000}
   bandwidth: {to: 60MB/s, baseline: 10MB/s, credits: 64m}
@@ -106,11 +106,11 @@ def test_what_is_left_out_does_nothing() -> None:
 @pytest.mark.parametrize(
     ("line", "place", "words"),
     [
-        ("caps: {iops: -1}", "4:14: caps.iops", "above 0"),
-        ("caps: {iops: many}", "4:14: caps.iops", "a number, not 'many'"),
-        ("caps: {iops: inf}", "4:14: caps.iops", "finite"),
-        ("caps: {bandwidth: 5mb/s}", "4:19: caps.bandwidth", "ambiguous"),
-        ("cpas: {}", "4:1: cpas", "did you mean `caps`"),
+        ("limits: {iops: -1}", "4:16: limits.iops", "above 0"),
+        ("limits: {iops: many}", "4:16: limits.iops", "a number, not 'many'"),
+        ("limits: {iops: inf}", "4:16: limits.iops", "finite"),
+        ("limits: {bandwidth: 5mb/s}", "4:21: limits.bandwidth", "ambiguous"),
+        ("limts: {}", "4:1: limts", "did you mean `limits`"),
         ("block: 1000", "4:8: block", "multiple of 512"),
         ("size: 8m", "4:1: size", "duplicate"),
         ("stalls: 5", "4:9: stalls", "a list"),

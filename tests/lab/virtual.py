@@ -8,11 +8,11 @@ from pathlib import Path
 
 import volbench
 from tests.lab.proof import SAMPLE_S, Proof, Workload, profile_text
+from tests.lab.virtual_fio_output import VERSION
+from tests.lab.virtual_run import BEGIN_UTC_S, VirtualVolume
 from volbench.engine.run.tool_command import command_of
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.lab.scenario import Scenario, read_scenario
-from volbench.lab.virtual_fio_output import VERSION
-from volbench.lab.virtual_run import BEGIN_UTC_S, VirtualVolume
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.results.provenance import HostFacts, VolumeFacts

@@ -14,82 +14,28 @@ from volbench import __version__
 from volbench.errors import VolbenchError
 
 VERBS: dict[str, tuple[str, str]] = {
-    "run": (
-        "make.run",
-        "Run profiles on volumes and keep the results in a campaign folder.",
-    ),
-    "warmup": (
-        "make.warmup",
-        "Write or read every block of a volume once, and verify it.",
-    ),
-    "resume": (
-        "make.resume",
-        "Continue a campaign that was interrupted.",
-    ),
-    "reap": (
-        "make.reap",
-        "End and remove what a campaign left on its machines.",
-    ),
-    "probe": (
-        "make.probe",
-        "Show facts about this machine and its volumes.",
-    ),
-    "profile": (
-        "catalogue.profile",
-        "List, show, check, render and import profiles.",
-    ),
-    "inventory": (
-        "catalogue.inventory",
-        "Show and check inventories of hosts.",
-    ),
-    "import": (
-        "read.import_",
-        "Import fio results from other sources as a campaign.",
-    ),
-    "show": (
-        "read.show",
-        "Show the results of a campaign as a table.",
-    ),
-    "check": (
-        "read.check",
-        "List data-quality warnings of campaigns.",
-    ),
-    "compare": (
-        "read.compare",
-        "Compare campaigns, with intervals and verdicts.",
-    ),
-    "price": (
-        "catalogue.price",
-        "Rank configurations by price-performance.",
-    ),
-    "prices": (
-        "catalogue.prices",
-        "List, show and check price lists.",
-    ),
-    "volume-types": (
-        "catalogue.volume_types",
-        "List and show the limits of volume types.",
-    ),
-    "export": (
-        "read.export",
-        "Write frames of campaigns for spreadsheets, papers, Prometheus and Grafana.",
-    ),
-    "sql": (
-        "read.sql",
-        "Run SQL queries over many campaigns.",
-    ),
-    "plot": (
-        "read.plot",
-        "Draw a chart of a campaign.",
-    ),
-    "report": (
-        "read.report",
-        "Write the report of a campaign: one HTML file.",
-    ),
-    "lab": (
-        "make.lab",
-        "Simulate volumes whose behaviour is known.",
-    ),
+    "run": ("make.run", "Run profiles on volumes; results go into a campaign folder."),
+    "warmup": ("make.warmup", "Write or read every block of a volume once, and verify it."),
+    "resume": ("campaign.resume", "Continue a campaign that was interrupted."),
+    "status": ("campaign.status", "Show the progress of a campaign, and if it is running."),
+    "attach": ("campaign.attach", "Follow a campaign that runs in the background."),
+    "forget": ("campaign.forget", "Give up a host of a campaign that is gone for good."),
+    "reap": ("campaign.reap", "End and remove what a campaign left on its machines."),
+    "probe": ("make.probe", "Show facts about this machine and its volumes."),
+    "profile": ("catalogue.profile", "List, show, check, render and import profiles."),
+    "inventory": ("catalogue.inventory", "Show and check inventories of hosts."),
+    "import": ("read.import_", "Import fio results from other sources as a campaign."),
+    "show": ("read.show", "Show results of campaigns as a table."),
+    "check": ("read.check", "List data-quality warnings of campaigns."),
+    "compare": ("read.compare", "Compare campaigns, with intervals and verdicts."),
+    "price": ("catalogue.price", "Rank configurations by price-performance."),
+    "prices": ("catalogue.prices", "List, show and check price lists."),
+    "volume-types": ("catalogue.volume_types", "List and show the limits of volume types."),
+    "export": ("read.export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
+    "sql": ("read.sql", "Run SQL queries over many campaigns."),
+    "plot": ("read.plot", "Draw a chart of campaigns."),
+    "report": ("read.report", "Write the report of campaigns: one HTML file."),
+    "lab": ("make.lab", "Simulate volumes whose behaviour is known."),
 }
 """Verb to its module and its short help. A module is imported only when its verb is called."""
 

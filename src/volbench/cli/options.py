@@ -1,16 +1,79 @@
-"""Options and arguments that several verbs share."""
+"""Options and arguments that several verbs share, and groups of options as one keyword."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
 from volbench.errors import InputError
+from volbench.units import parse_duration
+
+Verb = Callable[..., None]
+Decorator = Callable[[Verb], Verb]
+
+PATH = click.Path(path_type=Path)
+_CAMPAIGN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+def option_group(keyword: str, make: Callable[..., object], *options: Decorator) -> Decorator:
+    """Return a decorator that gives a verb several options as one keyword.
+
+    Args:
+        keyword: of the verb's function.
+        make: called with the values of the options by name; returns the value of the keyword.
+        options: decorators of click, in the order of the help page.
+    """
+
+    def add(verb: Verb) -> Verb:
+        names: list[str] = []
+
+        @wraps(verb)
+        def wrapped(*arguments: object, **given: object) -> None:
+            group = make(**{name: given.pop(name) for name in names})
+            verb(*arguments, **{keyword: group}, **given)
+
+        decorated: Any = wrapped
+        before = len(getattr(decorated, "__click_params__", ()))
+        for option in reversed(options):
+            decorated = option(decorated)
+        added: list[click.Parameter] = decorated.__click_params__[before:]
+        names += [str(parameter.name) for parameter in added]
+        return wrapped
+
+    return add
+
+
+class Quantity(click.ParamType[Any]):
+    """A number with its unit; what is wrong with it is said with the option's name.
+
+    Args:
+        name: placeholder on the help page.
+        parse: the text to the number in the base unit; raises InputError.
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
+        """Return the number; one that was parsed already as it is."""
+        del ctx
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except InputError as error:
+            option = param.opts[-1] if param is not None else ""
+            words = error.message if option in error.message else f"{option}: {error.message}"
+            raise InputError(words, hint=error.hint) from error
 
 
 class OutputOption(click.Option):
@@ -23,17 +86,46 @@ class OutputOption(click.Option):
         return click.Option.get_help_record(visible, ctx)
 
 
-def output_option(**attributes: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - passed on to click as they are
+def output_option(**attributes: Any) -> Decorator:  # noqa: ANN401 - passed on to click as they are
     """Return the option ``-o/--output``; ``--into`` stays as a hidden alias until 0.2."""
     names = ("-o", "--output", "--into", "output")
     return click.option(*names, cls=OutputOption, **attributes)
 
 
-NEW_CAMPAIGN = output_option(
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="New campaign folder. Default: volbench-results/NAME-TIME.",
-)
+def flag(name: str, text: str, keyword: str = "") -> Decorator:
+    """Return an option without a value.
+
+    Args:
+        name: such as ``--json``.
+        text: of the help page.
+        keyword: of the verb's function, where it is not the name.
+    """
+    return click.option(name, *([keyword] if keyword else []), is_flag=True, help=text)
+
+
+def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,...") -> Decorator:
+    """Return an option that takes names separated by commas, as a tuple.
+
+    Args:
+        name: such as ``--by``.
+        keyword: of the verb's function.
+        text: of the help page.
+        metavar: placeholder on the help page.
+    """
+
+    def parse(value: str) -> tuple[str, ...]:
+        names = split_names(value)
+        if value and not names:
+            raise InputError(f"{name} names nothing", hint=f"write it like {name} {metavar}")
+        return names
+
+    kind = Quantity(metavar, parse)
+    return click.option(name, keyword, type=kind, metavar=metavar, default="", help=text)
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the names in a list with commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def examples(*lines: str) -> str:
@@ -41,18 +133,21 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-CAMPAIGN = click.argument(
-    "campaign", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR"
-)
+def campaigns_argument(metavar: str = "DIR...") -> Decorator:
+    """Return the argument for campaign folders, and folders that hold some at any depth."""
+    return click.argument(
+        "campaigns", nargs=-1, required=True, type=_CAMPAIGN_FOLDER, metavar=metavar
+    )
 
-CAMPAIGNS = click.argument(
-    "campaigns",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR...",
+
+CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR")
+CAMPAIGNS = campaigns_argument()
+
+NEW_CAMPAIGN = output_option(
+    type=PATH,
+    metavar="DIR",
+    help="New campaign folder. Default: volbench-results/NAME-TIME.",
 )
-"""Campaign folders, and folders that hold some at any depth."""
 
 WHERE = click.option(
     "--where",
@@ -67,76 +162,95 @@ SETTINGS = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="Override a fio option in every job (size=64m), in one (test1.bs=8k), or a key of the "
-    "profile (repeat=3, limits.iops=1100, limits.data=azure/P15).",
+    "profile (repeat=3, limits.iops=1100, limits.data=azure/P15); repeatable.",
 )
 
-VOLUME_TYPES = click.option(
-    "--volume-types",
-    "type_files",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File of volume types beside the bundled ones; repeatable.",
-)
-"""Verbs that read profiles or inventories take it with `knows_volume_types`."""
-
-ALLOW_EXEC = click.option(
-    "--allow-exec",
-    is_flag=True,
-    help="Accept options that run programs or leave the run's folder.",
-)
+ALLOW_EXEC = flag("--allow-exec", "Accept options that run programs or leave the run's folder.")
 
 ALLOW_DESTROY = click.option(
     "--allow-destroy",
     multiple=True,
     metavar="DEVICE",
-    help="Allow this device or file to be overwritten. Name each one; on another host with its "
-    "name before it: vm01:/dev/sdb.",
+    help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
 )
 
-KEEP_FILES = click.option("--keep-files", is_flag=True, help="Leave scratch files on the volumes.")
+KEEP_FILES = flag("--keep-files", "Leave scratch files on the volumes.")
+DRY_RUN = flag("--dry-run", "Check and show the plan; run nothing, write nothing.")
+YES = flag("--yes", "Skip the confirmation of a long campaign.")
+AS_YAML = flag("--yaml", "Print the file itself.", "as_yaml")
 
-DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Show what would run, check it, and touch nothing."
+PRICES = click.option(
+    "--prices",
+    metavar="NAME|FILE",
+    help="Show what it costs, by the labels flavor and volume_type of the hosts.",
 )
 
 GRACE = click.option(
     "--grace",
+    "grace_s",
+    type=Quantity("TIME", parse_duration),
     default="10m",
     show_default=True,
-    metavar="TIME",
     help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
+)
+
+DETACH = flag(
+    "--detach",
+    "Run in the background, without this terminal: see volbench attach and volbench status.",
 )
 
 READY_TIMEOUT = click.option(
     "--ready-timeout",
+    "ready_timeout_s",
+    type=Quantity("TIME", parse_duration),
     default="2m",
     show_default=True,
-    metavar="TIME",
     help="How long clients that are ready wait for one whose host has stopped answering.",
 )
 
-INVENTORY = click.option(
-    "--inventory",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="List of hosts: volbench's YAML, an Ansible inventory, or terraform output -json.",
-)
 
-LIMIT = click.option(
-    "--limit",
-    "limits",
+def _add_volume_types(
+    context: click.Context, option: click.Parameter, files: tuple[Path, ...]
+) -> None:
+    """Let all that the verb reads name volume types of some files."""
+    del option
+    if files and not context.resilient_parsing:
+        from volbench.plan.volume_types import also_types
+
+        context.with_resource(also_types(files))
+
+
+VOLUME_TYPES = click.option(
+    "--volume-types",
     multiple=True,
-    metavar="GROUP|HOST",
-    help="Only these hosts of the inventory: a group, a host, a range or a pattern such as vm*.",
-)
-
-MAPPING = click.option(
-    "--mapping",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
-    help="File that says which of Terraform's outputs describe the hosts.",
+    expose_value=False,
+    callback=_add_volume_types,
+    help="File of volume types beside the bundled ones; repeatable.",
 )
+"""Whatever a verb with this option reads may name types of the files."""
+
+
+def schema_command(group: click.Group, of: str) -> Callable[[Callable[[], object]], click.Command]:
+    """Return a decorator that makes a function the command ``schema`` of a group.
+
+    Args:
+        group: of commands on a kind of file.
+        of: that kind, for the help page.
+    """
+
+    def add(read: Callable[[], object]) -> click.Command:
+        def schema() -> None:
+            import json
+
+            click.echo(json.dumps(read(), indent=2, ensure_ascii=False))
+
+        text = f"Print the JSON Schema of {of}, for editors."
+        return group.command("schema", help=text)(schema)
+
+    return add
+
 
 _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 

@@ -8,7 +8,7 @@ from volbench.errors import InputError, OutputError
 from volbench.fio.jobs.output_files import dd_file, writes
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.dd_option import check_dd_option
+from volbench.model.profile.canonical import check_dd_option
 from volbench.model.results.result import Direction, DirectionResult, JobResult, RunOutput
 
 _REPORT = re.compile(
@@ -86,7 +86,7 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
     if not reports:
         raise OutputError(
             f"dd left no report: {stderr.strip()[-300:] or 'no output'}",
-            hint="run the command in command.txt by hand",
+            hint="run the command in command.txt yourself to see its messages",
         )
     io_bytes, seconds = int(reports[-1].group(1)), float(reports[-1].group(2))
     options = run.effective(run.sections[0])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from volbench.analyse.frames.workload_spec import bypasses_page_cache
 from volbench.fio.results.latency_bins import bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.target import VolumeKind
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, run_identity
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
@@ -42,7 +44,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "tool": run.tool.value,
         "rw": options.get("rw"),
         "rwmixread": _read_percent(options),
-        "direct": _is_direct(options) if is_reported or "direct" in options else None,
+        "direct": _is_direct(run, options) if is_reported or "direct" in options else None,
         "iodepth": _integer(options.get("iodepth", default)),
         "numjobs": _integer(options.get("numjobs", default)),
         "ioengine": options.get("ioengine"),
@@ -126,9 +128,10 @@ def _labels(campaign: Campaign, name: str) -> Row:
     return {f"{LABEL_PREFIX}{label}": value for label, value in labels.items()}
 
 
-def _is_direct(options: Mapping[str, str]) -> bool:
-    flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
-    return options.get("direct", "0") == "1" or "direct" in flags
+def _is_direct(run: Run, options: Mapping[str, str]) -> bool:
+    is_nbd = run.volume.kind is VolumeKind.NBD
+    engine = "nbd" if is_nbd else options.get("ioengine", "").partition(":")[0]
+    return bypasses_page_cache(engine, options)
 
 
 def _read_percent(options: Mapping[str, str]) -> int | None:

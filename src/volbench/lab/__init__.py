@@ -1,1 +1,1 @@
-"""Simulated volumes whose truth is known: served by nbdkit, or run in virtual time."""
+"""Simulated volumes whose truth is known, served by nbdkit."""

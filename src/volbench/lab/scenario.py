@@ -18,17 +18,19 @@ from volbench.lab.disk_parameters import (
     ServiceParameters,
 )
 from volbench.lab.scenario_fields import (
+    BandwidthBurst,
     Burst,
     Bytes,
     Cache,
-    Caps,
     Expected,
     FirstTouch,
+    IopsBurst,
     Percent,
     Service,
     Services,
     Stall,
     Step,
+    VolumeLimits,
 )
 from volbench.model.document.document_model import Boolean, Document, Integer, Text
 from volbench.model.document.located_errors import Fault, faults_of, read_document, reject
@@ -51,14 +53,19 @@ class Scenario(Document):
 
     name: Annotated[Text, AfterValidator(_check_name)] = Field(description="Letters, digits, - _.")
     description: Text = Field(default="", description="What it stands for.")
-    size_bytes: Bytes = Field(alias="size", le=MOST_BYTES, description="Capacity.")
+    size_bytes: Bytes = Field(
+        alias="size", le=MOST_BYTES, description="Capacity.", examples=["64m"]
+    )
     block_bytes: Bytes = Field(default=65536, alias="block", description="Unit of first touches.")
     seed: Integer = Field(default=1, ge=0, description="Of the random spread.")
     restored: Boolean = Field(
         default=False, description="Whether every block holds data, as in a restored snapshot."
     )
-    service: Services = Field(description="Time that the device works on a request.")
-    caps: Caps = Field(default=Caps(), description="Limits of the provider.")
+    service: Services = Field(
+        description="Time that the device works on a request.",
+        examples=["{read: 1ms, write: 1ms}"],
+    )
+    limits: VolumeLimits = Field(default=VolumeLimits(), description="Limits of the provider.")
     burst: Burst = Field(default=Burst(), description="Credits that run out.")
     first_touch: FirstTouch = Field(default=FirstTouch(), description="Cost of a cold block.")
     unwritten_reads: Literal["served", "instant"] = Field(
@@ -141,8 +148,8 @@ class Scenario(Document):
             read=_service(self.service.read),
             write=_service(self.service.write),
             slots=self.service.slots or 0,
-            request_buckets=self._request_buckets(),
-            byte_buckets=self._byte_buckets(),
+            request_buckets=_buckets(self.limits.iops, self.burst.iops),
+            byte_buckets=_buckets(self.limits.bandwidth_bytes_per_s, self.burst.bandwidth),
             first_write_s=self.first_write_s,
             first_read_s=self.first_read_s,
             first_touches=self.first_touch.parallel or 0,
@@ -155,21 +162,15 @@ class Scenario(Document):
             clock_starts_at_write=self.clock == "first-write",
         )
 
-    def _request_buckets(self) -> tuple[BucketParameters, ...]:
-        burst = self.burst.iops
-        caps = [BucketParameters(self.caps.iops)] if self.caps.iops else []
-        if burst:
-            caps.append(BucketParameters(burst.to))
-            caps.append(BucketParameters(burst.baseline, depth=burst.credits_ios))
-        return tuple(caps)
 
-    def _byte_buckets(self) -> tuple[BucketParameters, ...]:
-        cap, burst = self.caps.bandwidth_bytes_per_s, self.burst.bandwidth
-        caps = [BucketParameters(cap)] if cap else []
-        if burst:
-            caps.append(BucketParameters(burst.to))
-            caps.append(BucketParameters(burst.baseline, depth=float(burst.credits_bytes)))
-        return tuple(caps)
+def _buckets(
+    limit: float | None, burst: IopsBurst | BandwidthBurst | None
+) -> tuple[BucketParameters, ...]:
+    found = [BucketParameters(limit)] if limit else []
+    if burst:
+        found.append(BucketParameters(burst.to))
+        found.append(BucketParameters(burst.baseline, depth=burst.credits))
+    return tuple(found)
 
 
 def _service(service: Service) -> ServiceParameters:

@@ -67,7 +67,7 @@ class Services(Document):
     )
 
 
-class Caps(Document):
+class VolumeLimits(Document):
     """Limits of the provider, for reads and writes together."""
 
     iops: Positive | None = Field(default=None, description="I/Os a second.")
@@ -76,35 +76,34 @@ class Caps(Document):
     )
 
 
-class IopsBurst(Document):
+class _Credits(Document):
+    """Credits of a full bucket, and the rates with and without them."""
+
+    to: float
+    baseline: float
+
+    @model_validator(mode="after")
+    def _above(self) -> Self:
+        if self.to <= self.baseline:
+            message = f"must be above baseline ({self.baseline:g}), not {self.to:g}"
+            reject(Fault(message, at=("to",)))
+        return self
+
+
+class IopsBurst(_Credits):
     """Credits for I/Os, one of which is spent on each I/O."""
 
     to: Positive = Field(description="Rate while credits last.")
     baseline: Positive = Field(description="Rate afterwards, at which credits come back.")
-    credits_ios: Positive = Field(alias="credits", description="Of a full bucket.")
-
-    @model_validator(mode="after")
-    def _above(self) -> Self:
-        _check_burst(self.to, self.baseline)
-        return self
+    credits: Positive = Field(description="Of a full bucket.")
 
 
-class BandwidthBurst(Document):
+class BandwidthBurst(_Credits):
     """Credits for bytes."""
 
     to: BytesPerSecond = Field(description="Rate while credits last.")
     baseline: BytesPerSecond = Field(description="Rate afterwards, at which credits come back.")
-    credits_bytes: Bytes = Field(alias="credits", description="Of a full bucket.")
-
-    @model_validator(mode="after")
-    def _above(self) -> Self:
-        _check_burst(self.to, self.baseline)
-        return self
-
-
-def _check_burst(to: float, baseline: float) -> None:
-    if to <= baseline:
-        reject(Fault(f"must be above baseline ({baseline:g}), not {to:g}", at=("to",)))
+    credits: Bytes = Field(description="Of a full bucket.")
 
 
 class Burst(Document):

@@ -1,8 +1,9 @@
 """Simulated disk: computes when each request completes.
 
 Nothing here sleeps, reads a clock or touches data, so a test can run hours in milliseconds. Each
-request passes the caps, then either the write-back cache or a slot in which blocks that are touched
-for the first time are prepared and the request is served. All of that is computed at its arrival.
+request passes the limits, then either the write-back cache or a slot in which blocks that are
+touched for the first time are prepared and the request is served. All of that is computed at its
+arrival.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Results that a client must find on the volume of a scenario.
 
 A client keeps `iodepth` requests of one size in flight, at random places, without a break. Its rate
-is then the least of what the caps allow and what the device serves: by Little's law (J. D. C.
+is then the least of what the limits allow and what the device serves: by Little's law (J. D. C.
 Little, 1961) the requests it works on at once over the mean time of one. Nothing here is simulated:
 it is a second way to the same numbers.
 """
@@ -113,10 +113,12 @@ def warm_up(
 
 
 def _ceilings(scenario: Scenario, block_bytes: int) -> dict[str, float]:
-    """Return the highest rates that caps and full credits allow."""
-    caps, burst = scenario.caps, scenario.burst
-    requests = min(caps.iops or inf, burst.iops.to if burst.iops else inf)
-    volume = min(caps.bandwidth_bytes_per_s or inf, burst.bandwidth.to if burst.bandwidth else inf)
+    """Return the highest rates that limits and full credits allow."""
+    limits, burst = scenario.limits, scenario.burst
+    requests = min(limits.iops or inf, burst.iops.to if burst.iops else inf)
+    volume = min(
+        limits.bandwidth_bytes_per_s or inf, burst.bandwidth.to if burst.bandwidth else inf
+    )
     return {"iops-limit": requests, "bandwidth-limit": volume / block_bytes}
 
 
@@ -128,7 +130,7 @@ def _service(scenario: Scenario, direction: Direction) -> ServiceParameters:
 def _served(
     scenario: Scenario, direction: Direction, block_bytes: int, iodepth: int
 ) -> tuple[float, str]:
-    """Return the rate of warm requests without caps, and what it is called."""
+    """Return the rate of warm requests without limits, and what it is called."""
     if direction == "write" and scenario.cache:
         return iodepth / scenario.cache.latency_s, "latency"
     at_once = min(iodepth, scenario.service.slots or iodepth)
@@ -142,10 +144,10 @@ def _after_credits(
     burst = scenario.burst
     purses = []
     if burst.iops:
-        purses.append((burst.iops.baseline, burst.iops.credits_ios, "iops-limit"))
+        purses.append((burst.iops.baseline, burst.iops.credits, "iops-limit"))
     if burst.bandwidth:
         baseline = burst.bandwidth.baseline / block_bytes
-        purses.append((baseline, burst.bandwidth.credits_bytes / block_bytes, "bandwidth-limit"))
+        purses.append((baseline, burst.bandwidth.credits / block_bytes, "bandwidth-limit"))
     spent = [purse for purse in purses if purse[0] < peak]
     if not spent:
         return peak, inf, None
@@ -178,7 +180,7 @@ class _Warmth:
     """How the rate depends on the share of requests that touch cold blocks.
 
     Attributes:
-        ceiling: of the caps.
+        ceiling: of the limits.
         at_once: requests worked on at once.
         service_s: mean time of a warm request.
         penalty_s: what a request with cold blocks waits in addition; 0 for none.

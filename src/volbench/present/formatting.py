@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.units import format_latency, format_size
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_latency,
+    format_rate,
+    format_size,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +70,35 @@ def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
     """Return a number of a row in words for people, ``n/a`` when it is missing."""
     value = number(row, column)
     return MISSING if math.isnan(value) else format_value(value)
+
+
+def percent_text(value: float) -> str:
+    """Return a percentage with a digit behind the point where that says something."""
+    return f"{value:.1f} %" if 0.05 <= value < 9.95 else f"{value:.0f} %"
+
+
+_UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
+"""End of a column's name to the unit of its numbers."""
+_UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
+    "bytes/s": format_rate,
+    "bytes": format_size,
+    "1/s": format_count,
+    "%": percent_text,
+}
+
+
+def unit_words(column: str, unit: str = "") -> Callable[[float], str]:
+    """Return the format of a column's numbers.
+
+    Args:
+        column: its name.
+        unit: of the numbers; empty for the one at the end of the name, else a rate of events.
+    """
+    unit = unit or next((_UNITS[end] for end in _UNITS if column.endswith(end)), "1/s")
+    if unit == "s":
+        is_latency = re.match(r"([cs]?lat|value|bin|start_skew)_", column) is not None
+        return format_latency if is_latency else format_duration
+    return _UNIT_WORDS[unit]
 
 
 def skew(row: Row) -> str:
@@ -128,6 +164,11 @@ def printable(value: str) -> str:
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in value.replace("\r\n", "\n")
     )
+
+
+def first_sentence(words: str) -> str:
+    """Return a text up to the end of its first sentence."""
+    return words.partition(". ")[0].removesuffix(".") + "."
 
 
 def instant(utc: str) -> str:

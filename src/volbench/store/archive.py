@@ -251,6 +251,21 @@ def hold_campaign(layout: Layout) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_held(layout: Layout) -> bool:
+    """Return whether a controller holds the campaign, on this machine."""
+    try:
+        descriptor = os.open(layout.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # it was never held
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
         f"{path} can't be written: {error.strerror or error}",

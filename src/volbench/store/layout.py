@@ -121,6 +121,11 @@ class Layout:
         return self.root / ".lock"
 
     @property
+    def controller_log(self) -> Path:
+        """Progress of the controllers that ran the campaign, for people."""
+        return self.root / "controller.log"
+
+    @property
     def runs(self) -> Path:
         """One folder for each run."""
         return self.root / "runs"

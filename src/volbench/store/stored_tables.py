@@ -24,9 +24,9 @@ from volbench.store.journal import History
 from volbench.store.layout import Layout
 from volbench.store.parquet_tables import read_table, write_table
 
-TABLES_VERSION = "9"
+TABLES_VERSION = "10"
 """Raised whenever the same raw files give other rows, so that stored tables are rebuilt."""
-RULES_VERSION = "3"
+RULES_VERSION = "5"
 """Raised whenever the same rows give other verdicts, findings or aggregates."""
 
 

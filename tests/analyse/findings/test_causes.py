@@ -7,6 +7,7 @@ import pytest
 from tests.analyse.findings.conftest import (
     Limits,
     Phase,
+    VolumeKind,
     a_run,
     a_view,
     device_samples,
@@ -16,6 +17,7 @@ from tests.analyse.findings.conftest import (
     told,
 )
 from tests.analyse.findings.test_steady import restless
+from tests.analyse.noise import noisy
 from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.model.results.finding import Severity
 
@@ -82,6 +84,19 @@ def test_a_run_that_ended_at_a_standstill_is_judged() -> None:
     (one, *_) = found(other, over_time([3000.0] * 20 + [0.0] * 60, run), rule="host-cache")
     assert one.severity is Severity.WARNING
     assert found(over_time([3000.0] * 20 + [0.0] * 60, run), rule="stall")
+
+
+@pytest.mark.parametrize("seed", [2, 3, 7])
+@pytest.mark.parametrize("seconds", [18, 30])
+def test_a_step_in_latency_is_no_full_cache(seed: int, seconds: int) -> None:
+    """I/Os that take 1.6 times as long from second 9 on: an uneven step, and no steady run."""
+    noise = [one / 1000 for one in noisy(seconds, cv=0.12, seed=seed)]
+    rates = [1600 * one for one in noise[:9]] + [1000 * one for one in noise[9:]]
+    run = a_run({"rw": "randwrite"}, kind=VolumeKind.NBD)
+    view = over_time(rates, run)
+    assert found(view, rule="host-cache") == []
+    (one,) = found(view, rule="not-steady")
+    assert one.severity is Severity.WARNING
 
 
 def test_latency_is_no_cap() -> None:

@@ -74,7 +74,7 @@ def test_dd_writes_zeros(source: str | None, count: int) -> None:
     assert len(found(a_view(run), rule="compressible")) == count
 
 
-@pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", None])
+@pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", "http", "libpmem", None])
 def test_an_engine_that_waits_keeps_no_depth(engine: str | None) -> None:
     """Also when the engine is not named, because psync is fio's default."""
     (one,) = found(a_view(a_run({"ioengine": engine})), rule="queue-depth")

@@ -220,6 +220,27 @@ def test_a_stall_is_told_with_its_time() -> None:
     assert one.evidence["stall_s"] == 8
 
 
+def test_a_stall_is_as_long_as_the_slowest_io() -> None:
+    """2.1 s from 20.5 s on: the series has one empty second, and two that are half empty."""
+    run = a_run()
+    rates = [*[IOPS] * 20, IOPS * 0.5, 0.0, IOPS * 0.4, *[IOPS] * 37]
+    view = a_view(run, series=series_rows(run, rates), summary=[told(run, lat_max_s=2.1)])
+    (one,) = found(view, rule="stall")
+    assert one.evidence["stall_s"] == pytest.approx(2.1)
+    assert one.from_s == pytest.approx(20.5, abs=0.1)
+    assert "2.1s" in one.message
+    assert "after 20s" in one.message
+
+
+def test_a_slow_io_elsewhere_does_not_lengthen_a_stall() -> None:
+    """A latency of 9 s cannot be that of a stall of one to three seconds."""
+    run = a_run()
+    rates = [*[IOPS] * 20, 0.0, *[IOPS] * 39]
+    view = a_view(run, series=series_rows(run, rates), summary=[told(run, lat_max_s=9.0)])
+    (one,) = found(view, rule="stall")
+    assert (one.from_s, one.to_s) == (20, 21)
+
+
 def test_many_stalls_are_counted_and_the_longest_told() -> None:
     """Ten of them would fill the screen."""
     run = a_run()

@@ -109,6 +109,29 @@ def test_exports_have_no_page_cache() -> None:
     assert found(view, rule="smaller-than-memory") == []
 
 
+@pytest.mark.parametrize(
+    "engine", ["null", "io_uring_cmd", "http", "rbd", "libblkio:virtio", "nbd"]
+)
+@pytest.mark.parametrize("direct", ["0", "1"])
+def test_engines_outside_the_kernel_have_no_page_cache(engine: str, direct: str) -> None:
+    """Their I/O is neither cached by the host nor counted by its block layer."""
+    run = a_run({"ioengine": engine, "direct": direct})
+    idle = device_samples(run, write_bw_bytes_per_s=0.0)
+    assert found(a_view(run, device=idle), rule="page-cache") == []
+    assert found(a_view(run, device=[]), rule="page-cache") == []
+    reads = a_run({"ioengine": engine, "direct": direct, "rw": "randread"})
+    view = a_view(reads, summary=[told(reads, direction="read")], device=idle)
+    assert found(view, rule="never-written") == []
+
+
+def test_mmap_uses_the_page_cache_whatever_direct_says() -> None:
+    """Mapped files are pages of the cache: fio ignores direct for them."""
+    run = a_run({"ioengine": "mmap", "direct": "1", "iodepth": None})
+    (one,) = found(a_view(run, device=[]), rule="page-cache")
+    assert one.severity is Severity.WARNING
+    assert "direct=0" not in one.message
+
+
 def test_dd_without_direct() -> None:
     """A dd goes through the page cache unless a flag says otherwise."""
     plain = a_run({"direct": None}, tool=Tool.DD)

@@ -344,3 +344,19 @@ def fio_below(folder: Path) -> list[str]:
         if any(name.startswith(str(folder)) for name in opened):
             found.append(process.name)
     return found
+
+
+def test_results_and_plans_have_every_format(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """Data are on stdout alone: JSON of a plan, CSV of results, and the chosen columns."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("name: p\nsample: 0\njobs:\n  a: {rw: write, size: 1m, filename: f}\n")
+    start = ["run", profile, "--on", scratch]
+    (planned,) = json.loads(volbench(*start, "--dry-run", "--json").stdout)
+    assert (planned["run"], planned["options"]["rw"]) == ("001-a-r1", "write")
+    done = volbench(*start, "--output", tmp_path / "out", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert (row["job"], row["status"]) == ("a", "finished")
+    again = volbench("resume", tmp_path / "out", "--columns", "job,status", "--format", "markdown")
+    assert again.stdout.splitlines()[0].replace(" ", "") == "|job|status|"

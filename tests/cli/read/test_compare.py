@@ -135,7 +135,8 @@ def test_formats_tell_the_same(folder: Path) -> None:
     assert any("rate_iops" in remark for remark in found["remarks"])
     markdown = compare(folder, *told, "--format", "markdown").stdout.splitlines()
     assert markdown[1].count("-- |") + markdown[1].count("--: |") == 7
-    assert markdown[2].startswith("| reads | read | iops |")
+    cells = [cell.strip() for cell in markdown[2].split("|")]
+    assert cells[1:4] == ["reads", "read", "iops"]
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])

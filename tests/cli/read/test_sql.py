@@ -201,7 +201,7 @@ def test_many_files_need_a_folder(results: Path, arguments: list[str]) -> None:
 def test_a_dataset_that_cannot_be_written_is_told(results: Path, tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "set").write_text("")
-    with pytest.raises(VolbenchError, match="can't be made"):
+    with pytest.raises(VolbenchError, match="cannot write"):
         run("export", results, "--format", "dataset", "--output", tmp_path / "set")
 
 

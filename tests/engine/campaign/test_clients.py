@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from volbench.engine.campaign.campaign_engine import run_campaign
-from volbench.engine.campaign.client_worker import Settings
+from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.installed_fio import require_fio
 from volbench.engine.hosts.volume_probe import find_volume
@@ -17,9 +17,10 @@ from volbench.errors import CampaignError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.host import Policy
-from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.profile.profile_model import Start
 from volbench.store.archive import Archive, Provenance, create_campaign
+from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
 
@@ -67,13 +68,20 @@ def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> 
     return layout
 
 
-def execute(layout: Layout, campaign: Campaign, fio: str, events: list[Event]) -> None:
+def execute(
+    layout: Layout,
+    campaign: Campaign,
+    fio: str,
+    events: list[Event],
+    *,
+    settings: Settings | None = None,
+) -> None:
     """Run a stored plan with a certain fio."""
     run_campaign(
         layout,
         campaign,
         [this_machine(fio=fio)],
-        settings=Settings(),
+        settings=settings or Settings(),
         listener=events.append,
         stop=StopRequest(),
     )
@@ -159,3 +167,24 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
     layout = create_campaign(tmp_path / "c", archive)
     with pytest.raises(CampaignError, match="2 of 2 runs failed"):
         execute(layout, campaign, "/no/such/fio", [])
+
+
+@pytest.mark.parametrize("redo", [1, UNFINISHED])
+def test_a_step_is_repeated_on_all_clients(tmp_path: Path, data: Path, redo: int) -> None:
+    """One client of the first step has to be repeated: all are, at one instant, and no other."""
+    campaign = a_campaign(data, 2, steps=2)
+    layout = run(tmp_path / "c", campaign)
+    first, second, *others = campaign.runs
+    before = {one.id: status(layout, one.id)["started_utc"] for one in campaign.runs}
+    with Journal(layout.journal) as journal:
+        journal.write("run", run=second.id, state=RunState.INTERRUPTED, reason="rebooted")
+    settings = Settings(redo_steps=frozenset({redo}))
+    execute(layout, campaign, require_fio(LocalExecutor()), [], settings=settings)
+    after = {one.id: status(layout, one.id) for one in campaign.runs}
+    assert {one.id for one in others} == {
+        name for name, found in after.items() if found["started_utc"] == before[name]
+    }
+    starts = [after[one.id]["start"] for one in (first, second)]
+    assert all(isinstance(start, dict) for start in starts)
+    assert len({start["start_s"] for start in starts if isinstance(start, dict)}) == 1
+    assert read_history(layout.journal).states[first.id] is RunState.FINISHED

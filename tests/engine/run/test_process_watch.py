@@ -103,6 +103,24 @@ def test_signals_become_requests_and_handlers_come_back() -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_a_hangup_is_no_stop_where_it_is_handled_or_was_ignored() -> None:
+    """A closed terminal ends no campaign, and nohup is respected."""
+    import signal  # noqa: PLC0415 - only tests of signals look at handlers
+
+    hangups: list[str] = []
+    with stop_on_signals(on_hangup=lambda: hangups.append("hangup")) as stop:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert hangups == ["hangup"]
+        assert not stop.requested
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop.requested
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_orphan_is_recognised_and_ended(tmp_path: Path) -> None:
     """A process of an earlier controller is ended by what identifies it."""
     process = start(tmp_path, ASLEEP)

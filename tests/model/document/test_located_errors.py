@@ -182,3 +182,22 @@ def test_a_refusal_of_units_keeps_its_hint() -> None:
     assert problem.hint
     with pytest.raises(InputError):
         Problems("p", [problem]).raise_if_any()
+
+
+class _Needy(Document):
+    """A mapping with required keys."""
+
+    size_bytes: Size = Field(alias="size", description="Capacity.", examples=["64m"])
+    title: Text = Field(description="Title of the page.")
+    parts: dict[Text, _Needy] | None = Field(default=None, description="More of it.")
+
+
+def test_a_missing_key_says_what_to_write() -> None:
+    """The hint is the example of the key, or else its meaning; at any depth."""
+    problems = Problems("x.yaml")
+    read_document("parts: {a: {}}\n", _Needy, problems, what="a file", needs="keys")
+    found = {(problem.key, problem.hint) for problem in problems.in_order()}
+    size, title = "write it like size: 64m", "add title: title of the page"
+    assert found == {
+        ("size", size), ("title", title), ("parts.a.size", size), ("parts.a.title", title)
+    }  # fmt: skip

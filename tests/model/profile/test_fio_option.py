@@ -22,14 +22,14 @@ def test_every_option_is_found_by_each_of_its_names() -> None:
 def test_every_name_survives_a_typing_error() -> None:
     """With one letter doubled the name itself is suggested, or one as near."""
     for name in TABLE.options:
-        near = TABLE.suggest(f"{name[:2]}{name[1:]}")
+        near = nearest(f"{name[:2]}{name[1:]}", TABLE.names())
         assert near is not None
         assert abs(len(near) - len(name)) <= 1
 
 
 def test_capitals_do_not_hide_a_name() -> None:
     """A suggestion is found for a name in capitals."""
-    assert TABLE.suggest("IODEPTH") == "iodepth"
+    assert nearest("IODEPTH", TABLE.names()) == "iodepth"
 
 
 def test_nothing_is_nearest_among_nothing() -> None:

@@ -14,9 +14,9 @@ from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
+from volbench.plan.bundled import profile_names, read_profile
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.bundled import profile_names, read_profile
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
 

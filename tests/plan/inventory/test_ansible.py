@@ -260,3 +260,31 @@ def test_texts_that_python_would_warn_of(tmp_path: Path) -> None:
     text = "vm1\n[all:vars]\nvolbench_label_match='a\\d+'\nvolbench_label_size=007\n"
     (host,) = read(tmp_path, text, "hosts").hosts
     assert host.labels == {"match": "a\\d+", "size": "007"}
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ("[ERROR]: bad\nOrigin: {file}:3:5\n\n3 x", ":3:5"),
+        ("[ERROR]: bad\nOrigin: {file}\n", ""),
+        ("The error appears to be in '{file}': line 3, column 5, but may", ":3:5"),
+        ("Failed to parse inventory: {file}:3: Section [web:kids] has unknown type", ":3"),
+        ("bad\nOrigin: <inventory plugin 'yaml' with source '{file}'>\n", ""),
+        ("[ERROR]: Completely failed to parse inventory source {file}\n", ""),
+    ],
+)
+@pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
+def test_errors_name_the_file_and_the_line_that_ansible_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, place: str, *, is_folder: bool
+) -> None:
+    """Each version of Ansible names places in its own way; in a folder, the file is named."""
+    (tmp_path / "inventory").mkdir()
+    file = tmp_path / "inventory" / "hosts.ini"
+    file.write_text("[web]\nvm1\n", encoding="utf-8")
+    program = tmp_path / "ansible-inventory"
+    program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{words.format(file=file)}\nEND\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(InventoryError) as caught:
+        load_inventory(file.parent if is_folder else file)
+    assert caught.value.message.startswith(f"{file}{place}: Ansible cannot read it")

@@ -12,8 +12,7 @@ from tests.present.frames_for_plots import aks, bins, frames, intervals, result,
 from tests.present.storm_frames import both, storm
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots
-from volbench.present.plots.description import Plot, data_marks, numbers
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS, Plot, data_marks, numbers
 from volbench.present.plots.json_form import json_form
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.marks import ReferenceLine, Span, series_of

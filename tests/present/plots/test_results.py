@@ -8,8 +8,7 @@ from tests.present.frames_for_plots import AKS, aks, dd, frames, result, sweep
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots
-from volbench.present.plots.description import numbers
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS, numbers
 from volbench.present.plots.marks import Bars, Cells, Points, ReferenceLine, Whiskers
 
 

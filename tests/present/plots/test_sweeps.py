@@ -7,8 +7,7 @@ from tests.present.frames_for_plots import frames, result, sweep
 from tests.present.plots.plot_parts import all_marks, column, the_mark, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import numbers
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS, numbers
 from volbench.present.plots.marks import (
     Bars,
     Bars3D,

@@ -12,7 +12,7 @@ import pandas as pd
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
-from volbench.present.report import ReportContent, ReportFigure, RunStateNote
+from volbench.present.report import ReportContent, ReportFigure, RunNote
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 EVIL = "<script>alert('x')</script>\" onclick=\"y"
@@ -114,7 +114,7 @@ def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportCo
         campaign=Campaign(
             name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
         ),
-        states={run.id: RunStateNote(RunState.FINISHED) for run in runs},
+        states={run.id: RunNote(RunState.FINISHED) for run in runs},
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
         hosts=[{"kernel": "Linux 6.1"}],
         volumes=[{"role": "data", "target": "/data"}],

@@ -25,7 +25,7 @@ from tests.present.report.small_reports import (
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import DEVICE, SUMMARY, VERDICTS
 from volbench.present.renderers.interactive import EmbeddedPlot
-from volbench.present.report import ReportContent, ReportFigure, RunStateNote, render_report
+from volbench.present.report import ReportContent, ReportFigure, RunNote, render_report
 from volbench.present.report.downloads import downloads
 
 
@@ -83,7 +83,7 @@ def test_text_from_files_cannot_run() -> None:
     evil = replace(
         content_of((run,), [row_of(run, job=EVIL, rw=EVIL, status=EVIL, volume=EVIL)]),
         title=EVIL,
-        states={run.id: RunStateNote(RunState.FAILED, EVIL)},
+        states={run.id: RunNote(RunState.FAILED, EVIL)},
         hosts=[{EVIL: EVIL}],
         volumes=[{EVIL: EVIL}],
         jobs={run.id: EVIL},
@@ -226,7 +226,7 @@ def test_warmup_is_no_main_number() -> None:
 
 def test_failed_runs_speak_for_themselves(content: ReportContent) -> None:
     """A failed Run is counted, linked and quoted; one that never ran is listed too."""
-    states = {"001-direct-r1": RunStateNote(RunState.FAILED, "fio: No space left\nline two")}
+    states = {"001-direct-r1": RunNote(RunState.FAILED, "fio: No space left\nline two")}
     page = parsed(render_report(replace(content, states=states)))
     assert "Of 2 runs, 1 never ran and 1 failed." in page.text("p")
     assert "fio: No space left\nline two" in page.text("code")

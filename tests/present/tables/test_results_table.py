@@ -16,7 +16,7 @@ from volbench.present.tables.plan_tables import profile_summary, profile_table, 
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import states_table, summary_table
 from volbench.present.tables.table import Table, text_table
-from volbench.present.terminal.outcome import RunStateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
 
@@ -86,7 +86,7 @@ def test_total_latency_comes_before_completion() -> None:
 
 def test_failed_runs_get_a_row_and_a_reason() -> None:
     """A Run without numbers is not passed over in silence."""
-    states = {"002-b-r1": RunStateNote(RunState.FAILED, "\nNo space left\nmore")}
+    states = {"002-b-r1": RunNote(RunState.FAILED, "\nNo space left\nmore")}
     text = printed(summary_table(summary(), states=states))
     assert "002-b-r1 failed: No space left" in text
     assert any(
@@ -123,7 +123,7 @@ def test_the_plan_is_listed_in_order() -> None:
 def test_the_plan_counts_further_sections() -> None:
     """Options of the first section are shown and the others counted."""
     run = run_of("m").model_copy(update={"sections": (Section(name="x"), Section(name="y"))})
-    assert "(+1 sections)" in printed(runs_table(campaign_of(run), expected_s={}))
+    assert "(2 sections)" in printed(runs_table(campaign_of(run), expected_s={}))
 
 
 def test_a_profile_is_shown_with_inherited_options() -> None:
@@ -141,7 +141,7 @@ def test_a_profile_is_shown_with_inherited_options() -> None:
 
 def test_states_keep_every_line_of_a_reason() -> None:
     """The words of fio are not shortened where states are listed."""
-    text = printed(states_table({"r": RunStateNote(RunState.FAILED, "first\nsecond")}))
+    text = printed(states_table({"r": RunNote(RunState.FAILED, "first\nsecond")}))
     assert "first" in text
     assert "second" in text
 

@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 import inspect
-import math
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
+from tests.analyse.time.test_round_convergence import row as round_row
 from tests.present.tables.test_use_table import ROW
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.price.price_performance import Market, Offer
 from volbench.cli.catalogue.profile_sources import load_profiles
-from volbench.cli.make.scenario_text import truth_rows, truth_table
 from volbench.execute.local import LocalExecutor
 from volbench.lab.scenario import read_scenario
 from volbench.model.campaign.host import Host, Inventory
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.plan.bundled import profile_index, profile_names
 from volbench.plan.prices import load_prices, price_names
-from volbench.plan.profile.bundled import profile_index, profile_names
-from volbench.plan.volume_types import catalogue
+from volbench.plan.volume_types import catalogue, find_type, limits_of
 from volbench.present import tables
 from volbench.present.formatting import Row
 from volbench.present.tables.campaigns_table import campaigns_table
 from volbench.present.tables.catalogue.price_list_table import prices_table
 from volbench.present.tables.catalogue.price_table import market_table
-from volbench.present.tables.catalogue.profiles_table import profiles_table
-from volbench.present.tables.catalogue.volume_types_table import types_table
+from volbench.present.tables.catalogue.scenario_tables import scenario_tables
+from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
 from volbench.present.tables.hosts_tables import (
-    SurveyedHost,
+    ClientStatus,
     facts_table,
     hosts_table,
+    status_table,
     survey_table,
 )
-from volbench.present.tables.plan_tables import profile_table, runs_table
+from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import (
     aggregate_table,
@@ -50,10 +51,14 @@ from volbench.present.tables.results_table import (
     states_table,
     summary_table,
 )
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.rounds_table import rounds_tables
+from volbench.present.tables.table import IDENTITY, Table
 from volbench.present.tables.use_table import use_table
-from volbench.present.terminal.outcome import RunStateNote
+from volbench.present.terminal.campaign_text import RunNote
+from volbench.store.parquet_tables import frame_of, table_of
 
+LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"
+LONG_HOST = "ip-10-20-30-40.eu-west-1.compute.internal"
 LONG = "One I/O at a time shows the latency of the device, and sixteen show its IOPS limit." * 3
 
 
@@ -87,6 +92,27 @@ def results() -> list[Row]:
         for repeat in (1, 2)
         for direction in ("read", "write")
     ]
+
+
+def many_results(count: int) -> list[Row]:
+    """Return results of jobs and hosts whose names have forty letters."""
+    first = results()[0]
+    return [
+        {**first, "run": f"{place:04}", "job": LONG_JOB, "host": f"{place % 3}{LONG_HOST}"}
+        for place in range(count)
+    ]
+
+
+def rounds() -> list[Table[Any]]:
+    """Return the tables of rounds that are tracked by two variables."""
+    track = tuple(Track(job=LONG_JOB, metric=metric) for metric in (Metric.IOPS, Metric.LAT_MEAN))
+    rows = [
+        round_row(LONG_JOB, number, "read", 12345.678, read_percent=100, block=4096)
+        | {"lat_mean_s": 0.00123}
+        for number in range(1, 8)
+    ]
+    summary = frame_of(table_of("summary", rows))
+    return rounds_tables({"c": ({"snia": Rounds(track=track)}, summary)})
 
 
 def finding(run: str) -> Row:
@@ -202,14 +228,21 @@ def campaign_record(name: str) -> Row:
     }
 
 
-def surveyed(name: str) -> SurveyedHost:
+def surveyed(name: str) -> dict[str, str]:
     """Return a surveyed host with long facts."""
-    cells = {"fio": "fio-3.33", "kernel": "6.18.44-generic", "CPUs": "96", "memory": "384 GiB"}
+    cells = {
+        "host": name,
+        "fio": "fio-3.33",
+        "kernel": "6.18.44-generic",
+        "CPUs": "96",
+        "memory": "384 GiB",
+    }
     cells |= {"clock": "+1.2 ms ± 300 us", "volumes": "data: /dev/sdb 1 TiB, holds ext4\nos: /tmp"}
-    return SurveyedHost(name, cells, LONG, {"name": name})
+    return cells | {"problem": LONG}
 
 
-STATES = {f"{n:03}-randread-r1": RunStateNote(RunState.FAILED, LONG) for n in (1, 2)}
+NAMES = ("vm-storage-01", "vm-storage-02")
+STATES = {f"{n:03}-randread-r1": RunNote(RunState.FAILED, LONG) for n in (1, 2)}
 AGGREGATE: list[Row] = [
     {"campaign": c, "job": "randread-4k-iodepth-16", "direction": "read", "clients": 50}
     for c in ("before", "after")
@@ -218,6 +251,13 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "summary": lambda: summary_table(
         results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
     ),
+    "long names": lambda: summary_table(many_results(9)),
+    "rounds": lambda: rounds()[0],
+    "round window": lambda: rounds()[-1],
+    "volume type": lambda: type_table(
+        find_type("azure/P15", catalogue()), limits_of("azure/P15", types=catalogue())
+    ),
+    "scenario": lambda: scenario_tables(read_scenario("warm-up-curve"))[0],
     "states": lambda: states_table(STATES),
     "aggregate": lambda: aggregate_table(AGGREGATE),
     "frame": lambda: frame_table("answer", results()),
@@ -228,13 +268,17 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "comparison": comparison,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),
-    "survey": lambda: survey_table([surveyed("vm-storage-01"), surveyed("vm-storage-02")]),
+    "survey": lambda: survey_table([*map(surveyed, NAMES)], [{"name": name} for name in NAMES]),
+    "status": lambda: status_table(
+        [ClientStatus("vm-storage-01", 1, running="001-randread-4k-iodepth-16-r1", since_utc=LONG)],
+        notes=["c: no controller runs it"],
+    ),
     "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
     "market": market,
     "prices": lambda: prices_table(load_prices(price_names()[0])),
     "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
     "types": lambda: types_table(catalogue(())),
-    "truth": lambda: truth_table(truth_rows(read_scenario("warm-up-curve"))),
+    "truth": lambda: scenario_tables(read_scenario("warm-up-curve"))[1],
 }
 NOT_DECLARATIONS = {"text_table"}
 
@@ -327,35 +371,10 @@ def test_every_declared_table_is_tested() -> None:
     assert missing == []
 
 
-def test_columns_go_by_priority() -> None:
-    """The column with the largest number is left out first, the identity never."""
-    columns: list[Column[Mapping[str, object]]] = [
-        Column("a", priority=3),
-        Column("name", priority=IDENTITY),
-        Column("b", priority=1),
-        Column("c", priority=2),
-    ]
-    table = Table("t", columns, [{"a": "a" * 30, "name": "n" * 30, "b": "b" * 30, "c": "c" * 30}])
-    assert "aaa" not in render_table(table, "table", width=100)
-    narrow = render_table(table, "table", width=70)
-    assert "ccc" not in narrow
-    assert "n" * 30 in narrow
-    assert "b" * 30 in narrow
-    assert "hidden columns (--wide shows them): a, c" in narrow
-
-
-def test_missing_numbers_are_null_and_empty() -> None:
-    """NaN is null in JSON and empty in CSV; in a terminal it reads n/a."""
-    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY)]
-    table = Table("t", columns, [{"a": math.nan, "b": [1, 2]}])
-    assert '"a": null' in render_table(table, "json")
-    assert render_table(table, "csv") == "a,b\n,1;2\n"
-    assert "n/a" in render_table(table, "table")
-
-
-def test_wide_characters_take_two_columns() -> None:
-    """Columns stay aligned beside CJK text."""
-    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY), Column("b")]
-    lines = render_table(Table("t", columns, [{"a": "測試", "b": "x"}]), "table").splitlines()
-    assert lines[2] == "測試  x"
-    assert lines[1] == "────  ─"
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_results_stay_beside_long_names(width: int) -> None:
+    """With forty letters for host and job, the names are broken and the rates stay."""
+    lines = render_table(summary_table(many_results(3450)), "table", width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[0].split()[:3] == ["host", "job", "IOPS"]
+    assert sum("12.3k" in line for line in lines) == 3450

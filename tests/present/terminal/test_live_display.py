@@ -72,12 +72,12 @@ def screen(events: Iterable[Event | float], *, width: int = 80) -> str:
 def plain(events: Iterable[Event | float]) -> list[str]:
     """Return the lines of a log after events; a number moves the clock."""
     clock, stream = Clock(), io.StringIO()
-    with PlainProgress(stream, clock=clock) as progress:
-        for event in events:
-            if isinstance(event, float):
-                clock.now_s += event
-            else:
-                progress(event)
+    progress = PlainProgress(stream, clock=clock)
+    for event in events:
+        if isinstance(event, float):
+            clock.now_s += event
+        else:
+            progress(event)
     return stream.getvalue().splitlines()
 
 
@@ -293,12 +293,14 @@ def test_a_terminal_that_cannot_draw_gets_lines(
 ) -> None:
     """TERM=dumb is taken at its word."""
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(listener_for(terminal[0]), PlainProgress)
+    with listener_for(terminal[0]) as listener:
+        assert isinstance(listener, PlainProgress)
 
 
 def test_a_pipe_gets_lines() -> None:
     """Without a terminal there are no bars."""
-    assert isinstance(listener_for(io.StringIO()), PlainProgress)
+    with listener_for(io.StringIO()) as listener:
+        assert isinstance(listener, PlainProgress)
 
 
 def crowd(*silent_s: float) -> list[Event | float]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
 from volbench.analyse.bottleneck.rate_changes import explain_events
+from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates, rates_of
@@ -266,7 +267,9 @@ def _latency(case: _Case) -> Explanation | None:
 
 __all__ = ["Cause", "Explanation", "explain"]
 
-_BINDING = frozenset({Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF})
+_BINDING = frozenset(
+    {Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL}
+)
 """Events whose outcome is the level that a run ends at."""
 _BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
 """Levels that such an event explains better."""
@@ -275,7 +278,11 @@ _BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
 
 
 def explain(
-    view: RunView, direction: str, *, others: Sequence[RunView] = ()
+    view: RunView,
+    direction: str,
+    *,
+    others: Sequence[RunView] = (),
+    earlier: Earlier | None = None,
 ) -> tuple[Explanation, ...]:
     """Explain one direction of a run: its bottleneck first, then what happened on the way.
 
@@ -284,6 +291,7 @@ def explain(
         direction: ``read``, ``write`` or ``trim``.
         others: more runs of the campaign; another depth or block size on the same volume shows
             whether a level is a limit.
+        earlier: what finished on the volume before; None for nothing.
 
     Returns:
         At least one explanation, unless the run has no series; its cause is UNKNOWN when nothing
@@ -292,7 +300,7 @@ def explain(
     rates = rates_of(view, direction)
     if rates is None:
         return ()
-    events = explain_events(view, rates)
+    events = explain_events(view, rates, earlier or Earlier())
     level = explain_level(view, rates, others=_comparable(view, direction, others))
     binding = [event for event in events if event.cause in _BINDING]
     further = [event for event in events if event.cause not in _BINDING]

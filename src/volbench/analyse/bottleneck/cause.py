@@ -15,6 +15,10 @@ class Cause(StrEnum):
     CREDITS = "credits"
     CACHE_FULL = "cache-full"
     WRITE_CLIFF = "write-cliff"
+    SLC_CACHE = "slc-cache"
+    THERMAL = "thermal"
+    RECOVERY = "recovery"
+    RAMP_UP = "ramp-up"
     NEIGHBOUR = "neighbour"
     WARMING = "warming"
     STALL = "stall"
@@ -28,7 +32,11 @@ WORDS: Mapping[Cause, str] = {
     Cause.BANDWIDTH_LIMIT: "throttled in bandwidth",
     Cause.CREDITS: "burst credits ran out",
     Cause.CACHE_FULL: "a write-back cache filled up",
-    Cause.WRITE_CLIFF: "write cliff: no erased flash left",
+    Cause.WRITE_CLIFF: "write cliff: garbage collection of the drive",
+    Cause.SLC_CACHE: "the SLC cache of the drive was exhausted",
+    Cause.THERMAL: "thermal or power-state throttling of the drive",
+    Cause.RECOVERY: "recovery from the run before",
+    Cause.RAMP_UP: "ramp-up of the first seconds",
     Cause.NEIGHBOUR: "load of another client",
     Cause.WARMING: "blocks got warm",
     Cause.STALL: "no I/O completed for a while",
@@ -51,6 +59,8 @@ class Explanation:
         speaks_for: observations with their numbers.
         speaks_against: the same; also what was not looked at.
         evidence: name with its unit to number.
+        is_certain: whether no other cause is left.
+        candidates: the best hypotheses, where the cause is unknown.
     """
 
     cause: Cause
@@ -61,11 +71,21 @@ class Explanation:
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     evidence: Mapping[str, float] = field(default_factory=dict)
+    is_certain: bool = True
+    candidates: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The cause, with as much confidence as there is."""
+        if self.candidates:
+            return f"{WORDS[self.cause]}; candidates: {' or '.join(self.candidates)}"
+        is_sure = self.is_certain or self.cause is Cause.UNKNOWN
+        return WORDS[self.cause] if is_sure else f"consistent with: {WORDS[self.cause]}"
 
     @property
     def text(self) -> str:
         """The explanation in one line."""
-        parts = [f"{self.direction}s: {WORDS[self.cause]}"]
+        parts = [f"{self.direction}s: {self.words}"]
         if self.speaks_for:
             parts[0] += f" ({'; '.join(self.speaks_for)})"
         if self.speaks_against:

@@ -6,47 +6,54 @@ import math
 
 import numpy as np
 
-from volbench.analyse.bottleneck.burst_credits import likeliest, predicted_s
-from volbench.analyse.bottleneck.cause import Cause, Explanation
-from volbench.analyse.frames.observed import host_rows_in_run, quiet_spans
+from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
+from volbench.analyse.bottleneck.hypotheses import FLAT, Fall, explain_fall
+from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
+from volbench.analyse.frames.observed import host_rows_in_run, stall_spans
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
-from volbench.analyse.time.run_rates import Rates
+from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
-from volbench.model.campaign.target import VolumeKind
 from volbench.units import format_capacity, format_count, format_duration
 
 LEAST_STEP = 0.15
 """Smallest fall that is explained; below it a step is only told as such."""
-_FLAT = 0.03
 _NEAR_BASE = 0.05
 _LEAST_STALL_S = 1.0
 _STEAL_PERCENT = 3.0
-_HELD_BACK = 0.5
-"""Share of the pace of the fastest I/O below which a level is held for a throttle."""
 _BACK = 0.9
 """Share of the earlier level at which a rate has recovered."""
 _CLIMB = 0.3
-"""Penalty from which a rise from the start is held for blocks that get warm."""
+"""Penalty from which a rise from the start is explained."""
+_SLOW = 0.7
+"""Share of the first rate below which a run has become slow."""
+_RAMP_S = 15.0
+"""A rise that ends by then may be the ramp-up of a drive."""
 
 
-def explain_events(view: RunView, rates: Rates) -> tuple[Explanation, ...]:
-    """Return what happened during a run, the earliest first."""
-    stalls = _stalls(rates)
-    cache = _cache(view, rates, stalls)
+def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Explanation, ...]:
+    """Return what happened during a run, the earliest first.
+
+    Args:
+        view: the run.
+        rates: of one direction.
+        earlier: what finished on its volume before.
+    """
+    stalls = _stalls(view, rates)
+    cache = _cache(view, rates, stalls, earlier)
     found = [] if cache is None else [cache]
     if cache is None:
         found += [_stall(rates, *stall) for stall in stalls]
-        found += _steps(view, rates)
-    climb = None if found else _climb(rates)
+        found += _steps(view, rates, stalls, earlier)
+    climb = None if found else _climb(view, rates, earlier)
     if climb is not None:
         found.append(climb)
     return tuple(sorted(found, key=lambda event: event.from_s))
 
 
-def _stalls(rates: Rates) -> list[tuple[float, float]]:
+def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
     """Return begin and end of each time in which nothing completed, a second at least."""
-    spans = quiet_spans(rates.t_s, rates.iops, interval_s=rates.interval_s)
+    spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
     return [span for span in spans if span[1] - span[0] >= _LEAST_STALL_S - 1e-6]
 
 
@@ -63,63 +70,60 @@ def _stall(rates: Rates, from_s: float, to_s: float) -> Explanation:
     )
 
 
-def _cache(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> Explanation | None:
-    """Explain writes that were fast until something was full, and then stalled or crawled."""
-    if rates.direction != "write" or rates.at_device:
-        return None
+def _cache(
+    view: RunView, rates: Rates, stalls: list[tuple[float, float]], earlier: Earlier
+) -> Explanation | None:
+    """Explain writes that were fast until a cache was full, and then stalled or crawled."""
     full_s = _full_at(rates, stalls)
-    if full_s is None:
+    if rates.direction != "write" or rates.at_device or full_s is None:
         return None
     before, after = rates.t_s <= full_s, rates.t_s > full_s
     fast = float(np.median(rates.iops[before]))
     slow = float(np.mean(rates.iops[after]))
-    if not slow < 0.7 * fast or _is_declared(view, slow):
+    if not slow < _SLOW * fast or _is_declared(view, slow):
         return None
-    taken = float(rates.bw_bytes_per_s[before].sum() * rates.interval_s)
+    fall = Fall(view, rates, Change(full_s, fast, slow), earlier, stalls)
+    ranking = explain_fall(fall)
+    if ranking.best is None or ranking.best.cause is not Cause.CACHE_FULL:
+        return None
     drained = float(rates.bw_bytes_per_s[after].mean())
-    reasons = [
+    reasons = (
         (
             f"{format_count(fast)} IOPS for {format_duration(full_s)}, then "
             f"{format_count(slow)} on average"
         ),
-        f"{format_capacity(taken)} written until then",
-    ]
-    if stalls:
-        longest = max(end - begin for begin, end in stalls)
-        reasons.append(f"{_times(len(stalls))} of up to {format_duration(longest)}")
+        f"{format_capacity(fall.moved_bytes)} written until then",
+    )
     return Explanation(
         cause=Cause.CACHE_FULL,
         direction=rates.direction,
         from_s=full_s,
         to_s=float(rates.t_s[-1]),
         level=slow,
-        speaks_for=tuple(reasons),
-        speaks_against=_not_seen(view),
+        speaks_for=(*reasons, *ranking.best.speaks_for),
+        speaks_against=ranking.best.speaks_against,
         evidence={
             "fast_iops": fast,
             "slow_iops": slow,
             "full_at_s": full_s,
-            "cache_bytes": max(0.0, taken - drained * full_s),
+            "cache_bytes": max(0.0, fall.moved_bytes - drained * full_s),
             "drain_bytes_per_s": drained,
         },
+        is_certain=ranking.is_alone,
     )
-
-
-def _times(count: int) -> str:
-    return "1 stall" if count == 1 else f"{count} stalls"
 
 
 def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
     """Return when a cache was full: before the first of several stalls, or at an uneven fall."""
-    falls = [change for change in rates.changes if change.ratio <= 1 - LEAST_STEP]
     repeated = len(stalls) >= 2 or any(end - begin >= 5 for begin, end in stalls)
     if repeated and stalls[0][0] >= 2 * rates.interval_s:
         return stalls[0][0]
+    falls = [change for change in rates.changes if change.ratio <= 1 - LEAST_STEP]
     if falls:
         after = rates.iops[rates.t_s > falls[0].t_s]
         level = float(np.median(after)) if len(after) else 0.0
         scatter = 1.4826 * float(np.median(np.abs(after - level))) if len(after) else 0.0
-        if level == 0 or scatter > 3 * _FLAT * level:
+        if level == 0 or scatter > 3 * FLAT * level:
             return falls[0].t_s
     return None
 
@@ -129,13 +133,9 @@ def _is_declared(view: RunView, iops: float) -> bool:
     return base is not None and abs(iops / base - 1) <= _NEAR_BASE
 
 
-def _not_seen(view: RunView) -> tuple[str, ...]:
-    if view.run.volume.kind is VolumeKind.NBD or view.device.empty:
-        return ("the cache itself cannot be observed",)
-    return ()
-
-
-def _steps(view: RunView, rates: Rates) -> list[Explanation]:
+def _steps(
+    view: RunView, rates: Rates, stalls: list[tuple[float, float]], earlier: Earlier
+) -> list[Explanation]:
     """Explain falls of the level; a rise that ends one belongs to it."""
     found = []
     for place, change in enumerate(rates.changes):
@@ -144,71 +144,45 @@ def _steps(view: RunView, rates: Rates) -> list[Explanation]:
         later = rates.changes[place + 1 :]
         back = next((rise for rise in later if rise.after >= _BACK * change.before), None)
         if back is not None:
-            found.append(_neighbour(view, rates, change, back))
+            found.append(_dip(view, rates, change, back))
         else:
-            found.append(_fall(view, rates, change))
+            fall = Fall(view, rates, change, earlier, stalls)
+            found.append(_fall(fall))
+            if not fall.is_flat(after=True):
+                break  # what follows is part of an uneven level
     return found
 
 
-def _fall(view: RunView, rates: Rates, change: Change) -> Explanation:
-    """Explain a fall that lasted: credits, the flash of the drive, or nothing known."""
-    reasons: list[str] = []
-    against: list[str] = []
-    moved = float(rates.bw_bytes_per_s[rates.t_s <= change.t_s].sum() * rates.interval_s)
+def _fall(fall: Fall) -> Explanation:
+    """Explain a fall that lasted by the best hypothesis, or name the two best."""
+    rates, change, ranking = fall.rates, fall.change, explain_fall(fall)
     evidence = {
         "at_s": change.t_s,
         "before_iops": change.before,
         "after_iops": change.after,
-        "moved_bytes": moved,
+        "moved_bytes": fall.moved_bytes,
+        "predicted_s": math.nan if fall.predicted_s is None else fall.predicted_s,
+        "passes": fall.passes,
     }
-    flat = all(part.spread <= _FLAT for part in rates.plateaus)
-    cause = Cause.UNKNOWN
-    bucket = likeliest(view.run.limits, rates, change)
-    if bucket is not None:
-        cause = Cause.CREDITS
-        reasons, against = bucket.tell()
-    elif flat and _was_throttled(rates, change):
-        cause = Cause.CREDITS
-        reasons.append(f"both levels are flat to {100 * _FLAT:.0f} %, as throttles are")
-        reasons.append("I/Os queued before the fall as well")
-        against.append("no baseline was declared")
-    predicted = predicted_s(view.run.limits, rates, change)
-    if predicted is not None:
-        evidence["predicted_s"] = predicted
-    capacity = view.volume.size_bytes if view.volume is not None else None
-    if cause is Cause.UNKNOWN and rates.direction == "write" and capacity:
-        passes = moved / capacity
-        evidence["passes"] = passes
-        if not flat and passes >= 0.8:
-            cause = Cause.WRITE_CLIFF
-            reasons.append(f"it came after {passes:.1f} times the capacity had been written")
     step = f"from {format_count(change.before)} to {format_count(change.after)} IOPS"
-    reasons.insert(0, f"a fall {step} at {format_duration(change.t_s)}")
+    seen = f"a fall {step} at {format_duration(change.t_s)}"
+    best = ranking.best
+    ranked = ranking.candidates if best is None else ()
     return Explanation(
-        cause=cause,
+        cause=Cause.UNKNOWN if best is None else best.cause,
         direction=rates.direction,
         from_s=change.t_s,
         to_s=float(rates.t_s[-1]),
         level=change.after,
-        speaks_for=tuple(reasons),
-        speaks_against=tuple(against) or _nothing_known(cause),
-        evidence=evidence,
+        speaks_for=(seen, *(best.speaks_for if best else (each.words for each in ranked))),
+        speaks_against=() if best is None else best.speaks_against,
+        evidence={name: value for name, value in evidence.items() if math.isfinite(value)},
+        is_certain=ranking.is_alone,
+        candidates=tuple(WORDS[each.cause] for each in ranked),
     )
 
 
-def _was_throttled(rates: Rates, change: Change) -> bool:
-    """Return whether I/Os waited before a fall: at the fastest I/O's pace there were far more."""
-    unhindered = rates.depth / rates.lat_min_s if rates.lat_min_s > 0 else 0.0
-    return rates.depth > 1 and change.before < _HELD_BACK * unhindered
-
-
-def _nothing_known(cause: Cause) -> tuple[str, ...]:
-    if cause is not Cause.UNKNOWN:
-        return ()
-    return ("no declared limit, no burst credits and no cache explain it",)
-
-
-def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:
+def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:
     """Explain a fall that went away again without any change of what was asked."""
     rows = host_rows_in_run(view)
     inside = rows[(rows["t_s"] > change.t_s) & (rows["t_s"] <= back.t_s)]
@@ -216,8 +190,8 @@ def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Exp
     length = format_duration(back.t_s - change.t_s)
     reasons = [
         (
-            f"{format_count(change.before)} IOPS fell to {format_count(change.after)} for {length} "
-            "and came back, while the job asked for the same"
+            f"{format_count(change.before)} IOPS fell to {format_count(change.after)} for {length}"
+            " and came back, while the job asked for the same"
         )
     ]
     against = []
@@ -225,8 +199,13 @@ def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Exp
         reasons.append(f"{steal:.0f} % steal meanwhile")
     elif not math.isnan(steal):
         against.append("no steal meanwhile")
+    kind = device_kind(view)
+    is_shared = kind not in FLASH and kind not in LOCAL
+    if not is_shared:
+        against.append(f"{kind.value} has no neighbours")
+    own = [WORDS[Cause.WRITE_CLIFF]] if rates.direction == "write" and kind in FLASH else []
     return Explanation(
-        cause=Cause.NEIGHBOUR,
+        cause=Cause.NEIGHBOUR if is_shared else Cause.UNKNOWN,
         direction=rates.direction,
         from_s=change.t_s,
         to_s=back.t_s,
@@ -234,11 +213,13 @@ def _neighbour(view: RunView, rates: Rates, change: Change, back: Change) -> Exp
         speaks_for=tuple(reasons),
         speaks_against=tuple(against),
         evidence={"before_iops": change.before, "after_iops": change.after},
+        is_certain=False,
+        candidates=() if is_shared else (*own, "other load on this host"),
     )
 
 
-def _climb(rates: Rates) -> Explanation | None:
-    """Explain a rise from the start to a plateau by blocks that were touched for the first time."""
+def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
+    """Explain a rise from the start to a plateau."""
     if len(rates.iops) < 10:
         return None
     plateau = plateau_of(rates.iops)
@@ -250,8 +231,9 @@ def _climb(rates: Rates) -> Explanation | None:
         return None
     if to_90_s < 3 * rates.interval_s:
         return None
+    cause, reasons, against = _why_it_rose(view, rates, earlier, to_90_s)
     return Explanation(
-        cause=Cause.WARMING,
+        cause=cause,
         direction=rates.direction,
         from_s=0.0,
         to_s=to_90_s,
@@ -259,7 +241,33 @@ def _climb(rates: Rates) -> Explanation | None:
         speaks_for=(
             f"IOPS rose from {format_count(cold)} to {format_count(plateau)}",
             f"90 % of that after {format_duration(to_90_s)}",
+            *reasons,
         ),
-        speaks_against=("a burst that builds up or a neighbour that left would look the same",),
+        speaks_against=(*against, "a neighbour that left would look the same"),
         evidence={"cold_iops": cold, "plateau_iops": plateau, "to_90_s": to_90_s},
+        is_certain=False,
     )
+
+
+def _why_it_rose(
+    view: RunView, rates: Rates, earlier: Earlier, to_90_s: float
+) -> tuple[Cause, list[str], list[str]]:
+    """Return why a rate rose from the start, with what speaks for it and against it.
+
+    Blocks that were written before are not cold, nor are those of a local drive.
+    """
+    kind, before = device_kind(view), earlier.previous
+    is_filled = earlier.has_filled(view)
+    if not (is_filled or kind in LOCAL or kind in FLASH):
+        return Cause.WARMING, [], []
+    if before is not None and before.writes:
+        slowed = rates_of(before, rates.direction)
+        reasons = ["the run before wrote to the same volume"]
+        if slowed is not None and slowed.last.level < _SLOW * slowed.plateaus[0].level:
+            share = 100 * slowed.last.level / slowed.plateaus[0].level
+            reasons.append(f"and ended at {share:.0f} % of its first rate")
+        return Cause.RECOVERY, reasons, []
+    written = ["earlier runs had written its blocks"] if is_filled else [f"it is {kind.value}"]
+    if to_90_s <= _RAMP_S:
+        return Cause.RAMP_UP, written, []
+    return Cause.UNKNOWN, [], [*written, "so its blocks were not cold"]

@@ -48,7 +48,7 @@ _REUSES = 16
         " after it: paired 4 KiB reads whose first pass takes more than 1.5 times as long as the"
         " second in the median, or 3 times in p99, beyond chance (Wilcoxon, p < 0.01). And a rate"
         " that starts at least 30 % below the plateau that it reaches over three intervals or"
-        " more."
+        " more, on a volume that is no local drive and whose range earlier runs had not written."
     ),
     why=(
         "A fresh volume allocates at the first write, one from a snapshot fetches at the first"
@@ -108,7 +108,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
     if view.is_buffered or not read > 0:
         return
     rows = device_rows(view)
-    if not rows.empty:
+    if not rows.empty and view.is_counted:
         device = bytes_until_end(rows, "read_bw_bytes_per_s", runtime=math.inf)
         if device < _REACHED * read:
             yield Observation(

@@ -24,9 +24,10 @@ _NEAR = 0.15
 @rule(
     "burst credits ran out",
     looks_at=(
-        "A fall of the rate of at least 15 % that lasts, to within 5 % of the declared baseline or"
-        " between two flat levels, and the time at which a full bucket would have been empty (20 %"
-        " either way)."
+        "A fall of the rate of at least 15 % that lasts, to within 5 % of the declared baseline, or"
+        " at the time at which a full bucket would have been empty (20 % either way). Without"
+        " declared credits a fall between two flat levels, on a network or virtual volume whose"
+        " I/Os queued before it as well, unless another cause is about as likely."
     ),
     why="The mean of burst and baseline is a speed that the volume never has.",
     advice=(

@@ -36,8 +36,9 @@ _SWAP_BYTES_PER_S = 1e6
         " counters of a device agree with fio's within 2 % when nothing is cached), and below half"
         " the number is invalid. Growth of dirty pages and the bytes written after the end are"
         " reported with it. Without samples of the device it is a warning. Also runs with"
-        " `direct=1` of whose writes less than half reached the device. NBD exports are never"
-        " cached by the host."
+        " `direct=1` of whose writes less than half reached the device. Engines whose I/O passes"
+        " neither the page cache nor the block layer are left out (nbd, rbd, http, io_uring_cmd,"
+        " libblkio, null and others); mmap always uses the page cache, whatever `direct` says."
     ),
     why=(
         "Memory is hundreds of times faster than a volume. What has not reached the device when"
@@ -52,7 +53,7 @@ def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield what the page cache did to each direction of a run."""
     rows, runtime = device_rows(view), runtime_s(view)
     directions = {result.direction for result in results_of(view)} & {"read", "write"}
-    if math.isnan(runtime) or not runtime:
+    if math.isnan(runtime) or not runtime or not view.is_counted:
         return
     for direction in sorted(directions):
         if view.is_buffered and rows.empty:
@@ -64,9 +65,11 @@ def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
 def _unwatched(view: RunView, direction: str) -> Observation:
     synced = all(workload.is_synced for workload in view.workloads) and direction == "write"
     end = ", flushed at the end," if synced else ""
+    is_mapped = any(workload.engine == "mmap" for workload in view.workloads)
+    option = "ioengine=mmap" if is_mapped else "direct=0"
     rate = total(view, "bw_bytes_per_s", direction=direction)
     return Observation(
-        f"I/O went through the page cache (direct=0){end} and the device was not sampled:"
+        f"I/O went through the page cache ({option}){end} and the device was not sampled:"
         f" {format_rate(rate)} is the rate that {tool_name(view.run)} saw.",
         {"tool_bw_bytes_per_s": rate},
         direction,

@@ -35,7 +35,7 @@ _STEAL_PERCENT = 5.0
     "the rate fell for a while and came back",
     looks_at=(
         "A fall of the rate of at least 15 % that ends by itself while the job asks for the same,"
-        " with the steal of that time."
+        " with the steal of that time. Local drives are left out: they have no neighbours."
     ),
     why="Shared hardware was busy with other clients: another hour gives another number.",
     advice="Repeat the run at other times, and quote the spread of the repeats.",

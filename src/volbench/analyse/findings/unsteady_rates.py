@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from volbench.analyse.bottleneck.cause import WORDS, Cause
+from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.findings.rule import Observation, percent, rule, several
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
     directions,
-    quiet_spans,
     rate_per_s,
     results_of,
     runtime_s,
+    stall_spans,
     total,
 )
 from volbench.analyse.frames.run_view import RunView
@@ -33,14 +33,16 @@ from volbench.model.results.finding import Severity
 from volbench.units import format_count, format_duration, format_latency
 
 _LEAST_S = 20.0
+_LEAST_STEPPED_S = 12.0
+"""A step shows in fewer seconds than a drift."""
 _NOISY_FROM_S = 60.0
 _EDGE_S = 2.0
 _EDGE_SHARE = 0.05
 _AT_DEADLINE = 0.95
 _MOVES = frozenset(
     {
-        *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.NEIGHBOUR),
-        *(Cause.WARMING, Cause.STALL),
+        *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL),
+        *(Cause.NEIGHBOUR, Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP, Cause.STALL),
     }
 )
 _LEAST_STALL_S = 1.0
@@ -53,10 +55,11 @@ _LONGEST = 5
     looks_at=(
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
-        " 10 % of the median. Runs of less than 20 s are not judged. A series that is only noisy"
-        " is a note, from 60 s on, and so is one that stepped only within 5 % (at least 2 s) of"
-        " its begin or end. Jobs with `thinktime` or `latency_target` are left out. Jobs with"
-        " `until: steady` are judged by their last window, when they ran into their deadline."
+        " 10 % of the median. Runs of less than 20 s are not judged, 12 s for a step. A series that"
+        " is only noisy is a note, from 60 s on, and so is one that stepped only within 5 % (at"
+        " least 2 s) of its begin or end. Jobs with `thinktime` or `latency_target` are left out."
+        " Jobs with `until: steady` are judged by their last window, when they ran into their"
+        " deadline."
     ),
     why=(
         "The mean of a rate that moves depends on how long one looks. Another runtime gives another"
@@ -77,7 +80,8 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             continue
         judged = context.steadiness(view, direction)
         length_s = judged.to_s - judged.from_s
-        if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < _LEAST_S:
+        least_s = _LEAST_STEPPED_S if judged.state is State.STEPPED else _LEAST_S
+        if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < least_s:
             continue
         if judged.state is not State.NOISY:
             message = f"{_moved(judged)}{_explained(view, direction, context)}."
@@ -130,9 +134,10 @@ def _unsteady(
 def _explained(view: RunView, direction: str, context: Context) -> str:
     """Return what explains that the rate moved, if anything does."""
     causes = [
-        WORDS[explanation.cause]
+        explanation.words
         for explanation in context.explanations(view)
-        if explanation.direction == direction and explanation.cause in _MOVES
+        if explanation.direction == direction
+        and (explanation.cause in _MOVES or explanation.candidates)
     ]
     return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
 
@@ -230,9 +235,10 @@ def _most(ratios: Iterable[float]) -> float:
     "nothing completed for a second or longer",
     looks_at=(
         "The series: intervals in which nothing completed, joined, that last at least 1 s and as"
-        " long as ten I/Os take on average. With one I/O in flight also the longest latency. Jobs"
-        " that were asked to pause (thinktime, latency_target) get a note. The five longest are"
-        " reported."
+        " long as ten I/Os take on average. A series shows whole empty intervals only, so the"
+        " longest lasts as long as the maximum latency, where that fits. With one I/O in flight"
+        " also the longest latency. Jobs that were asked to pause (thinktime, latency_target) get"
+        " a note. The five longest are reported."
     ),
     why=(
         "A stall hangs everything that uses the volume, and means and most percentiles hide it."
@@ -253,7 +259,7 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
     t_s, iops = rate_per_s(view, "iops")
     spans = [
         (start, end)
-        for start, end in quiet_spans(t_s, iops, interval_s=view.run.sample_s)
+        for start, end in stall_spans(view, t_s, iops, direction=None)
         if end - start >= least_s - 1e-6
     ]
     longest = sorted(spans, key=lambda span: span[0] - span[1])[:_LONGEST]

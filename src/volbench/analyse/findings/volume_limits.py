@@ -103,8 +103,9 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
     "a cache of the host or the provider is suspected",
     looks_at=(
         "Runs with `direct=1`: IOPS and bandwidth above 105 % of what is declared for the volume"
-        " (bursts included), or above 120 % for 5 s. Writes that were fast until a write-back cache"
-        " was full, then stalled or crawled; a note while more than half of the rate is left. Less"
+        " (bursts included), or above 120 % for 5 s. Writes that were fast and then stalled again"
+        " and again, or fell by more than half to an uneven level after they were taken at the"
+        " speed of memory, where a full write-back cache is likelier than any other cause. Less"
         " than half of the I/O arriving at the backing disk of a loop or dm device is a note. The"
         " thresholds are volbench's own."
     ),

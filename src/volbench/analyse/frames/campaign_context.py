@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.bottleneck import Explanation, explain
+from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.resample import Floats, on_clock, spread_rows
@@ -31,29 +32,6 @@ from volbench.model.profile.profile_model import Phase
 
 Shape = tuple[int, int]
 """Queue depth and block size of a run."""
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """What finished on a volume before a run.
-
-    Attributes:
-        previous: the run right before it; None for the first.
-        is_prepared: whether a preparation or a warm-up was among it.
-        is_written: whether a run that writes was among it.
-    """
-
-    previous: RunView | None = None
-    is_prepared: bool = False
-    is_written: bool = False
-
-    def then(self, view: RunView) -> Earlier:
-        """Return the same with one more run."""
-        return Earlier(
-            previous=view,
-            is_prepared=self.is_prepared or view.run.phase is not Phase.MEASURED,
-            is_written=self.is_written or view.writes,
-        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +101,9 @@ class Context:
             self._explained[view.run.id] = tuple(
                 explanation
                 for direction in directions(view)
-                for explanation in explain(view, direction, others=others)
+                for explanation in explain(
+                    view, direction, others=others, earlier=self.earlier(view)
+                )
             )
         return self._explained[view.run.id]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -203,14 +203,55 @@ def bytes_until_end(rows: pd.DataFrame, column: str, *, runtime: float) -> float
     return float(np.nansum(rows[column].to_numpy(dtype=float) * interval * share))
 
 
-def quiet_spans(
-    t_s: Sequence[float] | Floats, iops: Sequence[float] | Floats, *, interval_s: float
-) -> list[tuple[float, float]]:
-    """Return start and end of each unbroken time in which nothing completed."""
-    spans: list[tuple[float, float]] = []
-    for end, rate in zip(t_s, iops, strict=True):
-        if rate > 0:
-            continue
+Span = tuple[float, float]
+"""Begin and end in seconds since the I/O began."""
+
+
+def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | None) -> list[Span]:
+    """Return begin and end of each time in which nothing completed.
+
+    A series shows whole empty intervals only. The slowest I/O gives the rest: it was submitted
+    right before the last completion, and is itself the next one. So the longest span is as long as
+    the maximum latency, where that adds at most one interval at either end. The completions that
+    these two intervals lack say where the span begins.
+
+    Args:
+        view: the run.
+        t_s: ends of the intervals, ascending.
+        iops: of the intervals.
+        direction: of the rates; None for all of them together.
+    """
+    interval_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else view.run.sample_s
+    spans = _empty_spans(t_s, iops, interval_s=interval_s)
+    if not spans or not (iops > 0).any():
+        return spans
+    place = max(range(len(spans)), key=lambda index: spans[index][1] - spans[index][0])
+    begin, end = spans[place]
+    slowest_s = max(
+        (
+            result["lat_max_s"]
+            for result in results_of(view)
+            if direction in (None, result.direction) and not math.isnan(result["lat_max_s"])
+        ),
+        default=math.nan,
+    )
+    missing_s = slowest_s - (end - begin)
+    if 0 < missing_s <= 2 * interval_s:
+        usual = float(np.median(iops[iops > 0]))
+        before, after = (
+            float(np.clip(1 - iops[near] / usual, 0, 1).sum())
+            for near in (np.isclose(t_s, begin), np.isclose(t_s, end + interval_s))
+        )
+        share = before / (before + after) if before + after else 0.5
+        ahead_s = min(max(share * missing_s, missing_s - interval_s), interval_s)
+        spans[place] = begin - ahead_s, end + missing_s - ahead_s
+    return spans
+
+
+def _empty_spans(t_s: Floats, iops: Floats, *, interval_s: float) -> list[Span]:
+    """Return begin and end of each unbroken row of empty intervals."""
+    spans: list[Span] = []
+    for end in t_s[~(iops > 0)]:
         start = float(end) - interval_s
         if spans and abs(spans[-1][1] - start) < interval_s / 2:
             spans[-1] = (spans[-1][0], float(end))

@@ -75,6 +75,11 @@ class RunView:
         return any(workload.is_buffered for workload in self.workloads)
 
     @cached_property
+    def is_counted(self) -> bool:
+        """Whether the block layer of the host counts the I/O of every section."""
+        return all(workload.is_counted for workload in self.workloads)
+
+    @cached_property
     def writes(self) -> bool:
         """Whether any section writes."""
         return any(workload.writes for workload in self.workloads)

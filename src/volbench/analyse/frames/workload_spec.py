@@ -13,10 +13,20 @@ from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 
-SYNCHRONOUS = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "dax"})
-"""Engines that wait for each I/O, so that their queue depth is 1 whatever iodepth says."""
+SYNCHRONOUS = frozenset(
+    {
+        *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"),
+        *("http", "gfapi", "mtd", "dev-dax", "libpmem", "pmemblk"),
+    }
+)
+"""Engines that wait for each I/O (FIO_SYNCIO), so that their queue depth is 1."""
 
 _WITHOUT_VOLUME = frozenset({"null", "cpuio", "net", "netsplice", "filecreate", "filedelete"})
+_OUTSIDE_KERNEL = _WITHOUT_VOLUME | {
+    *("nbd", "rbd", "rados", "http", "gfapi", "gfapi_async", "libhdfs", "libiscsi", "nfs", "dfs"),
+    *("io_uring_cmd", "sg", "libblkio", "rdma", "mtd", "dev-dax", "libpmem", "pmemblk"),
+}
+"""Engines whose I/O passes neither the page cache nor the block layer's counters of the host."""
 _PAUSES = ("thinktime", "latency_target")
 _RATES = ("rate", "rate_iops")
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
@@ -102,12 +112,16 @@ class WorkloadSpec:
     @property
     def is_buffered(self) -> bool:
         """Whether its I/O goes through the page cache of the host."""
-        if self.engine == "nbd" or self.engine in _WITHOUT_VOLUME:
-            return False
+        if self.engine == "mmap":
+            return True
         if not self.is_complete and "direct" not in self.options:
             return False
-        flags = f"{self.options.get('oflag', '')},{self.options.get('iflag', '')}".split(",")
-        return not self.is_on("direct") and "direct" not in flags
+        return not bypasses_page_cache(self.engine, self.options)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the block layer of the host counts its I/O."""
+        return self.engine not in _OUTSIDE_KERNEL
 
     @property
     def is_synced(self) -> bool:
@@ -147,6 +161,21 @@ class WorkloadSpec:
         digits = text.rstrip("msu")
         factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[text[len(digits) :]]
         return float(digits) * factor
+
+
+def bypasses_page_cache(engine: str, options: Mapping[str, str]) -> bool:
+    """Return whether I/O goes past the page cache of the host.
+
+    Engines in user space never use it, and mmap always does, whatever direct says.
+
+    Args:
+        engine: without its parameters; ``nbd`` for an export.
+        options: canonical options of fio or dd.
+    """
+    if engine in _OUTSIDE_KERNEL or engine == "mmap":
+        return engine != "mmap"
+    flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
+    return options.get("direct", "0") not in {"0", "", "none"} or "direct" in flags
 
 
 def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:

@@ -50,6 +50,8 @@ class Rates:
         lat_mean_s: of the whole run, as fio saw it; NaN when unknown.
         lat_min_s: the same, of the fastest I/O.
         lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
+        lat_p50_s: the same, percentile 50.
+        lat_tail_s: the same, percentile 99.9.
     """
 
     direction: str
@@ -63,6 +65,8 @@ class Rates:
     lat_mean_s: float
     lat_min_s: float
     lat_low_s: float
+    lat_p50_s: float = math.nan
+    lat_tail_s: float = math.nan
 
     @property
     def last(self) -> Plateau:
@@ -98,7 +102,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
     if at_device:
         changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
     moving = [workload for workload in view.workloads if _moves(workload, direction)]
-    mean_s, min_s, low_s = _latencies(view, direction)
+    mean_s, min_s, low_s, middle_s, tail_s = _latencies(view, direction)
     return Rates(
         direction=direction,
         t_s=t_s,
@@ -111,6 +115,8 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         lat_mean_s=mean_s,
         lat_min_s=min_s,
         lat_low_s=low_s,
+        lat_p50_s=middle_s,
+        lat_tail_s=tail_s,
     )
 
 
@@ -183,14 +189,18 @@ def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
     return held
 
 
-def _latencies(view: RunView, direction: str) -> tuple[float, float, float]:
-    """Return mean, min and percentile 1, of the section that did most."""
+def _latencies(view: RunView, direction: str) -> tuple[float, float, float, float, float]:
+    """Return mean, min and percentiles 1, 50 and 99.9, of the section that did most."""
     results = [result for result in results_of(view) if result.direction == direction]
     if not results:
-        return math.nan, math.nan, math.nan
+        return (math.nan,) * 5
     main = max(results, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
     found = percentiles_of(view, direction)
-    at_1 = (found.group == main.section) & np.isclose(found.percentile, 1.0)
-    low_s = dict(zip(found.latency[at_1], found.value_s[at_1], strict=True))
-    low = low_s["lat"] if "lat" in low_s else low_s.get("clat", math.nan)
-    return main["lat_mean_s"], main["lat_min_s"], float(low)
+
+    def percentile(number: float) -> float:
+        at = (found.group == main.section) & np.isclose(found.percentile, number)
+        values = dict(zip(found.latency[at], found.value_s[at], strict=True))
+        return float(values["lat"] if "lat" in values else values.get("clat", math.nan))
+
+    low_s, middle_s, tail_s = (percentile(number) for number in (1.0, 50.0, 99.9))
+    return main["lat_mean_s"], main["lat_min_s"], low_s, middle_s, tail_s

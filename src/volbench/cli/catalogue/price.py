@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import WHERE, examples
-from volbench.cli.table_charts import chart_options
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.options import (
+    CAMPAIGNS,
+    WHERE,
+    Quantity,
+    examples,
+    flag,
+    names_option,
+)
+from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.units import parse_size
+
+if TYPE_CHECKING:
+    from volbench.analyse.price.billing import Billing
+    from volbench.dataset import Dataset
+
+_FRAMES = ("summary", "verdicts", "series", "device")
 
 
 @click.command(
@@ -20,55 +33,65 @@ from volbench.units import parse_size
         "volbench price results --prices prices.yaml --chart pareto.svg",
     ),
 )
-@click.argument(
-    "folders",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR...",
-)
+@CAMPAIGNS
 @click.option(
     "--prices", "file", required=True, metavar="FILE|NAME", help="Prices; a file or a bundled one."
 )
-@click.option(
+@names_option(
     "--by",
-    default="",
-    metavar="COLUMN,...",
-    help="What makes a configuration, such as family, or labels.  [default: flavor,volume_type]",
+    "by",
+    text="What makes a configuration, such as family, or labels.  [default: flavor,volume_type]",
 )
 @WHERE
-@click.option("--size", metavar="SIZE", help="Size of volumes for which none is recorded.")
 @click.option(
-    "--unsteady", is_flag=True, help="Include runs that did not reach steady state, by their means."
+    "--size",
+    "size_bytes",
+    type=Quantity("SIZE", parse_size),
+    help="Size of volumes for which none is recorded.",
 )
+@flag("--unsteady", "Include runs that did not reach steady state, by their means.")
 @table_options()
 @chart_options("cost against IOPS, with the Pareto frontier,")
 def command(
-    folders: tuple[Path, ...],
+    campaigns: tuple[Path, ...],
     file: str,
-    by: str,
+    by: tuple[str, ...],
     where: str,
-    size: str | None,
-    chart: str | None,
-    title: str,
-    theme: str,
+    size_bytes: int | None,
     *,
     unsteady: bool,
     shown: TableOutput,
+    picture: ChartFile,
 ) -> None:
     """Rank the configurations in DIR by price-performance: what a steady I/O costs."""
-    from volbench.cli.catalogue.price_steps import draw_market, market_of
+    from volbench.analyse.price.billing import priced_runs
+    from volbench.analyse.price.price_performance import market
+    from volbench.analyse.price.steady_performance import performance
+    from volbench.dataset import open_campaigns
     from volbench.plan.prices import load_prices
+    from volbench.present.plots.compare.pareto import pareto_plot
     from volbench.present.tables.catalogue.price_table import market_table
 
-    found = market_of(
-        folders,
-        load_prices(file),
-        where=where,
-        by=by,
-        size_bytes=None if size is None else parse_size(size),
-        keep_unsteady=unsteady,
+    prices = load_prices(file)
+    dataset = open_campaigns(*campaigns, where=where)
+    frames = {name: dataset.frame(name) for name in _FRAMES}
+    rows, notes = priced_runs(
+        performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
     )
-    if chart is not None:
-        draw_market(found, chart, title=title, theme=theme)
-    shown.write(market_table(found))
+    found = market(rows, currency=prices.currency, by=by, keep_unsteady=unsteady, notes=notes)
+    table = market_table(found)
+    if picture.chart:
+        picture.write(pareto_plot(found, title=picture.title), table)
+    shown.write(table)
+
+
+def _billing(dataset: Dataset) -> dict[str, Billing]:
+    """Return what each run of all campaigns was measured on."""
+    from volbench.analyse.price.billing import billing_of
+
+    found: dict[str, Billing] = {}
+    for name, data in dataset.names.items():
+        provenance = data.provenance
+        prefix = f"{name}/" if len(dataset.names) > 1 else ""
+        found |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
+    return found

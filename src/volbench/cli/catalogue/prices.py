@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.options import schema_command
+from volbench.cli.output import TableOutput, table_options
 
-FILE = click.argument("file", metavar="FILE|NAME")
+_FILE = click.argument("file", metavar="FILE|NAME")
 
 
 @click.group("prices")
@@ -26,7 +25,7 @@ def list_prices() -> None:
 
 
 @command.command("show")
-@FILE
+@_FILE
 @table_options()
 def show(file: str, *, shown: TableOutput) -> None:
     """Show the prices in FILE, or in a bundled one."""
@@ -37,9 +36,12 @@ def show(file: str, *, shown: TableOutput) -> None:
 
 
 @command.command("check")
-@FILE
+@_FILE
 def check(file: str) -> None:
-    """Check FILE; every problem is printed with file, line, column and key."""
+    """Check FILE, or a bundled one.
+
+    Every problem is printed with file, line, column and key.
+    """
     from volbench.plan.prices import load_prices
 
     prices = load_prices(file)
@@ -47,14 +49,10 @@ def check(file: str) -> None:
     click.echo(f"{file}: prices are good, flavors: {flavors}, volume types: {types}")
 
 
-@command.command("schema")
-def schema() -> None:
-    """Print the JSON Schema of files of prices, for editors."""
+@schema_command(command, "files of prices")
+def schema() -> object:
+    """Return the JSON Schema of files of prices."""
     from volbench.model.catalogue.price_list import PricesFile
     from volbench.model.document.document_schema import document_schema
 
-    click.echo(
-        json.dumps(
-            document_schema(PricesFile, title="volbench prices"), indent=2, ensure_ascii=False
-        )
-    )
+    return document_schema(PricesFile, title="volbench prices")

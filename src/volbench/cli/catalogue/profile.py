@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
-from volbench.cli.options import ALLOW_EXEC, SETTINGS, output_option
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.catalogue.profile_sources import load_profiles, plan_profile, render_profile
+from volbench.cli.options import (
+    ALLOW_EXEC,
+    AS_YAML,
+    SETTINGS,
+    VOLUME_TYPES,
+    flag,
+    output_option,
+    schema_command,
+)
+from volbench.cli.output import TableOutput, table_options
 from volbench.errors import InputError
 
 
@@ -22,21 +29,21 @@ def command() -> None:
 @table_options()
 def list_profiles(*, shown: TableOutput) -> None:
     """List the bundled profiles."""
-    from volbench.plan.profile.bundled import profile_index
-    from volbench.present.tables.catalogue.profiles_table import profiles_table
+    from volbench.plan.bundled import profile_index
+    from volbench.present.tables.plan_tables import profiles_table
 
     shown.write(profiles_table(profile_index()))
 
 
 @command.command("show")
 @click.argument("name", metavar="NAME")
-@click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
-@knows_volume_types
+@AS_YAML
+@VOLUME_TYPES
 @table_options()
 def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show the jobs of a profile, defaults applied."""
     from volbench.execute.local import LocalExecutor
-    from volbench.plan.profile.bundled import read_profile
+    from volbench.plan.bundled import read_profile
     from volbench.present.tables.plan_tables import profile_table
 
     if as_yaml:
@@ -48,13 +55,13 @@ def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
 @command.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @ALLOW_EXEC
-@knows_volume_types
+@VOLUME_TYPES
 def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
-    """Check profiles; every problem is printed with file, line, column and key.
+    """Check profiles.
 
-    Where fio is installed, it parses every job file too, without running it.
+    Every problem is printed with file, line, column and key. Where fio is installed, it parses
+    every job file too, without running it.
     """
-    from volbench.cli.catalogue.job_files import plan_anywhere
     from volbench.engine.guard.preflight import check_job_files
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
@@ -64,7 +71,8 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     for name in files:
         (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
         if fio:
-            plan = plan_anywhere(profile)
+            # The targets of the profile may be missing here: every role is this folder.
+            plan = plan_profile(profile.model_copy(update={"volumes": {}}))
             check_job_files(this_machine(fio=fio), plan.runs, name=plan.key)
         click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
 
@@ -77,15 +85,17 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     metavar="DIR",
     help="Folder for the job files; made when missing.",
 )
-@click.option("--on", "targets", multiple=True, metavar="[ROLE=]TARGET", help="As for run.")
 @click.option(
-    "--measuring",
-    is_flag=True,
-    help="With what volbench adds when it runs them: logs, percentiles, seeds.",
+    "--on",
+    "targets",
+    multiple=True,
+    metavar="[ROLE=]TARGET",
+    help="Target of a role, as for volbench run.",
 )
+@flag("--measuring", "Include what volbench adds when it runs them: logs, percentiles, seeds.")
 @SETTINGS
 @ALLOW_EXEC
-@knows_volume_types
+@VOLUME_TYPES
 def render(
     name: str,
     output: Path,
@@ -95,8 +105,10 @@ def render(
     measuring: bool,
     allow_exec: bool,
 ) -> None:
-    """Write the job files of a profile into DIR, one for each job, to run with plain fio."""
-    from volbench.cli.catalogue.job_files import render_profile
+    """Write a profile as fio job files into DIR.
+
+    There is one for each job; plain fio runs them.
+    """
     from volbench.execute.local import LocalExecutor
 
     executor = LocalExecutor()
@@ -139,11 +151,11 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
         click.echo(f"written: {output}", err=True)
 
 
-@command.command("schema")
-def schema() -> None:
-    """Print the JSON Schema of a profile, for editors."""
+@schema_command(command, "a profile")
+def schema() -> object:
+    """Return the JSON Schema of profiles, with the options of the installed fio."""
     from volbench.engine.hosts.installed_fio import options_on
     from volbench.execute.local import LocalExecutor
     from volbench.plan.profile.profile_schema import json_schema
 
-    click.echo(json.dumps(json_schema(options_on(LocalExecutor())), indent=2, ensure_ascii=False))
+    return json_schema(options_on(LocalExecutor()))

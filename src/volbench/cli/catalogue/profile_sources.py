@@ -1,31 +1,20 @@
-"""Profiles by name or path, checked against the installed fio and the known volume types."""
+"""Profiles by name or path, checked against the installed fio, and their job files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.cli.options import VOLUME_TYPES
+from volbench.cli.options import parse_targets
+from volbench.errors import InputError
 
 if TYPE_CHECKING:
     from volbench.execute.protocol import Executor
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.model.campaign.target import Volume
     from volbench.model.profile.profile_model import Profile
-
-
-def knows_volume_types(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the option ``--volume-types``; whatever it reads may name types of the files."""
-
-    @VOLUME_TYPES
-    @wraps(function)
-    def wrapped(*arguments: object, type_files: tuple[Path, ...], **others: object) -> None:
-        from volbench.plan.volume_types import also_types
-
-        with also_types(type_files):
-            function(*arguments, **others)
-
-    return wrapped
 
 
 def load_profiles(
@@ -41,7 +30,7 @@ def load_profiles(
         InputError: a profile is unknown, or wrong in one or more places.
     """
     from volbench.engine.hosts.installed_fio import options_on
-    from volbench.plan.profile.bundled import read_profile
+    from volbench.plan.bundled import read_profile
     from volbench.plan.profile.load_profile import load_profile
     from volbench.plan.profile.override import apply_overrides, settings_by_profile
 
@@ -49,9 +38,67 @@ def load_profiles(
     profiles = []
     for name in names:
         text, path = read_profile(name)
-        profile = load_profile(text, path=path, table=table, allow_exec=allow_exec)
-        profiles.append(profile)
+        profiles.append(load_profile(text, path=path, table=table, allow_exec=allow_exec))
     return tuple(
         apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
         for profile, meant in zip(profiles, settings_by_profile(profiles, settings), strict=True)
     )
+
+
+def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
+    """Return the runs of one repeat of a profile; without any target, in this folder.
+
+    Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
+    file is one, and anything else is a directory.
+
+    Raises:
+        InputError: a role has no target.
+    """
+    from volbench.plan.expansion.expand import Terms, expand
+
+    roles = {job.role for job in profile.jobs}
+    named = {**profile.volumes, **parse_targets(targets)}
+    places = named or dict.fromkeys(roles, ".")
+    missing = sorted(roles - set(places))
+    if missing:
+        raise InputError(
+            f"no target for the role {missing[0]!r}", hint=f"add --on {missing[0]}=PATH"
+        )
+    volumes = {role: _volume(role, places[role]) for role in roles}
+    terms = Terms(name=profile.name, seed=profile.seed or 0, repeat=1)
+    return expand([profile.model_copy(update={"rounds": None})], volumes, terms)
+
+
+def render_profile(
+    profile: Profile, *, targets: Sequence[str], measuring: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield file name and text of each job of a profile.
+
+    Raises:
+        InputError: a role has no target.
+    """
+    from volbench.fio.dd import dd_argv
+    from volbench.fio.jobs.render_job import render
+    from volbench.model.profile.profile_model import Tool
+
+    for run in plan_profile(profile, targets=targets).runs:
+        if run.tool is Tool.DD:
+            yield f"{run.job}.txt", shlex.join(dd_argv(run)) + "\n"
+        else:
+            yield f"{run.job}.fio", render(run, measuring=measuring)
+
+
+def _volume(role: str, target: str) -> Volume:
+    from volbench.fio.jobs.job_targets import is_device
+    from volbench.model.campaign.target import Volume, VolumeKind
+
+    if target.startswith("nbd"):
+        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+    path = Path(target)
+    if is_device(target):
+        kind = VolumeKind.DEVICE
+    elif path.is_file():
+        kind = VolumeKind.FILE
+    else:
+        kind = VolumeKind.DIRECTORY
+    return Volume(role=role, kind=kind, target=str(path.absolute()) if target != "." else ".")

@@ -1,58 +1,179 @@
-"""Execution of a campaign at the terminal: engine, display and signals, then the summary."""
+"""Execution of a campaign at the terminal: plan, confirmation, progress, then the summary."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.table_output import TableOutput
+from volbench.cli.make.controller_log import logged_listener, resume_in_background
+from volbench.cli.options import (
+    ALLOW_DESTROY,
+    DRY_RUN,
+    GRACE,
+    NEW_CAMPAIGN,
+    YES,
+    Decorator,
+    option_group,
+)
+from volbench.cli.output import TableOutput
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.client_worker import Settings
-    from volbench.engine.campaign.prepare import Prepared
+    from volbench.engine.campaign.execution_settings import Settings
+    from volbench.engine.campaign.prepare import Prepared, Request
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign
     from volbench.plan.prices import Bill
     from volbench.store.layout import Layout
 
 
-def execute(
-    hosts: Sequence[ConnectedHost], layout: Layout, campaign: Campaign, *, settings: Settings
+@dataclass(frozen=True)
+class StartOptions:
+    """How a campaign is started.
+
+    Attributes:
+        output: its folder; None for one with a default name.
+        allow_destroy: devices and files that may be overwritten.
+        grace_s: how late a run may be before it is stopped.
+        dry_run: show the plan instead.
+        yes: skip the confirmation of a long one.
+        keep_files: leave scratch files.
+        ready_timeout_s: how long clients that are ready wait for another.
+        prices: to show what it costs; None for no cost.
+        detach: run in the background.
+    """
+
+    output: Path | None
+    allow_destroy: tuple[str, ...]
+    grace_s: float
+    dry_run: bool
+    yes: bool
+    keep_files: bool = False
+    ready_timeout_s: float = 120.0
+    prices: str | None = None
+    detach: bool = False
+
+    @property
+    def resume_options(self) -> tuple[str, ...]:
+        """The same for volbench resume."""
+        limits = ("--grace", f"{self.grace_s}s", "--ready-timeout", f"{self.ready_timeout_s}s")
+        return (*limits, "--keep-files") if self.keep_files else limits
+
+
+def start_options(*more: Decorator) -> Decorator:
+    """Return the options of a verb that starts a campaign, as the keyword `start`.
+
+    Args:
+        more: the options of the last attributes of `StartOptions`.
+    """
+    usual = (NEW_CAMPAIGN, ALLOW_DESTROY, DRY_RUN, YES, GRACE)
+    return option_group("start", StartOptions, *usual, *more)
+
+
+def carry_out(
+    hosts: Sequence[ConnectedHost],
+    request: Request,
+    *,
+    start: StartOptions,
+    shown: TableOutput,
+    resume_options: Sequence[str] = (),
 ) -> None:
-    """Run a campaign with progress on standard error and its summary on standard output.
+    """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
+
+    Args:
+        hosts: connected.
+        request: what the user wants to run.
+        start: how it is started.
+        shown: how results are printed.
+        resume_options: more options of volbench resume, which runs it in the background.
 
     Raises:
-        VolbenchError: as `run_campaign` does, after the summary of what has finished.
+        RefusedError: the guard refused it, or it was not confirmed.
+        VolbenchError: as `execute` does.
+    """
+    from volbench.cli.make.confirmations import bill_of, confirm_destruction, confirm_length
+    from volbench.engine.campaign.execution_settings import Settings
+    from volbench.engine.campaign.prepare import prepare
+    from volbench.store.archive import create_campaign
+
+    prepared = prepare(hosts, request)
+    bill = bill_of(prepared, start.prices)
+    if start.dry_run:
+        _show_plan(prepared, bill=bill, shown=shown)
+        return
+    confirm_length(prepared, bill=bill, yes=start.yes)
+    confirm_destruction(prepared)
+    layout = create_campaign(request.into, prepared.archive)
+    if start.detach:
+        resume_in_background(layout, [*start.resume_options, *resume_options])
+        return
+    settings = Settings(
+        grace_s=start.grace_s,
+        keep_files=start.keep_files,
+        ready_timeout_s=start.ready_timeout_s,
+    )
+    execute(prepared.hosts, layout, prepared.campaign, settings=settings, shown=shown)
+
+
+def _show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
+    """Print what would run, in order, with time and bytes as far as they are known."""
+    from volbench.plan.expansion.estimate import expected_s
+    from volbench.present.tables.plan_tables import runs_table
+    from volbench.present.terminal.campaign_text import estimate_words
+
+    runs = prepared.campaign.runs
+    expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
+    shown.write(runs_table(prepared.campaign, expected_s=expected))
+    for absent in prepared.campaign.absent:
+        click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
+    shown.note(estimate_words(prepared.estimate, bill=bill))
+
+
+def execute(
+    hosts: Sequence[ConnectedHost],
+    layout: Layout,
+    campaign: Campaign,
+    *,
+    settings: Settings,
+    shown: TableOutput,
+) -> None:
+    """Run a campaign with progress on standard error and its results on standard output.
+
+    When the terminal is closed (SIGHUP) it goes on without one, and prints to its log.
+
+    Raises:
+        VolbenchError: as `run_campaign` does, after the results of what has finished.
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.stop_request import stop_on_signals
-    from volbench.present.terminal.progress_lines import listener_for
 
     try:
-        with stop_on_signals() as stop, listener_for(sys.stderr) as listener:
+        with (
+            logged_listener(layout) as listener,
+            stop_on_signals(on_hangup=listener.detach) as stop,
+        ):
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
     finally:
-        _show_summary(layout)
+        show_results(layout, shown)
         click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
-        _show_warmup(layout, campaign)
+        _show_warmup(layout, campaign, shown)
 
 
-def _show_summary(layout: Layout) -> None:
-    """Print the summary of what has finished; what it needs is imported after the last run only."""
-    from volbench.api import open_campaign
-    from volbench.present.tables.results_table import summary_table
+def show_results(layout: Layout, shown: TableOutput) -> None:
+    """Print what has finished; what that needs is imported after the last run only."""
+    from volbench.dataset import open_campaigns
+    from volbench.present.tables.results_table import result_tables
 
-    opened = open_campaign(layout.root)
+    opened = open_campaigns(layout.root)
     opened.store_tables()
-    TableOutput().write(summary_table(opened.rows("summary"), states=opened.runs))
+    shown.write(*result_tables(opened, opened.runs))
 
 
-def _show_warmup(layout: Layout, campaign: Campaign) -> None:
+def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:
     """Print whether every pass of a warm-up has moved all of its volume."""
     from volbench.engine.conditioning.warmup_verification import (
         Outcomes,
@@ -66,33 +187,4 @@ def _show_warmup(layout: Layout, campaign: Campaign) -> None:
     passes = passes_of(
         Outcomes(layout), campaign, is_done=lambda run: states.get(run.id) is RunState.FINISHED
     )
-    click.echo(verification_text(passes))
-
-
-def start(prepared: Prepared, folder: Path, *, settings: Settings) -> None:
-    """Ask for confirmation of what is overwritten, create the campaign folder, and run.
-
-    Raises:
-        RefusedError: it was not confirmed.
-        VolbenchError: as `execute` does.
-    """
-    from volbench.cli.make.wipe_confirmation import confirm_destruction
-    from volbench.store.archive import create_campaign
-
-    confirm_destruction(prepared)
-    layout = create_campaign(folder, prepared.archive)
-    execute(prepared.hosts, layout, prepared.campaign, settings=settings)
-
-
-def show_plan(prepared: Prepared, *, bill: Bill | None = None) -> None:
-    """Print what would run, in order, with time and bytes as far as they are known."""
-    from volbench.plan.expansion.estimate import expected_s
-    from volbench.present.tables.plan_tables import runs_table
-    from volbench.present.terminal.estimate_text import estimate_words
-
-    runs = prepared.campaign.runs
-    expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
-    TableOutput().write(runs_table(prepared.campaign, expected_s=expected))
-    for absent in prepared.campaign.absent:
-        click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
-    click.echo(estimate_words(prepared.estimate, bill=bill))
+    shown.note(verification_text(passes))

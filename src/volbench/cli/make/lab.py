@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import output_option
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.options import AS_YAML, Quantity, flag, output_option, schema_command
+from volbench.cli.output import TableOutput, table_options
 from volbench.errors import VolbenchError
-from volbench.units import format_capacity, parse_size
+from volbench.units import parse_size
 
 if TYPE_CHECKING:
     from volbench.lab.server import LabVolume
@@ -38,69 +36,51 @@ def command() -> None:
 def list_scenarios(*, shown: TableOutput) -> None:
     """List the bundled scenarios."""
     from volbench.lab.scenario import read_scenario, scenario_names
-    from volbench.present.tables.table import text_table
+    from volbench.present.tables.catalogue.scenario_tables import scenarios_table
 
-    scenarios = [read_scenario(name) for name in scenario_names()]
-    rows = [
-        {
-            "scenario": s.name,
-            "size": format_capacity(s.size_bytes),
-            "description": _first_sentence(s.description),
-        }
-        for s in scenarios
-    ]
-    shown.write(
-        text_table("scenarios", rows, identity="scenario", right=["size"], folded=["description"])
-    )
+    shown.write(scenarios_table([read_scenario(name) for name in scenario_names()]))
 
 
 @command.command("show")
 @_SCENARIO
-@click.option("--yaml", "as_yaml", is_flag=True, help="Print the file itself.")
+@AS_YAML
 @table_options()
 def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show what SCENARIO is, and what a measurement of it must find.
 
     SCENARIO is a bundled name or a YAML file.
     """
-    from volbench.cli.make.scenario_text import facts_of, truth_rows, truth_table
     from volbench.lab.scenario import read_scenario, scenario_text
-    from volbench.present.tables.hosts_tables import facts_table
+    from volbench.present.tables.catalogue.scenario_tables import scenario_tables
 
     if as_yaml:
         click.echo(scenario_text(scenario)[0], nl=False)
         return
-    found = read_scenario(scenario)
-    facts, truth = facts_of(found), truth_rows(found)
-    document = {"scenario": found.name, "description": found.description, "facts": facts}
-    about = facts_table(f"{found.name}: {found.description}", facts)
-    shown.write(replace(about, document={**document, "truth": truth}), truth_table(truth))
+    shown.write(*scenario_tables(read_scenario(scenario)))
 
 
-@command.command("schema")
-def schema() -> None:
-    """Print the JSON Schema of scenarios, for editors."""
+@schema_command(command, "scenarios")
+def schema() -> object:
+    """Return the JSON Schema of scenarios."""
     from volbench.lab.scenario import Scenario
     from volbench.model.document.document_schema import document_schema
 
-    click.echo(
-        json.dumps(
-            document_schema(Scenario, title="volbench lab scenario"), indent=2, ensure_ascii=False
-        )
-    )
+    return document_schema(Scenario, title="volbench lab scenario")
 
 
 @command.command("up")
 @_SCENARIO
-@click.option("--device", is_flag=True, help="Make a block device of it too; needs root.")
+@flag("--device", "Make a block device of it too; needs root.")
 @output_option(
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Folder for socket and logs, kept. Default: a temporary one.",
 )
-@click.option("--size", metavar="SIZE", help="Another size, such as 256m.")
-def up(scenario: str, output: Path | None, size: str | None, *, device: bool) -> None:
-    """Serve SCENARIO until Ctrl-C; its clock and its warmth begin anew.
+@click.option(
+    "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Another size, such as 256m."
+)
+def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bool) -> None:
+    """Serve SCENARIO as a volume until Ctrl-C; each time it is as at first.
 
     The NBD URI is printed on standard output, and the device below it if there is one.
     """
@@ -110,7 +90,7 @@ def up(scenario: str, output: Path | None, size: str | None, *, device: bool) ->
 
     check_tools(device=device)
     found = read_scenario(scenario)
-    found = found.resized(parse_size(size)) if size else found
+    found = found if size_bytes is None else found.resized(size_bytes)
     with stop_on_signals() as stop, _folder(output) as folder:
         with serve(found, folder, device=device) as volume:
             _announce(volume)
@@ -121,10 +101,6 @@ def up(scenario: str, output: Path | None, size: str | None, *, device: bool) ->
                         hint="serve the scenario again; its volume is then as at first",
                     )
         click.echo("the volume is gone", err=True)
-
-
-def _first_sentence(text: str) -> str:
-    return text.partition(". ")[0].removesuffix(".") + "."
 
 
 @contextmanager

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.make.fleet_options import HostSelection, on_hosts
-from volbench.cli.options import parse_targets
-from volbench.cli.table_output import TableOutput, table_options
-from volbench.errors import InputError
+from volbench.cli.fleet_options import HostSelection, on_hosts
+from volbench.cli.options import flag, parse_targets
+from volbench.cli.output import TableOutput, table_options
+from volbench.errors import CampaignError, InputError
+from volbench.units import format_capacity
 
 if TYPE_CHECKING:
     from volbench.engine.conditioning.cold_probe import Probed
+    from volbench.engine.hosts.host_survey import HostSurvey
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.target import Volume
     from volbench.model.results.provenance import VolumeFacts
@@ -24,10 +26,8 @@ if TYPE_CHECKING:
 
 @click.command("probe")
 @click.argument("targets", nargs=-1, metavar="[[ROLE=]TARGET]...")
-@click.option(
-    "--cold",
-    is_flag=True,
-    help="Read a sample of each TARGET twice to find out if it is cold or was never written.",
+@flag(
+    "--cold", "Read a sample of each TARGET twice to find out if it is cold or was never written."
 )
 @table_options()
 @on_hosts
@@ -39,7 +39,6 @@ def command(
     With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
     offset, contents of the disks. Each host rehearses a run without I/O; no volume is written to.
     """
-    from volbench.cli.make.survey_output import show_survey
     from volbench.engine.hosts.host_facts import probe_host
     from volbench.execute.local import LocalExecutor
     from volbench.present.tables.hosts_tables import facts_table
@@ -50,7 +49,7 @@ def command(
                 "--inventory surveys the volumes of its hosts; it takes no TARGET and no --cold",
                 hint="name volumes in the inventory; run probe --cold on the host itself",
             )
-        show_survey(where, shown)
+        _show_survey(where, shown)
         return
     executor = LocalExecutor()
     if cold and not targets:
@@ -105,3 +104,64 @@ def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
             "cold_reason": probed.reason,
         }
     return record
+
+
+def _show_survey(where: HostSelection, shown: TableOutput) -> None:
+    """Survey every host, print one table, and fail if a host can't take part.
+
+    Raises:
+        CampaignError: a host can't take part.
+    """
+    from volbench.engine.hosts.host_survey import shared_machines, shared_volumes, survey
+    from volbench.present.tables.hosts_tables import survey_table
+
+    with where.connected() as hosts:
+        surveys = survey(hosts)
+    shown.write(survey_table([*map(_row, surveys)], [*map(_survey_record, surveys)]))
+    if shown.is_for_people:
+        for names in shared_machines(surveys):
+            click.echo(f"note: {', '.join(names)} are one machine", err=True)
+        for names in shared_volumes(surveys):
+            click.echo(f"note: {', '.join(names)} are one volume", err=True)
+    bad = [found for found in surveys if found.problem or found.volume_problems]
+    if bad:
+        hints = [found.hint for found in bad if found.hint]
+        raise CampaignError(
+            f"{len(bad)} of {len(surveys)} hosts can't take part: "
+            f"{', '.join(found.name for found in bad)}",
+            hint=hints[0] if hints else "look at the table",
+        )
+
+
+def _survey_record(found: HostSurvey) -> dict[str, object]:
+    return {
+        "name": found.name,
+        "problem": found.problem,
+        "host": None if found.host is None else found.host.model_dump(mode="json"),
+        "clock": None if found.clock is None else asdict(found.clock),
+        "volumes": {role: facts.model_dump(mode="json") for role, facts in found.volumes.items()},
+        "volume_problems": found.volume_problems,
+    }
+
+
+def _row(found: HostSurvey) -> dict[str, str]:
+    """Return a host in the words of the table."""
+    from volbench.present.tables.hosts_tables import clock_words, volume_words
+
+    problems = [found.problem] if found.problem else []
+    problems += [f"{role}: {words}" for role, words in found.volume_problems.items()]
+    cells = {}
+    if found.host is not None:
+        if not found.host.fio_version:
+            problems.append("fio is not installed: apt-get install fio")
+        memory, clock = found.host.memory_bytes, found.clock
+        cells = {
+            "fio": found.host.fio_version,
+            "kernel": found.host.kernel,
+            "CPUs": str(found.host.cpus),
+            "memory": "" if memory is None else format_capacity(memory),
+            "clock": "unknown" if clock is None else clock_words(clock.offset_s, clock.bound_s),
+            "volumes": "\n".join(volume_words(*pair) for pair in found.volumes.items()),
+        }
+    unknown = dict.fromkeys(("fio", "kernel", "CPUs", "memory", "clock", "volumes"), "")
+    return {"host": found.name, **unknown, **cells, "problem": "; ".join(problems)}

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from volbench.cli.catalogue.profile_sources import knows_volume_types, load_profiles
-from volbench.cli.make.cost_confirmation import PRICES, YES, bill_of, confirm_length
-from volbench.cli.make.fleet_options import (
-    POLICY,
-    HostSelection,
-    connected_hosts,
-    on_hosts,
-    parse_policy,
-)
+from volbench.cli.catalogue.profile_sources import load_profiles
+from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
+from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
-    ALLOW_DESTROY,
     ALLOW_EXEC,
-    DRY_RUN,
-    GRACE,
+    DETACH,
     KEEP_FILES,
-    NEW_CAMPAIGN,
+    PRICES,
     READY_TIMEOUT,
     SETTINGS,
+    VOLUME_TYPES,
     examples,
+    flag,
     parse_targets,
 )
-from volbench.cli.outputs import default_campaign_folder, recorded_command
-from volbench.units import parse_duration
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    recorded_command,
+    table_options,
+)
 
 
 @click.command(
@@ -48,11 +44,21 @@ from volbench.units import parse_duration
     metavar="[ROLE=]TARGET",
     help="Device, file, directory or NBD URI of a role; without a role: data.",
 )
-@NEW_CAMPAIGN
+@start_options(KEEP_FILES, READY_TIMEOUT, PRICES, DETACH)
 @SETTINGS
-@knows_volume_types
-@click.option("--repeat", type=click.IntRange(1, 10_000), help="Run the measured jobs N times.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of order and random offsets.")
+@VOLUME_TYPES
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Run the measured jobs N times.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="N",
+    help="Seed of order and random offsets.",
+)
 @click.option(
     "--on-error",
     type=click.Choice(["continue", "stop"]),
@@ -60,75 +66,50 @@ from volbench.units import parse_duration
     show_default=True,
     help="After a failed run: continue with the next, or stop.",
 )
-@ALLOW_DESTROY
-@KEEP_FILES
-@GRACE
-@READY_TIMEOUT
-@DRY_RUN
 @ALLOW_EXEC
 @on_hosts
 @POLICY
-@click.option(
+@flag(
     "--install-fio",
-    is_flag=True,
-    help="Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
+    "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
 )
-@PRICES
-@YES
+@table_options(has_output=False)
 def command(
     profiles: tuple[str, ...],
     targets: tuple[str, ...],
-    output: Path | None,
     settings: tuple[str, ...],
     repeat: int | None,
     seed: int | None,
     on_error: str,
-    allow_destroy: tuple[str, ...],
     *,
-    keep_files: bool,
-    grace: str,
-    ready_timeout: str,
-    dry_run: bool,
+    start: StartOptions,
     allow_exec: bool,
     where: HostSelection,
     policy: str,
     install_fio: bool,
-    prices: str | None,
-    yes: bool,
+    shown: TableOutput,
 ) -> None:
     """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
-    from volbench.cli.make.execution import show_plan, start
-    from volbench.engine.campaign.client_worker import Settings
-    from volbench.engine.campaign.prepare import Request, prepare
+    from volbench.engine.campaign.prepare import Request
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
 
-    executor = LocalExecutor()
-    loaded = load_profiles(executor, profiles, settings=settings, allow_exec=allow_exec)
+    loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
+    names = "+".join(profile.name for profile in loaded)
     request = Request(
         profiles=loaded,
         targets=parse_targets(targets),
-        into=output or default_campaign_folder("+".join(profile.name for profile in loaded)),
+        into=start.output or default_campaign_folder(names),
         repeat=repeat,
         seed=seed,
         on_error=OnError(on_error),
-        allow_destroy=allow_destroy,
-        command=recorded_command(profiles, output),
+        allow_destroy=start.allow_destroy,
+        command=recorded_command(profiles, start.output),
         policy=chosen,
         quorum=quorum,
         install_fio=install_fio,
     )
-    execution = Settings(
-        grace_s=parse_duration(grace),
-        keep_files=keep_files,
-        ready_timeout_s=parse_duration(ready_timeout),
-    )
-    with connected_hosts(where) as hosts:
-        prepared = prepare(hosts, request)
-        bill = bill_of(prepared, prices)
-        if dry_run:
-            show_plan(prepared, bill=bill)
-            return
-        confirm_length(prepared, bill=bill, yes=yes)
-        start(prepared, request.into, settings=execution)
+    with where.connected() as hosts:
+        resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
+        carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.make.cost_confirmation import YES, confirm_length
-from volbench.cli.options import ALLOW_DESTROY, DRY_RUN, GRACE, NEW_CAMPAIGN, examples
-from volbench.cli.outputs import default_campaign_folder, recorded_command
+from volbench.cli.make.execution import StartOptions, carry_out, start_options
+from volbench.cli.options import Quantity, examples, flag
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    recorded_command,
+    table_options,
+)
 from volbench.errors import InputError
-from volbench.units import parse_duration, parse_size
+from volbench.units import parse_size
 
 if TYPE_CHECKING:
     from volbench.execute.protocol import Executor
@@ -39,6 +43,7 @@ _JOB = "fill"
 @click.option(
     "--jobs",
     type=click.IntRange(1, _MOST_JOBS),
+    metavar="N",
     default=32,
     show_default=True,
     help="numjobs: jobs that share each extent; --auto finds the number itself.",
@@ -46,106 +51,73 @@ _JOB = "fill"
 @click.option(
     "--iodepth",
     type=click.IntRange(1, 65536),
+    metavar="N",
     default=32,
     show_default=True,
     help="I/Os in flight for each job.",
 )
-@click.option("--bs", default="1m", show_default=True, metavar="SIZE", help="Block size.")
+@click.option(
+    "--bs",
+    "bs_bytes",
+    type=Quantity("SIZE", parse_size),
+    default="1m",
+    show_default=True,
+    help="Block size.",
+)
 @click.option(
     "--extents",
     type=click.IntRange(0, 1000),
+    metavar="N",
     default=0,
     help="Approximate number of parts that the volume is divided into. Default: by its size.",
 )
-@click.option(
-    "--auto",
-    is_flag=True,
-    help="Raise numjobs step by step from 1 to 64, as long as bandwidth grows.",
-)
+@flag("--auto", "Raise numjobs step by step from 1 to 64, as long as bandwidth grows.")
 @click.option(
     "--size",
-    default="",
-    metavar="SIZE",
+    "size_bytes",
+    type=Quantity("SIZE", parse_size),
     help="Volume size, if it cannot be detected, or size of the part to warm up.",
 )
-@NEW_CAMPAIGN
-@ALLOW_DESTROY
-@GRACE
-@DRY_RUN
-@YES
+@start_options()
+@table_options(has_output=False)
 def command(
     volume: str,
     mode: str,
     jobs: int,
     iodepth: int,
-    bs: str,
+    bs_bytes: int,
     extents: int,
     *,
     auto: bool,
-    size: str,
-    output: Path | None,
-    allow_destroy: tuple[str, ...],
-    grace: str,
-    dry_run: bool,
-    yes: bool,
+    size_bytes: int | None,
+    start: StartOptions,
+    shown: TableOutput,
 ) -> None:
     """Touch every block of VOLUME (device, file or NBD URI) exactly once, and prove it."""
-    from volbench.model.profile.profile_model import Job, Phase
-    from volbench.model.profile.profile_settings import Warming, WarmingMode
-
-    options = {"bs": str(parse_size(bs)), "iodepth": str(iodepth), "numjobs": str(jobs)}
-    job = Job(
-        name=_JOB,
-        phase=Phase.WARMUP,
-        options=options | ({"size": str(parse_size(size))} if size else {}),
-        warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
-    )
-    _run(
-        job,
-        volume,
-        output=output,
-        allow_destroy=allow_destroy,
-        grace=grace,
-        dry_run=dry_run,
-        yes=yes,
-    )
-
-
-def _run(
-    job: Job,
-    volume: str,
-    *,
-    output: Path | None,
-    allow_destroy: tuple[str, ...],
-    grace: str,
-    dry_run: bool,
-    yes: bool,
-) -> None:
-    """Run a profile of one warm-up job by the usual engine."""
-    from volbench.cli.make.execution import show_plan, start
-    from volbench.engine.campaign.client_worker import Settings
-    from volbench.engine.campaign.prepare import Request, prepare
+    from volbench.engine.campaign.prepare import Request
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
-    from volbench.model.profile.profile_model import Profile
+    from volbench.model.profile.profile_model import Job, Phase, Profile
+    from volbench.model.profile.profile_settings import Warming, WarmingMode
 
-    executor = LocalExecutor()
-    _check(executor, job, volume)
+    options = {"bs": str(bs_bytes), "iodepth": str(iodepth), "numjobs": str(jobs)}
+    job = Job(
+        name=_JOB,
+        phase=Phase.WARMUP,
+        options=options | ({"size": str(size_bytes)} if size_bytes is not None else {}),
+        warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
+    )
+    _check(LocalExecutor(), job, volume)
     request = Request(
         profiles=(Profile(name="warmup", jobs=(job,)),),
         targets={job.role: volume},
-        into=output or default_campaign_folder("warmup"),
+        into=start.output or default_campaign_folder("warmup"),
         on_error=OnError.STOP,
-        allow_destroy=allow_destroy,
-        command=recorded_command((), output),
+        allow_destroy=start.allow_destroy,
+        command=recorded_command((), start.output),
     )
-    prepared = prepare([this_machine()], request)
-    if dry_run:
-        show_plan(prepared)
-        return
-    confirm_length(prepared, bill=None, yes=yes)
-    start(prepared, request.into, settings=Settings(grace_s=parse_duration(grace)))
+    carry_out([this_machine()], request, start=start, shown=shown)
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

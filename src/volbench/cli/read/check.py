@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.options import CAMPAIGNS, flag
+from volbench.cli.output import TableOutput, table_options
 from volbench.errors import FindingsError, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("check")
 @CAMPAIGNS
 @click.option("--rule", "rules", multiple=True, metavar="ID", help="This rule only; repeatable.")
-@click.option("--strict", is_flag=True, help="Exit with 10 on a warning or if a result is invalid.")
+@flag("--strict", "Exit with 10 on a warning or if a result is invalid.")
 @table_options()
 def command(
     campaigns: tuple[Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput

@@ -2,77 +2,113 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from volbench.cli.options import WHERE
-from volbench.cli.table_charts import chart_options
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.options import (
+    WHERE,
+    Quantity,
+    campaigns_argument,
+    flag,
+    names_option,
+    option_group,
+    split_names,
+)
+from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
+from volbench.errors import InputError, RegressionError
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.comparison import Comparison, Question
+    from volbench.analyse.compare.comparison_result import Compared
+
+_TOLERANCE = 0.05
+
+
+def _question(
+    *,
+    allowed: tuple[str, ...],
+    **options: Any,  # noqa: ANN401 - the others are passed on by the names that they have there
+) -> Question:
+    from volbench.analyse.compare.comparison import Question
+
+    names = tuple(name for text in allowed for name in split_names(text))
+    return Question(allowed=names, **options)
+
+
+def _share(text: str, *, least: float) -> float:
+    """Return 0.05 of ``5``, ``5%`` or ``5 %``."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    if not least <= value < 100:
+        raise InputError(
+            f"{text!r} must be a percentage from {least:g} to below 100",
+            hint="write it like 95%" if least else "write it like 5%",
+        )
+    return value / 100
 
 
 @click.command("compare")
-@click.argument(
-    "folders",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="BASE [CANDIDATE]...",
-)
-@click.option(
-    "--metric",
-    "metrics",
-    metavar="NAME,...",
-    help="Metrics to compare: iops, steady_iops, bw, p99, lat_mean and similar."
-    "  [default: iops,p99]",
-)
-@click.option(
-    "--by", default="", metavar="COLUMN,...", help="Compare each value of these columns by itself."
-)
-@click.option(
-    "--between",
-    default="",
-    metavar="COLUMN",
-    help="Compare the values of a column, such as volume_type, within all folders.",
-)
-@click.option(
-    "--base", default="", metavar="VALUE", help="The value of --between that is the base."
+@campaigns_argument("BASE [CANDIDATE]...")
+@option_group(
+    "question",
+    _question,
+    names_option(
+        "--metric",
+        "metrics",
+        metavar="NAME,...",
+        text="Metrics to compare: iops, steady_iops, bw, p99, lat_mean and similar."
+        "  [default: iops,p99]",
+    ),
+    names_option("--by", "by", text="Compare each value of these columns by itself."),
+    click.option(
+        "--between",
+        default="",
+        metavar="COLUMN",
+        help="Compare the values of a column, such as volume_type, within all folders.",
+    ),
+    click.option(
+        "--base", default="", metavar="VALUE", help="The value of --between that is the base."
+    ),
+    click.option(
+        "--tolerance",
+        type=Quantity("PERCENT", partial(_share, least=0)),
+        help="Largest change that is acceptable.  [default with --baseline: 5%]",
+    ),
+    click.option(
+        "--confidence",
+        type=Quantity("PERCENT", partial(_share, least=50)),
+        default="95",
+        show_default=True,
+        help="Family-wise confidence of all verdicts.",
+    ),
+    click.option(
+        "--allow-different",
+        "allowed",
+        multiple=True,
+        metavar="NAME,...",
+        help="Compare even if this differs, such as kernel; the output says so.",
+    ),
+    flag("--keep-invalid", "Include runs that are marked invalid."),
 )
 @WHERE
-@click.option(
-    "--baseline",
-    is_flag=True,
-    help="Exit with 10 on a significant regression beyond --tolerance.",
-)
-@click.option(
-    "--tolerance",
-    metavar="PERCENT",
-    help="Largest change that is acceptable.  [default with --baseline: 5%]",
-)
-@click.option(
-    "--confidence",
-    default="95",
-    show_default=True,
-    metavar="PERCENT",
-    help="Family-wise confidence of all verdicts.",
-)
-@click.option(
-    "--allow-different",
-    "allowed",
-    multiple=True,
-    metavar="NAME,...",
-    help="Compare even if this differs, such as kernel; the output says so.",
-)
-@click.option("--keep-invalid", is_flag=True, help="Include runs that are marked invalid.")
+@flag("--baseline", "Exit with 10 on a significant regression beyond --tolerance.")
 @table_options()
 @chart_options("the ratios with their intervals")
 def command(
-    folders: tuple[Path, ...],
+    campaigns: tuple[Path, ...],
     *,
+    question: Question,
     where: str,
     baseline: bool,
     shown: TableOutput,
-    **options: object,
+    picture: ChartFile,
 ) -> None:
     """Compare each CANDIDATE with BASE: campaign folders, or folders of campaigns.
 
@@ -80,23 +116,58 @@ def command(
     Campaigns that are not comparable are refused with exit code 8. Methods:
     docs/explanation/statistics.md.
     """
-    from volbench.cli.read.compare_steps import (
-        draw_comparison,
-        fail_on_regression,
-        print_comparison,
-        question,
-    )
     from volbench.compare_campaigns import compare_folders
+    from volbench.present.plots.compare.forest import forest_plot
+    from volbench.present.tables.compare_table import comparison_table
 
-    wanted = question(options, is_baseline=baseline)
-    comparison = compare_folders(folders, wanted, where=where)
-    print_comparison(comparison, shown)
-    if options["chart"]:
-        draw_comparison(
-            comparison,
-            str(options["chart"]),
-            title=str(options["title"]),
-            theme=str(options["theme"]),
-        )
+    if baseline and question.tolerance is None:
+        question = replace(question, tolerance=_TOLERANCE)
+    comparison = compare_folders(campaigns, question, where=where)
+    table = comparison_table(comparison)
+    shown.write(table)
+    if shown.format == "csv":
+        for note in table.notes:
+            click.echo(note, err=True)
+    if picture.chart:
+        picture.write(forest_plot(comparison, title=picture.title), table)
     if baseline:
-        fail_on_regression(comparison)
+        _fail_on_regression(comparison)
+
+
+def _fail_on_regression(comparison: Comparison) -> None:
+    """Print which regressions cannot be ruled out, and fail on significant ones.
+
+    Raises:
+        RegressionError: a candidate is worse than its base by more than the tolerance.
+    """
+    from volbench.analyse.compare.comparison_result import Regression, percent
+
+    tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
+    unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
+    for row in unsure:
+        why = row.shortage or f"it may be worse by {percent(_worst(row))} %"
+        click.echo(
+            f"not ruled out: a regression beyond {tolerance} % of {_named(row)}: {why}", err=True
+        )
+    significant = [row for row in comparison.rows if row.regression is Regression.SHOWN]
+    if significant:
+        named = "; ".join(f"{_named(row)}: {row.words}" for row in significant)
+        raise RegressionError(
+            f"regression beyond {tolerance} %: {named}",
+            hint="measure again to be sure; --tolerance says what is acceptable",
+            context={"regressions": len(significant), "undecided": len(unsure)},
+        )
+
+
+def _worst(row: Compared) -> float:
+    interval = row.interval
+    if interval is None:
+        return math.nan
+    return 1 - interval.low if row.measure.more_is_better else interval.high - 1
+
+
+def _named(row: Compared) -> str:
+    from volbench.present.tables.compare_table import measure_name
+
+    by = "".join(f", {value}" for value in row.by.values())
+    return f"{row.label} {row.direction}{by} {measure_name(row.measure)} in {row.candidate}"

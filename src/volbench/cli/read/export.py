@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, WHERE, output_option
-from volbench.cli.outputs import binary_output
+from volbench.cli.options import CAMPAIGNS, WHERE, names_option, output_option
+from volbench.cli.output import binary_output
 from volbench.model.frames.columns import DERIVED, FRAMES
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ _SHORT = {"summary", *DERIVED}
     help=f"{', '.join(FRAMES)}, or all of them as files in a folder or sheets of a workbook. "
     "Default: summary; openmetrics: device and series; dataset: all.",
 )
-@click.option(
+@names_option(
     "--columns",
+    "columns",
     metavar="NAME,...",
-    help="Only these columns, such as job,bs,iops,p99. Markdown and LaTeX have a short choice of "
+    text="Only these columns, such as job,bs,iops,p99. Markdown and LaTeX have a short choice of "
     "their own; every other format has all.",
 )
 @WHERE
@@ -57,7 +58,7 @@ def command(
     campaigns: Sequence[Path],
     kind: str,
     name: str | None,
-    columns: str | None,
+    columns: tuple[str, ...],
     where: str,
     output: str,
 ) -> None:
@@ -77,7 +78,7 @@ def command(
 
 
 def _write_frame(
-    opened: Dataset, *, name: str, columns: str | None, kind: str, output: str
+    opened: Dataset, *, name: str, columns: Sequence[str], kind: str, output: str
 ) -> None:
     """Write one frame; a short one as CSV without pandas, which takes longer to import than it."""
     rows = opened.rows(name) if kind == "csv" and name in _SHORT and not opened.where else []
@@ -95,19 +96,19 @@ def _write_frame(
         export_frame(frame, frame_name=name, format=kind, into=sink)
 
 
-def _chosen(frame: pd.DataFrame, *, name: str, columns: str | None, kind: str) -> pd.DataFrame:
+def _chosen(frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str) -> pd.DataFrame:
     """Return the named columns, or the default ones of the format."""
     from volbench.present.export.markup import TEXT_FORMATS, default_columns
 
-    if columns is not None:
+    if columns:
         return frame[_named_columns(columns, [str(column) for column in frame.columns])]
     return frame[default_columns(frame, frame_name=name)] if kind in TEXT_FORMATS else frame
 
 
-def _named_columns(columns: str, names: Sequence[str]) -> list[str]:
+def _named_columns(columns: Sequence[str], names: Sequence[str]) -> list[str]:
     from volbench.model.frames.column_names import find_column
 
-    return [find_column(column, names) for column in columns.split(",")]
+    return [find_column(column, names) for column in columns]
 
 
 def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
@@ -120,7 +121,7 @@ def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
 
 
 def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
-    from volbench.present.export.parquet_parts import write_parts
+    from volbench.present.export.frame_export import write_parts
 
     if output == "-":
         raise click.UsageError("--format dataset needs --output: a folder")

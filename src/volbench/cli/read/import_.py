@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from volbench.cli.options import NEW_CAMPAIGN, examples
-from volbench.cli.outputs import default_campaign_folder, recorded_command
+from volbench.cli.options import NEW_CAMPAIGN, PATH, examples, flag
+from volbench.cli.output import default_campaign_folder, recorded_command
 
 if TYPE_CHECKING:
     from volbench.importer.import_campaign import ImportReport
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
         "volbench import fio.json --host vm1 --label volume_type=P15 -o vm1",
     ),
 )
-@click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH..."
-)
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @NEW_CAMPAIGN
-@click.option("--name", default="", help="Name of the campaign. Default: that of the folder.")
+@click.option(
+    "--name",
+    default="",
+    metavar="NAME",
+    help="Name of the campaign. Default: that of the folder.",
+)
 @click.option(
     "--labels",
     "pattern",
@@ -37,28 +40,25 @@ if TYPE_CHECKING:
     "{host}, {repeat} and {job} set the host, the repeat and the job.",
 )
 @click.option(
-    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for all hosts."
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of all hosts; repeatable."
 )
-@click.option("--host", default="", help="Host of results that name none.")
+@click.option("--host", default="", metavar="NAME", help="Host of results that name none.")
 @click.option(
     "--fio-version",
     default="",
     metavar="VERSION",
     help="Version of fio that wrote logs without a result, such as 3.33.",
 )
-@click.option("--strict", is_flag=True, help="Import nothing when a file is malformed.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was imported as JSON.")
+@flag("--strict", "Import nothing when a file is malformed.")
+@flag("--json", "Print what was imported as JSON.", "as_json")
 def command(
     paths: tuple[Path, ...],
     output: Path | None,
     name: str,
-    pattern: str,
     labels: tuple[str, ...],
-    host: str,
-    fio_version: str,
     *,
-    strict: bool,
     as_json: bool,
+    **options: Any,  # noqa: ANN401 - the others are passed on by the names that they have there
 ) -> None:
     """Import fio results at and below PATHs as a campaign.
 
@@ -74,11 +74,8 @@ def command(
         into=output or default_campaign_folder(name or paths[0].resolve().stem),
         name=name,
         labels=parse_labels(labels),
-        pattern=pattern,
-        host=host,
-        fio_version=fio_version,
-        strict=strict,
         command=recorded_command(paths, output),
+        **options,
     )
     report = import_results(request)
     open_campaign(report.into).store_tables()

@@ -2,15 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import WHERE, examples, output_option
+from volbench.cli.options import (
+    CAMPAIGNS,
+    WHERE,
+    Quantity,
+    examples,
+    names_option,
+    option_group,
+    output_option,
+)
+from volbench.cli.output import binary_output, report_folder
+from volbench.errors import InputError
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers import CHART_FORMATS
 from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.present.plots.description import Plot
+    from volbench.present.plots.kind import Options
+
+
+@dataclass(frozen=True)
+class ChartOutput:
+    """How charts are drawn, and where they go.
+
+    Attributes:
+        by: columns whose values have a colour, or a panel.
+        title: over the chart; None for its own.
+        theme: of its colours; None for light, and for the reader's own in a page.
+        image: format; None to take it from the name of the file.
+        output: file or folder; ``-`` for standard output; None for the campaign's report folder.
+        numbers: where its numbers go; None for beside it.
+    """
+
+    by: tuple[str, ...]
+    title: str | None
+    theme: str | None
+    image: str | None
+    output: str | None
+    numbers: str | None
+
+    @property
+    def format(self) -> str:
+        """Format of the files; ``html`` is a page that holds all charts."""
+        ending = Path(self.output or "").suffix.removeprefix(".").lower()
+        return self.image or (ending if ending in CHART_FORMATS else "svg")
+
+    def check_place(self) -> None:
+        """Refuse a file as the place of all charts.
+
+        Raises:
+            InputError: it is no folder.
+        """
+        for place in (self.numbers, None if self.format == "html" else self.output):
+            if place and not Path(place).is_dir():
+                raise InputError(
+                    f"all charts can't go into {place}: it is not a folder",
+                    hint="make a folder, and name it with --output",
+                )
+
+    def write(self, plot: Plot, *, folder: Path) -> None:
+        """Write a chart as a picture, and its numbers.
+
+        Raises:
+            InputError: it can't be written.
+        """
+        from volbench.present.renderers.matplotlib import draw, save
+
+        place = self.output or str(folder)
+        with binary_output(place, default_name=f"{plot.name}.{self.format}") as sink:
+            save(draw(plot, theme=self.theme or "light"), sink, format=self.format)
+        if self.numbers or place != "-":
+            is_folder = Path(place).is_dir()
+            beside = place if is_folder else str(Path(place).with_suffix(".csv"))
+            _write_numbers(plot, self.numbers or beside)
+
+    def write_page(self, plots: Sequence[Plot], *, folder: Path) -> None:
+        """Write one page with interactive charts, and their numbers if they are wanted.
+
+        Raises:
+            InputError: it can't be written, or a kind needs a picture.
+        """
+        from volbench.present.renderers.interactive import chart_page
+
+        first, name = plots[0], plots[0].name if len(plots) == 1 else "charts"
+        title = first.title if len(plots) == 1 else self.title or folder.resolve().parent.name
+        page = chart_page(plots, title=title, theme=self.theme or "")
+        with binary_output(self.output or str(folder), default_name=f"{name}.html") as sink:
+            sink.write(page.encode())
+        for plot in plots if self.numbers else ():
+            _write_numbers(plot, str(self.numbers))
+
+
+def _write_numbers(plot: Plot, place: str) -> None:
+    from volbench.present.export.frame_export import export_frame
+    from volbench.present.plots.description import numbers
+
+    with binary_output(place, default_name=f"{plot.name}.csv") as sink:
+        export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
@@ -32,13 +131,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     ),
 )
 @click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
-@click.argument(
-    "campaigns",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR...",
-)
+@CAMPAIGNS
 @click.option(
     "--list",
     is_flag=True,
@@ -47,42 +140,51 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     callback=_list_kinds,
     help="List the kinds: what each shows and what it needs.",
 )
-@click.option(
-    "--by",
-    metavar="COLUMN[,COLUMN]",
-    help="Tell apart by a column or label: each value of the first has a colour, and what is equal "
-    "in it is pooled; each value of the second has a panel.",
+@option_group(
+    "chart",
+    ChartOutput,
+    names_option(
+        "--by",
+        "by",
+        metavar="COLUMN[,COLUMN]",
+        text="Tell apart by a column or label: each value of the first has a colour, and what is "
+        "equal in it is pooled; each value of the second has a panel.",
+    ),
+    click.option("--title", help="Title over the chart."),
+    click.option(
+        "--theme",
+        type=click.Choice([*THEMES]),
+        help="Colours; print is grey, with hatches. Default: light; for html, as the reader's "
+        "system.",
+    ),
+    click.option(
+        "--format",
+        "image",
+        type=click.Choice([*CHART_FORMATS]),
+        help="Of the chart; html is a page with zoom, hover texts and legend toggles. Default: as "
+        "--output ends, else svg.",
+    ),
+    output_option(
+        metavar="PATH",
+        help="File or folder; - is standard output. Default: a file in the campaign's report "
+        "folder.",
+    ),
+    click.option(
+        "--csv",
+        "numbers",
+        metavar="FILE",
+        help="File for the numbers that are drawn; - is standard output. Default: beside the "
+        "picture.",
+    ),
 )
 @WHERE
-@click.option("--title", help="Title over the chart.")
-@click.option(
-    "--theme",
-    type=click.Choice([*THEMES]),
-    help="Colours; print is grey, with hatches. Default: light; for html, as the reader's system.",
-)
-@click.option(
-    "--format",
-    "image",
-    type=click.Choice([*CHART_FORMATS]),
-    help="Of the chart; html is a page with zoom, hover texts and legend toggles. Default: as "
-    "--output ends, else svg.",
-)
-@output_option(
-    metavar="PATH",
-    help="File or folder; - is standard output. Default: a file in the campaign's report folder.",
-)
-@click.option(
-    "--csv",
-    "numbers",
-    metavar="FILE",
-    help="Where the numbers go that are drawn; - is standard output. Default: beside the picture.",
-)
 @click.option(
     "--size",
+    "size_bytes",
+    type=Quantity("SIZE", parse_size),
     default="1t",
     show_default=True,
-    metavar="SIZE",
-    help="warmup: the volume whose warming is told in hours and money.",
+    help="warmup: size of a volume for which time and cost of its warm-up are shown.",
 )
 @click.option(
     "--hourly-price",
@@ -93,18 +195,16 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 def command(
     kind: str,
     campaigns: tuple[Path, ...],
-    by: str | None,
+    *,
+    chart: ChartOutput,
     where: str,
-    title: str | None,
-    theme: str | None,
-    image: str | None,
-    output: str | None,
-    numbers: str | None,
-    size: str,
+    size_bytes: int,
     price: str | None,
 ) -> None:
-    """Draw the chart KIND of the campaigns in DIR; `all` draws every chart that applies."""
-    from volbench.cli.read.plot_steps import Picture, columns_of, report_folder, tracked_rounds
+    """Draw the chart KIND of the campaigns in DIR; all draws every chart that applies.
+
+    KIND is a name such as iops, bandwidth, latency or series; volbench plot --list has all.
+    """
     from volbench.dataset import open_campaigns
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
     from volbench.present.plots.kind import Options
@@ -113,14 +213,33 @@ def command(
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
-    options = Options(tracked_rounds(dataset), parse_size(size), amount, currency)
-    picture = Picture(
-        columns_of(by), title, theme or "", image or "", output or "", numbers or "", options
-    )
-    folder = Path() if output else report_folder(dataset)
-    plots = picture.plots(kind, frames)
-    if picture.is_page:
-        picture.write_page(list(plots), folder=folder)
+    rounds = {
+        profile: rounds
+        for data in dataset.names.values()
+        for profile, rounds in data.campaign.rounds.items()
+    }
+    options = Options(rounds, size_bytes, amount, currency)
+    folder = Path() if chart.output else report_folder(dataset)
+    plots = _plots(kind, frames, chart=chart, options=options)
+    if chart.format == "html":
+        chart.write_page([*plots], folder=folder)
         return
     for plot in plots:
-        picture.write(plot, folder=folder)
+        chart.write(plot, folder=folder)
+
+
+def _plots(
+    kind: str, frames: Mapping[str, pd.DataFrame], *, chart: ChartOutput, options: Options
+) -> Iterable[Plot]:
+    """Return the chart of a kind, or every chart that applies for ``all``.
+
+    Raises:
+        InputError: there is nothing to draw, or several charts would go into one file.
+    """
+    from volbench.present.plots.chart import build_plot, build_plots
+
+    if kind != "all":
+        return [build_plot(kind, frames, title=chart.title, by=chart.by, options=options)]
+    chart.check_place()
+    plots = build_plots(frames, title=chart.title, by=chart.by, options=options)
+    return (plot for plot in plots if chart.format != "html" or not plot.has_towers)

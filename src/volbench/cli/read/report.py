@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import output_option
-from volbench.cli.outputs import binary_output
+from volbench.cli.options import CAMPAIGNS, output_option
+from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.argument(
-    "folders",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR...",
-)
+@CAMPAIGNS
 @output_option(
     metavar="FILE",
     help="HTML file; - is standard output. Default: report/index.html in the campaign folder. "
@@ -35,10 +29,10 @@ if TYPE_CHECKING:
     "charts",
     multiple=True,
     metavar="KIND",
-    help="A chart beside the usual ones, such as violin; volbench plot --help lists them.",
+    help="A chart beside the usual ones, such as violin; volbench plot --list lists them.",
 )
 def command(
-    folders: tuple[Path, ...], output: str | None, title: str | None, charts: tuple[str, ...]
+    campaigns: tuple[Path, ...], output: str | None, title: str | None, charts: tuple[str, ...]
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
@@ -47,7 +41,7 @@ def command(
     """
     from volbench.dataset import open_campaigns
 
-    dataset = open_campaigns(*folders)
+    dataset = open_campaigns(*campaigns)
     place = output or _default_place(dataset)
     page = _page(dataset, title=title, charts=charts)
     with binary_output(place, default_name="index.html") as sink:
@@ -80,6 +74,4 @@ def _default_place(dataset: Dataset) -> str:
             f"{len(dataset.names)} campaigns are given, and no file for their report",
             hint="name it with --output, such as --output comparison.html",
         )
-    folder = next(iter(dataset.names.values())).report_folder
-    folder.mkdir(exist_ok=True)
-    return str(folder)
+    return str(report_folder(dataset))

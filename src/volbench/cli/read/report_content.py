@@ -14,10 +14,17 @@ from volbench.dataset import Dataset
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.compare.forest import forest_plot
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers.interactive import embed
-from volbench.present.report import MultiCampaignContent, ReportContent, ReportFigure
+from volbench.present.report import (
+    MultiCampaignContent,
+    ReportContent,
+    ReportFigure,
+    finding_plots,
+    lead_plots,
+)
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
 
@@ -51,6 +58,8 @@ def report_content(
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         figures=[_figure(plot) for plot in _plots(frames, charts)],
+        lead=[_figure(plot) for plot in lead_plots(frames)],
+        evidence={rule: _figure(plot) for rule, plot in finding_plots(frames).items()},
         generated_utc=utc_now(),
         volbench_version=__version__,
     )
@@ -70,6 +79,8 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     except ComparisonError as error:
         reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
         return MultiCampaignContent(frames, refusal=reason, figures=figures)
+    if any(row.interval for row in comparison.rows):
+        figures = [_figure(forest_plot(comparison)), *figures]
     return MultiCampaignContent(frames, comparison, figures=figures)
 
 

@@ -8,26 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, WHERE
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.options import CAMPAIGNS, WHERE, flag
+from volbench.cli.output import TableOutput, table_options
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
-    from volbench.api import RunNote
     from volbench.dataset import Dataset
+    from volbench.present.terminal.campaign_text import RunNote
 
 
 @click.command("show")
 @CAMPAIGNS
-@click.option("--runs", "by_run", is_flag=True, help="Every run with its state and the reason.")
-@click.option(
-    "--use", "use", is_flag=True, help="The USE table of devices: utilization, saturation, errors."
-)
-@click.option("--rounds", "rounds", is_flag=True, help="How steady state was determined, by round.")
+@flag("--runs", "Every run with its state and the reason.", "by_run")
+@flag("--use", "The USE table of devices: utilization, saturation, errors.")
+@flag("--rounds", "How steady state was determined, by round.")
+@flag("--all", "A row for each campaign, with its progress.", "by_campaign")
 @WHERE
-@click.option(
-    "--all", "by_campaign", is_flag=True, help="A row for each campaign, with its progress."
-)
 @table_options()
 def command(
     campaigns: Sequence[Path],
@@ -61,20 +57,12 @@ def command(
 
 
 def _show_results(opened: Dataset, shown: TableOutput) -> None:
-    from volbench.present.tables.findings_table import warning_marks
-    from volbench.present.tables.results_table import aggregate_table, summary_table
-    from volbench.present.terminal.import_notice import came_from
+    from volbench.present.tables.results_table import result_tables
+    from volbench.present.terminal.campaign_text import came_from
 
-    rows = opened.rows("summary")
+    shown.write(*result_tables(opened, _selected(opened)))
     if shown.format in {"json", "csv"}:
-        shown.write(summary_table(rows))
         return
-    marks = warning_marks(opened.rows("findings"))
-    tables = [summary_table(rows, states=_selected(opened), warnings=marks)]
-    if aggregate := opened.rows("aggregate"):
-        shown.write(*tables, aggregate_table(aggregate))
-    else:
-        shown.write(*tables)
     for data in opened.names.values():
         if notice := came_from(data.campaign):
             click.echo(notice, err=True)
@@ -95,24 +83,28 @@ def _show_states(opened: Dataset, shown: TableOutput) -> None:
 
 
 def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
-    from volbench.present.tables.campaigns_table import campaign_records, campaigns_table
+    from volbench.present.tables.campaigns_table import campaign_record, campaigns_table
 
-    shown.write(campaigns_table(campaign_records(opened.names)))
+    records = [
+        campaign_record(name, data.path, data.campaign, data.runs)
+        for name, data in opened.names.items()
+    ]
+    shown.write(campaigns_table(records))
 
 
 def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
     """Print how steady state was determined, and the results over its window."""
-    from volbench.present.tables.rounds_table import all_rounds, rounds_tables
+    from volbench.present.tables.rounds_table import rounds_tables
 
-    found = all_rounds(
+    tables = rounds_tables(
         {name: (data.campaign.rounds, data.summary()) for name, data in opened.names.items()}
     )
-    if not found:
+    if not tables:
         raise InputError(
             "no profile of this campaign has rounds",
             hint="add rounds to the profile, or use a profile that has them, such as cloud-lite",
         )
-    shown.write(*rounds_tables(found))
+    shown.write(*tables)
 
 
 def _show_use(opened: Dataset, shown: TableOutput) -> None:

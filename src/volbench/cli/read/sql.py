@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import examples
-from volbench.cli.outputs import binary_output
-from volbench.cli.table_output import TableOutput, table_options
+from volbench.cli.options import Quantity, examples, option_group
+from volbench.cli.output import TableOutput, binary_output, table_options
+from volbench.errors import InputError
 from volbench.units import parse_size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from volbench.store.sql_query import QueryLimits, View
+
+
+def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLimits:
+    from volbench.store.sql_query import QueryLimits
+
+    return QueryLimits(memory_bytes=memory_bytes, timeout_s=timeout_s, threads=threads or 0)
 
 
 @click.command(
@@ -28,29 +41,40 @@ from volbench.units import parse_size
     metavar="URL",
     help="Address of an S3-compatible storage, such as https://minio.example:9000.",
 )
-@click.option(
-    "--memory", default="4g", show_default=True, metavar="SIZE", help="Memory of a query."
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time after which a query is interrupted.",
-)
-@click.option(
-    "--threads", type=click.IntRange(min=1), help="Threads of DuckDB. Default: one per core."
+@option_group(
+    "limits",
+    _limits,
+    click.option(
+        "--memory",
+        "memory_bytes",
+        type=Quantity("SIZE", parse_size),
+        default="4g",
+        show_default=True,
+        help="Memory of a query.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0, min_open=True),
+        default=300.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time after which a query is interrupted.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads of DuckDB. Default: one per core.",
+    ),
 )
 @table_options("parquet", "xlsx", "latex")
 def command(
     query: str,
     places: Sequence[str],
     endpoint: str,
-    memory: str,
-    timeout: float,
-    threads: int | None,
     *,
+    limits: QueryLimits,
     shown: TableOutput,
 ) -> None:
     """Run the SQL QUERY over all campaigns in the places; without any, in this folder.
@@ -58,17 +82,13 @@ def command(
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
     and aggregate. Needs the extra volbench[sql].
     """
-    from volbench.cli.read.sql_sources import open_sources
     from volbench.model.frames.column_names import find_column
     from volbench.present.export.frame_export import export_frame, file_name
     from volbench.present.formatting import records
     from volbench.present.tables.results_table import frame_table
     from volbench.store.sql_answers import plain_answer
-    from volbench.store.sql_query import QueryLimits
 
-    limits = QueryLimits(memory_bytes=parse_size(memory), timeout_s=timeout, threads=threads or 0)
-    sources = open_sources(places or ["."], endpoint=endpoint)
-    answer = plain_answer(sources.answer(query, limits=limits))
+    answer = plain_answer(_answer(query, places or ["."], endpoint=endpoint, limits=limits))
     if shown.format == "table" and shown.output == "-":
         shown.write(frame_table("answer", records(answer)))
         return
@@ -77,3 +97,57 @@ def command(
         answer = answer[[find_column(name, list(answer.columns)) for name in shown.columns]]
     with binary_output(shown.output, default_name=file_name("answer", kind)) as sink:
         export_frame(answer, frame_name="answer", format=kind, into=sink)
+
+
+def _answer(query: str, places: Sequence[str], *, endpoint: str, limits: QueryLimits) -> pa.Table:
+    """Answer a query over every frame of all places.
+
+    Args:
+        query: in SQL.
+        places: campaign folders, folders that hold some, exported datasets, or addresses such as
+            ``s3://bucket/prefix``.
+        endpoint: of a storage that speaks S3.
+        limits: of memory, time and threads.
+
+    Raises:
+        InputError: a place holds neither, or as of `run_query`.
+        ArchiveError: a campaign is damaged, or was written by a newer volbench.
+        TransportError: the storage does not answer, or refuses.
+    """
+    from volbench.dataset import open_campaigns
+    from volbench.store.dataset_parts import local_parts, remote_parts
+    from volbench.store.sql_query import View, run_query
+
+    _check_places(places)
+    remote = [remote_parts(place, endpoint=endpoint) for place in places if "://" in place]
+    local = {place: local_parts(Path(place)) for place in places if "://" not in place}
+    parts = [*remote, *(part for part in local.values() if part.files)]
+    folders = [place for place, part in local.items() if not part.files]
+    campaigns = open_campaigns(*folders) if folders else None
+
+    def view(name: str) -> View:
+        found = View() if campaigns is None else campaigns.view(name)
+        for part in parts:
+            found.files.extend(part.files.get(name, ()))
+        return found
+
+    filesystem = remote[0].filesystem if remote else None
+    return run_query(query, view, filesystem=filesystem, limits=limits)
+
+
+def _check_places(places: Sequence[str]) -> None:
+    """Refuse folders that are not there, and several addresses.
+
+    Raises:
+        InputError: for one of them.
+    """
+    missing = [place for place in places if "://" not in place and not Path(place).is_dir()]
+    if missing:
+        raise InputError(
+            f"there is no folder {missing[0]}", hint="name campaign folders, or a folder with some"
+        )
+    if sum("://" in place for place in places) > 1:
+        raise InputError(
+            "only one address of object storage can be read at a time",
+            hint="name the prefix that holds both",
+        )

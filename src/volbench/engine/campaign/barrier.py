@@ -64,6 +64,7 @@ class Barrier:
         runs: one for each client.
         quorum: how many clients must be ready; with fewer nobody starts.
         wait: for clients that do not come.
+        held_back: why no client may start; empty to let them.
         clock: seconds since 1970.
         elapsed: seconds that only go up.
     """
@@ -74,6 +75,7 @@ class Barrier:
         *,
         quorum: int,
         wait: WaitPolicy | None = None,
+        held_back: str = "",
         clock: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -92,7 +94,7 @@ class Barrier:
         self._arrived_s = 0.0
         self._confirm_until_s: float | None = None
         self._at_s: float | None = None
-        self._too_few: StartSignal | None = None
+        self._too_few = StartSignal(None, held_back) if held_back else None
 
     def arrive(self, run_id: str) -> None:
         """Note that a client is ready."""
@@ -105,8 +107,8 @@ class Barrier:
         with self._lock:
             self._decide()
             is_decided = self._at_s is not None or self._too_few is not None
-            is_asked = self._confirm_until_s is not None and not self._is_sequential
-            return is_asked and not is_decided and run_id not in self._confirmed | self._late
+            is_due = self._confirm_until_s is not None and not self._is_sequential
+            return is_due and not is_decided and run_id not in self._confirmed | self._late
 
     def confirm(self, run_id: str) -> None:
         """Note that a client that is ready has just answered."""

@@ -6,10 +6,12 @@ One client executes its runs in order. Several do so side by side and meet befor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from volbench.engine.campaign.cleanup import forget_campaign
-from volbench.engine.campaign.client_worker import CampaignContext, Settings, Worker
+from volbench.engine.campaign.client_worker import CampaignContext, Worker
 from volbench.engine.campaign.clients import run_together
+from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.conditioning.warmup_verification import Outcomes
 from volbench.engine.guard.scratch_files import Scratch
@@ -46,7 +48,7 @@ def run_campaign(
     Args:
         layout: an existing campaign folder.
         campaign: its plan.
-        hosts: every host of the plan, ready.
+        hosts: of the plan, ready; the runs of others stay as they are.
         settings: how to execute it.
         listener: receives every event, one at a time.
         stop: the user's stop request.
@@ -60,6 +62,7 @@ def run_campaign(
     with hold_campaign(layout), Journal(layout.journal) as journal:
         history = read_history(layout.journal)
         states = RunStates(journal, history, listener)
+        settings = replace(settings, redo_steps=_steps_to_redo(campaign, states, settings))
         context = CampaignContext(layout, campaign, settings, stop, states, Outcomes(layout))
         scratch = {
             host.name: Scratch(host.executor, states, history.scratch_of(host.name))
@@ -69,6 +72,7 @@ def run_campaign(
         workers = [
             Worker(context, by_name[runs[0].host], runs, scratch[runs[0].host])
             for runs in by_client(campaign)
+            if runs[0].host in by_name
         ]
         for host in hosts:
             host.executor.wait_when_unreachable(unless=lambda: stop.requested)
@@ -78,9 +82,7 @@ def run_campaign(
         finally:
             # Where a run continues, files, folder and locks are kept until a resume.
             done = [host for host in hosts if not _is_running(host, campaign, states)]
-            for host in done:
-                _clean(scratch[host.name], states, keep=settings.keep_files)
-            on_every_host(done, lambda host: _release(host, layout, campaign))
+            on_every_host(done, lambda host: _release(host, scratch[host.name], context))
         _report_rounds(context)
         for run in campaign.runs:
             if states.state(run) is not RunState.RUNNING:
@@ -96,6 +98,15 @@ def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:
     return [tuple(runs) for runs in clients.values()]
 
 
+def _steps_to_redo(campaign: Campaign, states: RunStates, settings: Settings) -> frozenset[int]:
+    """Return the steps that are repeated on all clients."""
+    if settings.settle_only or UNFINISHED not in settings.redo_steps:
+        return settings.redo_steps
+    begun = {run.step for run in campaign.runs if states.state(run) is not RunState.PLANNED}
+    left = {run.step for run in campaign.runs if not states.state(run).is_settled}
+    return (settings.redo_steps | begun & left) - {UNFINISHED}
+
+
 def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -> None:
     def announce(pending: Sequence[Run]) -> None:
         expected = {run.id: expected_s(run) or 0.0 for run in pending}
@@ -103,7 +114,7 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
         for absent in campaign.absent:
             states.notify(f"left out: {absent.host}: {absent.reason}")
 
-    if len(workers) > 1:
+    if len(by_client(campaign)) > 1:
         run_together(workers, campaign, states, announce=announce)
         return
     (worker,) = workers
@@ -121,10 +132,11 @@ def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> b
     return any(states.state(run) is RunState.RUNNING for run in here)
 
 
-def _release(host: ConnectedHost, layout: Layout, campaign: Campaign) -> None:
-    """Unlock the devices of a host, and remove the folder in which runs worked."""
-    unlock_devices(host.executor, campaign)
-    forget_campaign(host.executor, campaign, layout.root)
+def _release(host: ConnectedHost, scratch: Scratch, context: CampaignContext) -> None:
+    """Remove from a host what runs left there, and unlock its devices."""
+    _clean(scratch, context.states, keep=context.settings.keep_files)
+    unlock_devices(host.executor, context.campaign)
+    forget_campaign(host.executor, context.campaign, context.layout.root)
 
 
 def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
@@ -154,6 +166,8 @@ def _conclude(context: CampaignContext) -> None:
     finished, failed, left = (states.ids(campaign, *outcome) for outcome in _OUTCOMES)
     not_needed = states.ids(campaign, RunState.NOT_NEEDED)
     states.listener(CampaignEnded(finished, failed, left, not_needed))
+    if context.settings.settle_only:
+        return
     root, total = context.layout.root, len(campaign.runs)
     if context.stop.requested and left:
         raise StoppedError(

@@ -13,6 +13,7 @@ from volbench.engine.hosts.device_lock import unlock_devices
 from volbench.engine.hosts.orphans import end_orphan, end_strays
 from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.stop_request import StopRequest
+from volbench.errors import InputError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.event import Listener
@@ -25,14 +26,14 @@ from volbench.store.layout import Layout
 def reap(
     layout: Layout, campaign: Campaign, hosts: Sequence[ConnectedHost], *, listener: Listener
 ) -> None:
-    """End every run that still continues, and remove scratch files, folders and locks.
+    """End every run that still continues on some hosts; remove scratch files, folders and locks.
 
     Runs that are ended count as interrupted: a resume repeats them.
 
     Args:
         layout: the campaign folder.
         campaign: its plan.
-        hosts: of the plan.
+        hosts: of the plan, as many as are in reach.
         listener: receives what was found.
 
     Raises:
@@ -50,7 +51,7 @@ def reap(
             runs = [run for run in campaign.runs if run.host == name]
             for run in runs:
                 if states.state(run) is RunState.RUNNING:
-                    _end(executor, run, states)
+                    end_run(executor, run, states, reason="ended by volbench reap")
                     scratch.settle(planned_files(run))
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended what a controller had just started")
@@ -62,7 +63,38 @@ def reap(
         on_every_host(hosts, clean)
 
 
-def _end(executor: Executor, run: Run, states: RunStates) -> None:
+def forget_host(
+    layout: Layout, campaign: Campaign, host: str, *, reason: str, listener: Listener
+) -> tuple[Run, ...]:
+    """Record that the runs of a host that is gone for good are lost, unless they have finished.
+
+    Args:
+        layout: the campaign folder.
+        campaign: its plan.
+        host: its name; it is not connected to.
+        reason: why it is given up.
+        listener: receives every event.
+
+    Returns:
+        The runs that are lost from now on.
+
+    Raises:
+        InputError: the campaign has no such host.
+        ArchiveError: another controller runs the campaign.
+    """
+    if host not in {run.host for run in campaign.runs}:
+        names = ", ".join(dict.fromkeys(run.host for run in campaign.runs))
+        raise InputError(f"{campaign.name} has no host {host}", hint=f"its hosts are: {names}")
+    with hold_campaign(layout), Journal(layout.journal) as journal:
+        states = RunStates(journal, read_history(layout.journal), listener)
+        own = (run for run in campaign.runs if run.host == host)
+        lost = tuple(run for run in own if not states.state(run).is_settled)
+        if lost:
+            states.settle(lost, RunState.LOST, reason=f"{host} was given up: {reason}")
+    return lost
+
+
+def end_run(executor: Executor, run: Run, states: RunStates, *, reason: str) -> None:
     """End the process of a run and the sampler beside it, if they are still there."""
     record = states.process(run)
     handle, sampler = str(record.get("handle", "")), str(record.get("sampler", ""))
@@ -77,7 +109,7 @@ def _end(executor: Executor, run: Run, states: RunStates) -> None:
             end_process(beside, StopRequest())
     elif end_orphan(executor, record):
         states.notify(f"{run.id}: ended")
-    states.ended(run, RunState.INTERRUPTED, reason="ended by volbench reap")
+    states.ended(run, RunState.INTERRUPTED, reason=reason)
 
 
 def forget_campaign(executor: Executor, campaign: Campaign, root: Path) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.engine.campaign.barrier import READY_TIMEOUT_S, client_name
+from volbench.engine.campaign.barrier import client_name
+from volbench.engine.campaign.cleanup import end_run
+from volbench.engine.campaign.execution_settings import Settings, is_left
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
@@ -47,31 +49,10 @@ from volbench.units import format_duration
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
-GRACE_S = 600.0
-"""Seconds a run may be late. A provider's cache that is full can hang a volume for 8 minutes
-("Disk performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019)."""
-
 RESULT_BYTES = 16 * 1024**2
 """Room for a run's result and logs on another machine, beside the reserve of any file."""
 
 GateOf = Callable[[Run], Gate | None]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to execute a campaign.
-
-    Attributes:
-        grace_s: seconds a run may be late before it is ended.
-        keep_files: leave scratch files on the volumes.
-        retry_failed: when resuming, repeat failed runs too.
-        ready_timeout_s: how long clients that are ready wait for silent ones.
-    """
-
-    grace_s: float = GRACE_S
-    keep_files: bool = False
-    retry_failed: bool = False
-    ready_timeout_s: float = READY_TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -147,16 +128,33 @@ class Worker:
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
             self._states.notify(f"{folder.name}: ended what an earlier controller had just started")
+        for run in self.runs:
+            if run.step in self.context.settings.redo_steps:
+                self._repeat(run)
+
+    def _repeat(self, run: Run) -> None:
+        """Let a run be done again, whatever has become of it."""
+        reason = f"step {run.step} is repeated on all clients"
+        match self._states.state(run):
+            case RunState.RUNNING:
+                end_run(self._executor, run, self._states, reason=reason)
+                self._scratch.settle(planned_files(run))
+            case RunState.FINISHED | RunState.FAILED:
+                self._states.ended(run, RunState.INTERRUPTED, reason=reason)
 
     def pending(self) -> tuple[Run, ...]:
         """Return what is still to do, including preparations whose files are gone."""
-        done = {RunState.FINISHED, RunState.NOT_NEEDED}
-        if not self.context.settings.retry_failed:
-            done.add(RunState.FAILED)
-        pending = {run.id for run in self.runs if self._states.state(run) not in done}
+        settings = self.context.settings
+        if settings.settle_only:
+            return tuple(run for run in self.runs if self._states.state(run) is RunState.RUNNING)
+        pending = {
+            run.id
+            for run in self.runs
+            if is_left(self._states.state(run), retry_failed=settings.retry_failed)
+        }
         roles = {run.volume.role for run in self.runs if run.id in pending}
         for run in self.runs:
-            is_wanted = self._states.state(run) is not RunState.NOT_NEEDED
+            is_wanted = self._states.state(run) not in {RunState.NOT_NEEDED, RunState.LOST}
             prepares = run.phase is not Phase.MEASURED and run.volume.role in roles
             if is_wanted and prepares and self._misses_files(run):
                 pending.add(run.id)

@@ -51,7 +51,12 @@ class Steps:
             on_late=self._leave_behind,
         )
         self._barriers = {
-            step: Barrier(runs, quorum=_quorum(campaign, runs), wait=wait)
+            step: Barrier(
+                runs,
+                quorum=_quorum(campaign, runs),
+                wait=wait,
+                held_back="other hosts cannot be reached" if self._settings.settle_only else "",
+            )
             for step, runs in self._runs.items()
         }
 

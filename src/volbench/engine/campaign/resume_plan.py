@@ -6,20 +6,24 @@ may be overwritten: on another machine those are other devices and files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from volbench.engine.campaign.prepare import ready_host
-from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
+from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.host_facts import machine_of
 from volbench.engine.hosts.installed_fio import options_on
-from volbench.errors import ArchiveError, InputError, RefusedError
+from volbench.errors import ArchiveError, InputError, RefusedError, TransportError
+from volbench.execute.parallel import on_each
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.campaign.host import LOCAL
-from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.model.profile.dd_option import check_dd_option
+from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
+from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.profile.canonical import check_dd_option
 from volbench.model.profile.fio_option import OptionTable
 from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import Tool
+from volbench.plan.inventory.host_names import select
 from volbench.store.archive import Archive
 
 
@@ -36,10 +40,82 @@ def require_own(campaign: Campaign) -> None:
         )
 
 
-def resume_on(
-    hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: bool
-) -> tuple[ConnectedHost, ...]:
-    """Return the hosts, ready to resume a campaign.
+@dataclass(frozen=True)
+class Reached:
+    """Hosts of a campaign that are in reach, and the others.
+
+    Attributes:
+        hosts: ready to go on.
+        absent: name of a host to why it cannot be reached.
+    """
+
+    hosts: tuple[ConnectedHost, ...]
+    absent: Mapping[str, TransportError]
+
+    def may_go_on(self, campaign: Campaign) -> bool:
+        """Return whether the policy of a campaign lets it go on without the absent hosts."""
+        if not self.absent:
+            return True
+        names = {host.name for host in self.hosts}
+        clients = len({(run.host, run.client) for run in campaign.runs if run.host in names})
+        match campaign.policy:
+            case Policy.ALL:
+                return False
+            case Policy.QUORUM:
+                return clients >= campaign.quorum
+            case Policy.BEST_EFFORT:
+                return clients > 0
+
+    def raise_absent(self, campaign: Campaign, states: Mapping[str, RunState]) -> None:
+        """Raise an error that names the absent hosts, and what is left to do there.
+
+        Raises:
+            TransportError: hosts are absent.
+        """
+        if not self.absent:
+            return
+        left = Counter(
+            run.host for run in campaign.runs if not states.get(run.id, RunState.PLANNED).is_settled
+        )
+        listed = [
+            f"{error.message} ({left[name]} runs left there)" for name, error in self.absent.items()
+        ]
+        first = next(iter(self.absent))
+        raise TransportError(
+            "; ".join(listed),
+            hint="what the other hosts had running is settled; go on without it: --policy"
+            f" best-effort; or give it up: volbench forget DIR --host {first} --reason TEXT",
+            context={"hosts": ", ".join(self.absent)},
+        )
+
+
+def hosts_to_reach(
+    campaign: Campaign, states: Mapping[str, RunState], limits: Sequence[str]
+) -> tuple[Host, ...]:
+    """Return the hosts of a campaign that a command works on: not those that were given up.
+
+    Args:
+        campaign: the plan.
+        states: run id to its state; runs never started are absent.
+        limits: names, ranges or patterns of hosts; empty for all.
+
+    Raises:
+        InputError: a limit names no host.
+    """
+    hosts = select(Inventory(hosts=campaign.hosts), limits).hosts
+    runs: dict[str, list[RunState]] = {}
+    for run in campaign.runs:
+        runs.setdefault(run.host, []).append(states.get(run.id, RunState.PLANNED))
+
+    def is_given_up(name: str) -> bool:
+        own = runs.get(name, [])
+        return RunState.LOST in own and all(state.is_settled for state in own)
+
+    return tuple(host for host in hosts if not is_given_up(host.name))
+
+
+def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: bool) -> Reached:
+    """Return the hosts, ready to resume a campaign, as far as they are in reach.
 
     Args:
         hosts: of the campaign, connected; this machine where it has none.
@@ -50,7 +126,6 @@ def resume_on(
         RefusedError: a host is not the machine that it was planned on.
         ArchiveError: an option in the plan is one that a profile may not have.
         FioError: fio is missing now.
-        TransportError: a host does not answer.
     """
     plan = archive.campaign
     planned = {facts.host: facts.machine for facts in archive.provenance.hosts}
@@ -67,7 +142,16 @@ def resume_on(
                 _check_options(run, table, allow_exec=allow_exec)
         return ready_host(host, tools)
 
-    return tuple(on_every_host(hosts, ready))
+    results = on_each(hosts, ready)
+    raise_all(hosts, [None if isinstance(found, TransportError) else found for found in results])
+    return Reached(
+        tuple(found for found in results if isinstance(found, ConnectedHost)),
+        {
+            host.name: found
+            for host, found in zip(hosts, results, strict=True)
+            if isinstance(found, TransportError)
+        },
+    )
 
 
 def _moved(host: ConnectedHost) -> RefusedError:

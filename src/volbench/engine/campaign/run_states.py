@@ -67,12 +67,17 @@ class RunStates:
             self._journal.write("run", run=run.id, state=state, reason=reason)
             self._states[run.id] = state
 
+    def settle(self, runs: Sequence[Run], state: RunState, *, reason: str) -> None:
+        """Record at once that runs have got a state."""
+        with self._lock:
+            ids = [run.id for run in runs]
+            self._journal.write("runs", runs=ids, state=state, reason=reason)
+            self._states.update(dict.fromkeys(ids, state))
+
     def leave_out(self, runs: Sequence[Run], *, reason: str) -> None:
         """Record at once that runs are not needed, and report it."""
         with self._lock:
-            ids = [run.id for run in runs]
-            self._journal.write("runs", runs=ids, state=RunState.NOT_NEEDED, reason=reason)
-            self._states.update(dict.fromkeys(ids, RunState.NOT_NEEDED))
+            self.settle(runs, RunState.NOT_NEEDED, reason=reason)
             self._listener(RunsNotNeeded(tuple(runs), reason))
 
     def listener(self, event: Event) -> None:

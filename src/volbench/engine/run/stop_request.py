@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -36,14 +36,24 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """Turn SIGINT, SIGTERM and SIGHUP into stop requests for the length of the block."""
+def stop_on_signals(*, on_hangup: Callable[[], None] | None = None) -> Iterator[StopRequest]:
+    """Turn SIGINT, SIGTERM and SIGHUP into stop requests for the length of the block.
+
+    A signal that was ignored before stays ignored, as SIGHUP is under nohup.
+
+    Args:
+        on_hangup: called at SIGHUP instead; None to stop.
+    """
     stop = StopRequest()
 
-    def request(_number: int, _frame: FrameType | None) -> None:
-        stop.request()
+    def request(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGHUP and on_hangup is not None:
+            on_hangup()
+        else:
+            stop.request()
 
-    before = {number: signal.signal(number, request) for number in STOP_SIGNALS}
+    handled = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, request) for number in handled}
     try:
         yield stop
     finally:

@@ -176,8 +176,9 @@ class _Importer:
         if timed and section.options.get("runtime", "0s") == "0s":
             self._note(section.lines["time_based"], "time_based without runtime does nothing")
             del section.options["time_based"]
-        for name, message, hint in fio_conflicts(section.options):
-            self.problems.add(message, line=section.lines[name], key=name, hint=hint)
+        for found in fio_conflicts(section.options):
+            name = found.option
+            self.problems.add(found.message, line=section.lines[name], key=name, hint=found.hint)
 
     def _rename(self, sections: list[_Section]) -> None:
         """Give every section a name that is valid in a profile, and keep its file names."""

@@ -33,6 +33,35 @@ _MOST_DIGITS = 18
 _LAST_DIRECTION = 7
 """fio logs reads, writes and trims as 0 to 2, kinds of syncs as higher numbers (``io_ddir.h``)."""
 _HEAD_BYTES = 64 << 10
+CHUNK_BYTES = 2 << 20
+LONGEST_LINE_BYTES = 128 << 10
+"""Longer than a histogram row of 1856 bins with 20 digits each."""
+NO_ROW = b"\0"
+
+
+@dataclass(frozen=True)
+class Log:
+    """One log file.
+
+    Attributes:
+        kind: ``bw``, ``iops``, ``lat``, ``clat``, ``slat`` or ``clat_hist``.
+        job_number: in its name; 1 is the first job of the process.
+        name: path for messages.
+        open: returns the uncompressed log; called more than once.
+    """
+
+    kind: str
+    job_number: int
+    name: str
+    open: Callable[[], AbstractContextManager[BinaryIO]]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Complete lines without the last newline, and the number of the first one."""
+
+    lines: bytes
+    first_line: int
 
 
 @dataclass(frozen=True)
@@ -145,8 +174,8 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
     """Return the columns and the number of each line; unusual lines are parsed one by one."""
     lines = block.lines
     width = lines.partition(b"\n")[0].count(b",") + 1
-    odd = NO_ROW in lines or b"\r" in lines or width <= max(form.columns)
-    if odd or form.width not in {None, width}:
+    is_irregular = NO_ROW in lines or b"\r" in lines or width <= max(form.columns)
+    if is_irregular or form.width not in {None, width}:
         return _line_by_line(block, form)
     names = [str(n) for n in range(width)]
     wanted = [names[n] for n in form.columns]
@@ -194,37 +223,6 @@ def _leading_numbers(line: bytes) -> list[int]:
             break
         numbers.append(int(digits))
     return numbers
-
-
-CHUNK_BYTES = 2 << 20
-LONGEST_LINE_BYTES = 128 << 10
-"""Longer than a histogram row of 1856 bins with 20 digits each."""
-NO_ROW = b"\0"
-
-
-@dataclass(frozen=True)
-class Log:
-    """One log file.
-
-    Attributes:
-        kind: ``bw``, ``iops``, ``lat``, ``clat``, ``slat`` or ``clat_hist``.
-        job_number: in its name; 1 is the first job of the process.
-        name: path for messages.
-        open: returns the uncompressed log; called more than once.
-    """
-
-    kind: str
-    job_number: int
-    name: str
-    open: Callable[[], AbstractContextManager[BinaryIO]]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Complete lines without the last newline, and the number of the first one."""
-
-    lines: bytes
-    first_line: int
 
 
 def blocks_of(stream: BinaryIO, *, chunk_bytes: int | None = None) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Logs of one section: their formats and start, and sums by window over all of them."""
+"""Logs of one section, read into a time series with a point for every interval."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ from volbench.fio.logs.series_points import Gathered, Span, points_of
 from volbench.fio.logs.time_grid import Recording, Windows
 from volbench.model.results.result import SeriesPoint
 
+__all__ = ["BadRows", "Log", "Recording", "SeriesReading", "parse_log_name", "read_series"]
+
+_NAME = re.compile(
+    r"(?:.*/)?[^/]*_(clat_hist|bw|iops|lat|clat|slat)\.([1-9]\d{0,8})\.log", re.ASCII
+)
+_BROKEN_HISTOGRAMS = ((3, 6), (3, 17))
+"""Versions, the last one excluded, whose histogram logs have zeros or overflowed counts (fio issue
+974)."""
 _EPOCH_MS = 10**11
 """Times beyond this are absolute; as a duration it would be three years."""
 _TOLERANCE = 0.1
@@ -48,6 +56,14 @@ _SYNCS = 3
 
 Head = list[list[int]]
 _Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class SeriesReading:
+    """Points of a series, and the log lines that were omitted."""
+
+    points: tuple[SeriesPoint, ...]
+    bad_rows: tuple[BadRows, ...] = ()
 
 
 class LogSection:
@@ -236,23 +252,6 @@ def _columns(head: Head, recording: Recording) -> tuple[int, ...]:
     if directions <= _SYNCS < max(maxima, sizes):
         return BOTH
     return PLAIN
-
-
-__all__ = ["BadRows", "Log", "Recording", "SeriesReading", "parse_log_name", "read_series"]
-
-_NAME = re.compile(
-    r"(?:.*/)?[^/]*_(clat_hist|bw|iops|lat|clat|slat)\.([1-9]\d{0,8})\.log", re.ASCII
-)
-_BROKEN_HISTOGRAMS = ((3, 6), (3, 17))
-"""First and last version whose histogram logs have zeros or overflowed counts (fio issue 974)."""
-
-
-@dataclass(frozen=True)
-class SeriesReading:
-    """A series and what was left out of it."""
-
-    points: tuple[SeriesPoint, ...]
-    bad_rows: tuple[BadRows, ...] = ()
 
 
 def parse_log_name(name: str) -> tuple[str, int] | None:

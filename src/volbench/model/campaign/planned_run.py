@@ -184,11 +184,12 @@ class RunState(StrEnum):
     FAILED = "failed"
     INTERRUPTED = "interrupted"
     NOT_NEEDED = "not-needed"
+    LOST = "lost"
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left to do: it is done, or was never needed."""
-        return self in {RunState.FINISHED, RunState.NOT_NEEDED}
+        """Whether nothing is left to do: it is done, was never needed, or its host was given up."""
+        return self in {RunState.FINISHED, RunState.NOT_NEEDED, RunState.LOST}
 
     @property
     def has_ended(self) -> bool:

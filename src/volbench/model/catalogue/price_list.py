@@ -60,9 +60,9 @@ Amount = Annotated[float, parsed(_amount), Field(ge=0), value_schema("amount of 
 class Metered(Document):
     """Price of provisioned I/O operations a second."""
 
-    monthly: Amount = Field(description="Of one unit.")
+    monthly: Amount = Field(description="Price of one unit per month.")
     unit: Count = Field(default=1.0, alias="per", description="How much one unit is.")
-    included: Count = Field(default=0.0, description="What costs nothing.")
+    included: Count = Field(default=0.0, description="Amount that costs nothing.")
 
     def month(self, provisioned: float) -> float:
         """Return what a month of something provisioned costs."""
@@ -72,16 +72,16 @@ class Metered(Document):
 class MeteredBandwidth(Metered):
     """Price of provisioned bandwidth."""
 
-    unit: Rate = Field(alias="per", description="How much one unit is, such as 1MiB/s.")
-    included: Rate = Field(default=0.0, description="What costs nothing.")
+    unit: Rate = Field(alias="per", description="How much one unit is.", examples=["1MiB/s"])
+    included: Rate = Field(default=0.0, description="Amount that costs nothing.")
 
 
 class Burst(Document):
     """Price of being faster than what is provisioned."""
 
-    monthly: Amount = Field(default=0.0, description="For being allowed to.")
+    monthly: Amount = Field(default=0.0, description="Fee for being allowed to.")
     per_million_ios: Amount = Field(
-        default=0.0, description="For each million of I/Os above what is provisioned."
+        default=0.0, description="For each million of I/Os above the provisioned rate."
     )
 
 
@@ -89,34 +89,40 @@ class Initialisation(Document):
     """Price that is paid once, when a volume is made or filled from a snapshot."""
 
     once: Amount = Field(default=0.0, description="For each volume.")
-    per_gib: Amount = Field(default=0.0, description="For each GiB of it.")
+    per_gib: Amount = Field(default=0.0, description="For each GiB of the volume.")
 
 
 class FlavorPrice(Document):
     """Price of a machine."""
 
-    family: Filled = Field(default="", description="Flavors or types compared as one.")
-    provider: Filled = Field(default="", description="Who rents it out.")
-    region: Filled = Field(default="", description="Where the price holds.")
-    checked: Day = Field(default="", description="The day it was looked up: 2026-01-31.")
-    source: TypeSource | None = Field(default=None, description="Where the price is from.")
-    hourly: Amount | None = Field(default=None, description="For each hour.")
-    monthly: Amount | None = Field(default=None, description="For each month.")
+    family: Filled = Field(default="", description="Group for `--by family`.")
+    provider: Filled = Field(default="", description="Provider.")
+    region: Filled = Field(default="", description="Region in which the price holds.")
+    checked: Day = Field(
+        default="", description="Date the price was looked up; required here or for the whole file."
+    )
+    source: TypeSource | None = Field(
+        default=None, description="A title, or `{title, url}`; required here or for the whole file."
+    )
+    hourly: Amount | None = Field(default=None, description="Price per hour.")
+    monthly: Amount | None = Field(default=None, description="Price per month.")
 
 
 class VolumePrice(FlavorPrice):
     """Price of a volume."""
 
-    per_gib_month: Amount = Field(default=0.0, description="For each GiB and month.")
-    iops: Metered | None = Field(default=None, description="For provisioned IOPS.")
+    per_gib_month: Amount = Field(default=0.0, description="Price per GiB (2^30 bytes) and month.")
+    iops: Metered | None = Field(
+        default=None, description="[Price of provisioned IOPS](#provisioned-performance)."
+    )
     bandwidth: MeteredBandwidth | None = Field(
-        default=None, description="For provisioned bandwidth."
+        default=None, description="[Price of provisioned bandwidth](#provisioned-performance)."
     )
     burst: Burst | None = Field(
-        default=None, description="For bursts; not a part of the monthly cost."
+        default=None, description="[Fees for bursts](#bursts); not a part of the monthly cost."
     )
     initialisation: Initialisation | None = Field(
-        default=None, description="Paid once; not a part of the monthly cost."
+        default=None, description="[One-off cost](#initialisation); not a part of the monthly cost."
     )
 
     @model_validator(mode="after")
@@ -209,18 +215,25 @@ class PricesFile(Document):
     """Prices of machines and volumes in one currency."""
 
     currency: Annotated[Text, AfterValidator(_check_currency)] = Field(
-        description="Its three letters, such as USD."
+        description="Three letters; one currency for the whole file.", examples=["USD"]
     )
     hours_per_month: Annotated[float, parsed(_hours), value_schema("hours")] = Field(
-        default=HOURS_PER_MONTH, description="Turns hourly prices into monthly ones and back."
+        default=HOURS_PER_MONTH, description="Converts between hourly and monthly prices."
     )
-    provider: Filled = Field(default="", description="Of prices that name none.")
-    region: Filled = Field(default="", description="Of prices that name none.")
-    checked: Day = Field(default="", description="Of prices that give no day.")
-    source: TypeSource | None = Field(default=None, description="Of prices that name none.")
-    flavors: dict[Text, FlavorPrice] = Field(default_factory=dict, description="Machines by name.")
+    provider: Filled = Field(default="", description="Of every price without its own.")
+    region: Filled = Field(default="", description="Of every price without its own.")
+    checked: Day = Field(
+        default="", description="Date the prices without their own were looked up."
+    )
+    source: TypeSource | None = Field(
+        default=None, description="A title, or `{title, url}`; of every price without its own."
+    )
+    flavors: dict[Text, FlavorPrice] = Field(
+        default_factory=dict,
+        description="Name to price of a machine; these or `volume_types` are required.",
+    )
     volume_types: dict[Text, VolumePrice] = Field(
-        default_factory=dict, description="Volumes by type, such as aws/gp3."
+        default_factory=dict, description="Type, such as aws/gp3, to price of a volume."
     )
 
     @model_validator(mode="after")

@@ -140,10 +140,10 @@ class TypeEntry(Document):
 class TypesFile(Document):
     """Volume types of one provider."""
 
-    provider: Name = Field(description="Such as azure: the first part of each name.")
+    provider: Name = Field(description="The first part of each name.", examples=["azure"])
     checked: Day = Field(default="", description="Of types that give no day.")
     source: TypeSource | None = Field(default=None, description="Of types that name none.")
-    types: dict[Name, TypeEntry] = Field(description="Types by name, such as P15.")
+    types: dict[Name, TypeEntry] = Field(description="Types by name.", examples=["{P15: {...}}"])
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:

@@ -66,7 +66,8 @@ def key_table(model: type[BaseModel]) -> str:
         if "description" in part:
             value = ", ".join(dict.fromkeys(_value_words(part, definitions)))
             default = "required" if key in schema.get("required", ()) else _default(part)
-            rows.append(f"| `{key}` | {value} | {default} | {part['description']} |")
+            example = f" Example: `{part['examples'][0]}`." if "examples" in part else ""
+            rows.append(f"| `{key}` | {value} | {default} | {part['description']}{example} |")
     return "\n".join(rows)
 
 
@@ -101,7 +102,7 @@ def _default(part: Schema) -> str:
     default = part.get("default")
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
-    if default in (None, "", 0, [], {}):
+    if default in (None, "", 0, []) or isinstance(default, dict):
         return "0" if default == 0 and default is not None else ""
     if part.get("$comment") == "duration":
         return next(
@@ -109,4 +110,4 @@ def _default(part: Schema) -> str:
             for seconds, unit in ((3600, "h"), (60, "m"), (1, "s"), (0.001, "ms"))
             if default % seconds == 0
         )
-    return f"`{default}`"
+    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"

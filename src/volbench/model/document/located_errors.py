@@ -9,6 +9,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, NoReturn, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from volbench.errors import InputError, Problems, did_you_mean, nearest
@@ -176,9 +177,9 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]
 def _fault(details: ErrorDetails, model: type[BaseModel], location: Location) -> Fault:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind == "missing":
-        return Fault("is missing")
+        return Fault("is missing", _what_to_add(_fields(model, location[:-1]), str(location[-1])))
     if kind == "extra_forbidden":
-        known = list(dict.fromkeys(_keys(model, location[:-1])))
+        known = list(_fields(model, location[:-1]))
         return Fault("unknown key", suggestion(str(location[-1]), known), on_key=True)
     if value is NULL or value == "":
         state = "has no value" if value is NULL else "is empty"
@@ -242,25 +243,37 @@ def _kind_of(value: object) -> str:
     return "a list" if isinstance(value, list) else "a single value"
 
 
-def _keys(annotation: object, location: Location) -> Iterator[str]:
-    """Yield the keys that the models at a location of an annotation know."""
+def _what_to_add(fields: Mapping[str, FieldInfo], key: str) -> str:
+    """Return the hint for a missing key: an example of it, or else what it means."""
+    field = fields.get(key)
+    if field is None or not field.description:
+        return ""
+    if field.examples:
+        return f"write it like {key}: {field.examples[0]}"
+    return f"add {key}: {field.description[0].lower()}{field.description[1:].rstrip('.')}"
+
+
+def _fields(annotation: object, location: Location) -> dict[str, FieldInfo]:
+    """Return the fields of the models at a location of an annotation, by key."""
+    arguments = get_args(annotation)
     if get_origin(annotation) is Annotated:
-        yield from _keys(get_args(annotation)[0], location)
-    elif get_origin(annotation) in {Union, UnionType}:
-        for choice in get_args(annotation):
-            yield from _keys(choice, location)
-    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield from _keys_of_model(annotation, location)
-    elif location and (arguments := get_args(annotation)):
+        return _fields(arguments[0], location)
+    if get_origin(annotation) in {Union, UnionType}:
+        choices = [_fields(choice, location) for choice in arguments]
+        return {key: field for choice in choices for key, field in choice.items()}
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _fields_of_model(annotation, location)
+    if location and arguments:
         is_mapping = issubclass(get_origin(annotation) or object, Mapping)
-        yield from _keys(arguments[1 if is_mapping else 0], location[1:])
+        return _fields(arguments[1 if is_mapping else 0], location[1:])
+    return {}
 
 
-def _keys_of_model(model: type[BaseModel], location: Location) -> Iterator[str]:
+def _fields_of_model(model: type[BaseModel], location: Location) -> dict[str, FieldInfo]:
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
     if not location:
-        yield from fields
-    elif location[0] in fields:
-        yield from _keys(fields[str(location[0])].annotation, location[1:])
-    else:
-        yield from _keys_of_model(model, location[1:])
+        return fields
+    field = fields.get(str(location[0]))
+    if field is None:  # a part of the location that pydantic adds: the name of a model
+        return _fields_of_model(model, location[1:])
+    return _fields(field.annotation, location[1:])

@@ -45,6 +45,12 @@ def _real(name: str, unit: str, meaning: str) -> Column:
     return Column(name, "float", unit, meaning)
 
 
+def same(columns: tuple[Column, ...], *names: str) -> tuple[Column, ...]:
+    """Return the columns of a frame that another frame has too, in the order of the names."""
+    known = {column.name: column for column in columns}
+    return tuple(known[name] for name in names)
+
+
 PERCENTILES: dict[str, float] = {
     "p50": 50.0,
     "p90": 90.0,
@@ -299,10 +305,7 @@ FINDINGS: tuple[Column, ...] = (
 )
 
 AGGREGATE: tuple[Column, ...] = (
-    _text("campaign", "Name of the campaign."),
-    _text("profile", "Profile that the runs come from."),
-    _text("job", "Job of the profile."),
-    _text("group", "Section of the job file."),
+    *same(IDENTITY, "campaign", "profile", "job", "group"),
     _whole("step", "", "Place in the plan of every client, from 1."),
     _whole("repeat", "", "Number of the repeat, from 1."),
     _text("direction", "`read`, `write`, `trim` or `sync`."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volbench.model.frames.columns import IDENTITY, Column
+from volbench.model.frames.columns import DEVICE, IDENTITY, Column, same
 
 USE: tuple[Column, ...] = (
     *(column for column in IDENTITY if column.name != "group"),
@@ -10,24 +10,25 @@ USE: tuple[Column, ...] = (
     Column("direct", "bool", "", "Whether every section bypassed the page cache."),
     Column("device", "string", "", "Kernel name of the volume's device; missing without one."),
     Column("runtime_s", "float", "s", "How long the tool did I/O; NaN if it reported nothing."),
-    Column("read_iops", "float", "1/s", "Reads that the device completed."),
-    Column("write_iops", "float", "1/s", "Writes that the device completed."),
+    *same(DEVICE, "read_iops", "write_iops"),
     Column("limit_iops", "float", "1/s", "Declared limit."),
     Column("iops_percent", "float", "%", "Reads and writes of the device, of the declared limit."),
-    Column("read_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device read."),
-    Column("write_bw_bytes_per_s", "float", "bytes/s", "Bytes that the device wrote."),
+    *same(DEVICE, "read_bw_bytes_per_s", "write_bw_bytes_per_s"),
     Column("limit_bw_bytes_per_s", "float", "bytes/s", "Declared limit."),
     Column("bw_percent", "float", "%", "Bytes of the device, of the declared limit."),
-    Column("active_percent", "float", "%", "Share of the time with a request in flight."),
-    Column("read_lat_s", "float", "s", "Mean time of a read in queue and device."),
-    Column("write_lat_s", "float", "s", "Mean time of a write in queue and device."),
-    Column("read_request_bytes", "float", "bytes", "Mean size of a read at the device."),
-    Column("write_request_bytes", "float", "bytes", "Mean size of a write at the device."),
-    Column("queue_depth", "float", "", "Mean number of requests in queue and device."),
-    Column("iowait_percent", "float", "%", "CPU time idle while I/O was pending, of all CPUs."),
-    Column("steal_percent", "float", "%", "CPU time that the hypervisor gave to others."),
-    Column("io_pressure_some_percent", "float", "%", "Time in which some task waited for I/O."),
-    Column("io_pressure_full_percent", "float", "%", "Time in which all tasks waited for I/O."),
+    *same(
+        DEVICE,
+        "active_percent",
+        "read_lat_s",
+        "write_lat_s",
+        "read_request_bytes",
+        "write_request_bytes",
+        "queue_depth",
+        "iowait_percent",
+        "steal_percent",
+        "io_pressure_some_percent",
+        "io_pressure_full_percent",
+    ),
     Column("dirty_growth_bytes", "float", "bytes", "Most dirty pages, less those at the begin."),
     Column("dirty_peak_bytes", "float", "bytes", "Most dirty pages while the tool ran."),
     Column("tail_s", "float", "s", "Until 98 % of what followed the tool's end was written."),

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from volbench.errors import nearest
-
 
 class OptionKind(StrEnum):
     """How the value of an option is read."""
@@ -76,10 +74,6 @@ class OptionTable:
         if found is not None:
             return found
         return next((option for option in self.options.values() if name in option.aliases), None)
-
-    def suggest(self, name: str) -> str | None:
-        """Return the known name that is nearest to a misspelt one, or None."""
-        return nearest(name, self.names())
 
     def names(self) -> list[str]:
         """Return all names and aliases."""

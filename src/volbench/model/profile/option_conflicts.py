@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from volbench.model.profile.option_policy import MOST_FILES
 
 _SECTOR_BYTES = 512
 
 
-class OptionConflict(NamedTuple):
-    """Options that cannot work together.
+@dataclass(frozen=True)
+class Conflict:
+    """What cannot work together in a job.
 
     Attributes:
-        option: canonical name of the one to change.
         message: what is wrong.
         hint: what to do about it.
+        key: of the job's own setting; empty where an option is to be changed.
+        option: canonical name of that option.
+        section: of the job that the option holds in; empty for the usual single one.
     """
 
-    option: str
     message: str
     hint: str
+    key: str = ""
+    option: str = ""
+    section: str = ""
 
 
-def fio_conflicts(options: Mapping[str, str]) -> Iterator[OptionConflict]:
+def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
     """Yield what fio fails with when it runs; its ``--parse-only`` accepts all of it (3.33).
 
     Args:
@@ -35,44 +40,44 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[OptionConflict]:
     if blocks and size.isdecimal() and 0 < int(size) < max(blocks):
         name = "bs" if "bs" in options else "size"
         message = f"bs {max(blocks)} is larger than size {size}"
-        yield OptionConflict(name, message, "increase size")
+        yield Conflict(message, "increase size", option=name)
     if options.get("direct") == "1" and any(block % _SECTOR_BYTES for block in blocks):
         message = "direct=1 needs a bs that is a multiple of 512"
-        yield OptionConflict("bs", message, "use 4k, or direct: 0")
+        yield Conflict(message, "use 4k, or direct: 0", option="bs")
     if "rate" in options and "rate_iops" in options:
-        yield OptionConflict("rate_iops", "rate and rate_iops exclude each other", "keep one")
+        yield Conflict("rate and rate_iops exclude each other", "keep one", option="rate_iops")
     jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
     if jobs * files > MOST_FILES:
         message = f"{jobs} jobs of {files} files are more than {MOST_FILES} files"
-        yield OptionConflict("nrfiles", message, "decrease nrfiles or numjobs")
+        yield Conflict(message, "decrease nrfiles or numjobs", option="nrfiles")
     if int(options.get("iodepth_low", "0")) > int(options.get("iodepth", "1")):
-        yield OptionConflict("iodepth_low", "iodepth_low is above iodepth", "decrease it")
+        yield Conflict("iodepth_low is above iodepth", "decrease it", option="iodepth_low")
 
 
-def unintended(options: Mapping[str, str]) -> Iterator[OptionConflict]:
+def unintended(options: Mapping[str, str]) -> Iterator[Conflict]:
     """Yield what fio accepts but hardly anybody means."""
     if options.get("time_based", "0") == "1" and options.get("runtime", "0s") == "0s":
         message = "time_based without runtime runs size once"
-        yield OptionConflict("time_based", message, "add runtime: 60s")
+        yield Conflict(message, "add runtime: 60s", option="time_based")
     if options.get("direct") == "1" and options.get("buffered") == "1":
-        yield OptionConflict("buffered", "direct and buffered exclude each other", "keep one")
+        yield Conflict("direct and buffered exclude each other", "keep one", option="buffered")
     mix = [int(options[name]) for name in ("rwmixread", "rwmixwrite") if name in options]
     if len(mix) == 2 and sum(mix) != 100:
         message = f"rwmixread and rwmixwrite add up to {sum(mix)}"
-        yield OptionConflict("rwmixwrite", message, "keep one")
+        yield Conflict(message, "keep one", option="rwmixwrite")
 
 
-def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[OptionConflict]:
+def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[Conflict]:
     """Yield what cannot work together in a dd job."""
     size, block = options.get("size"), options.get("bs") or "512"
     if size is None:
-        yield OptionConflict("size", "a dd job needs a size", "write it like size: 64m")
+        yield Conflict("a dd job needs a size", "write it like size: 64m", option="size")
     elif int(size) % int(block):
         message = f"size {size} is not a multiple of bs {block}"
-        yield OptionConflict("size", message, "use whole blocks")
+        yield Conflict(message, "use whole blocks", option="size")
     flags = f"{options.get('oflag') or ''},{options.get('iflag') or ''}".split(",")
     if "direct" in flags and int(block) % _SECTOR_BYTES:
         message = "direct needs a bs that is a multiple of 512"
-        yield OptionConflict("bs", message, "use 4k, or remove direct")
+        yield Conflict(message, "use 4k, or remove direct", option="bs")
     if options.get("rw") == "read" and "if" in options:
-        yield OptionConflict("if", "a reading dd takes the volume as its input", "remove if")
+        yield Conflict("a reading dd takes the volume as its input", "remove if", option="if")

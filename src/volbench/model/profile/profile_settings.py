@@ -238,6 +238,7 @@ class Rounds(Document):
         ...,
     ] = Field(
         min_length=1,
+        examples=["[r0-4k.iops]"],
         description="Tracking variables `JOB.METRIC`; metrics are `iops`, `bw` and `lat_mean`, "
         "over all directions of the job.",
     )

@@ -173,7 +173,14 @@ YAML = "ansible.builtin.yaml"
 _PROGRAM = "ansible-inventory"
 _TIMEOUT_S = 120
 _WARNING = re.compile(r"^\[(?:DEPRECATION )?WARNING\]:", re.MULTILINE)
-_ORIGIN = re.compile(r"^Origin: .*?(?::(\d+)(?::(\d+))?)?$", re.MULTILINE)
+_PLACES = (
+    re.compile(r"with source '(.+?)'>()()$", re.MULTILINE),
+    re.compile(r"^Origin: (.+?)(?::(\d+)(?::(\d+))?)?$", re.MULTILINE),
+    re.compile(r"appears to be in '(.+?)': line (\d+), column (\d+)"),
+    re.compile(r"(/\S+?):(\d+)(): "),
+    re.compile(r"failed to parse inventory source (.+)()()$", re.MULTILINE),
+)
+"""Places that Ansible names: two forms since 2.19, two before it, and one without a line."""
 _CAUSE = "<<< caused by >>>"
 _DROPPED = "unexpected key"
 """Ansible only warns when it leaves out a misspelled ``children``, and the hosts below it."""
@@ -270,11 +277,15 @@ def _run(
 
 def _unreadable(path: Path, stderr: str) -> InventoryError:
     """Return Ansible's own reason, with the place it names."""
-    origins = _ORIGIN.findall(stderr)
-    line, column = (int(number or 0) for number in (origins[-1] if origins else ("", "")))
     cause = stderr.rpartition(_CAUSE)[2].partition("Origin: ")[0] if _CAUSE in stderr else stderr
     words = " ".join(cause.split())[:500] or "no reason given"
-    return _problem(path, f"Ansible cannot read it: {words}", line=line, column=column)
+    named = next((found[-1] for place in _PLACES if (found := place.findall(stderr))), None)
+    file, line, column = named or (str(path), "", "")
+    message = f"Ansible cannot read it: {words}"
+    if not Path(file).absolute().is_relative_to(path.absolute()):  # a copy for Ansible
+        return _problem(path, message)
+    inside = path / Path(file).absolute().relative_to(path.absolute())
+    return _problem(inside, message, line=int(line or 0), column=int(column or 0))
 
 
 def _problem(path: Path, message: str, *, line: int = 0, column: int = 0) -> InventoryError:

@@ -95,64 +95,88 @@ def _check_roles(limits: dict[str, LimitsDocument]) -> dict[str, LimitsDocument]
     return limits
 
 
+class _Addressed(Document):
+    address: Annotated[Filled, _checked(host_values.address)] = Field(
+        default="",
+        description="Name or IP address, without it the host's name; `local` for the machine that "
+        "volbench runs on.",
+    )
+
+
 class HostDefaults(Document):
     """What holds for every host that does not say otherwise; null takes a value away."""
 
     port: Nullable[Annotated[Integer, Field(ge=1, le=65535)]] = Field(
-        default=None, description="Of sshd."
+        default=None, description="Port of sshd; without it that of `~/.ssh/config`, or 22."
     )
     user: Nullable[Annotated[Filled, _checked(host_values.user)]] = Field(
-        default=None, description="Login name."
+        default=None, description="Login name; without it that of `~/.ssh/config`, or your own."
     )
     key: Nullable[Annotated[Filled, _checked(host_values.key)]] = Field(
-        default=None, description="File of a private key."
+        default=None,
+        description="Path of a private key, never the key itself; without it those of "
+        "`~/.ssh/config` and the agent, and the default key files.",
     )
     jump: Annotated[
         tuple[Hop, ...] | None, BeforeValidator(_hops), WithJsonSchema(_TEXT_OR_LIST)
-    ] = Field(default=None, description="Hosts to go through, first hop first.")
-    sudo: Boolean = Field(default=False, description="Start fio by sudo -n.")
+    ] = Field(
+        default=None,
+        description="Jump hosts in order: `gate`, `[user@gate:2222, inner]`; `none` for a direct "
+        "connection; without it those of `~/.ssh/config`.",
+    )
+    sudo: Boolean = Field(default=False, description="Whether fio is started through `sudo -n`.")
     volumes: dict[Role, Target] = Field(
-        default_factory=dict, description="Role to device, file, directory or NBD URI."
+        default_factory=dict,
+        description="Role to device, file, directory or NBD URI, as in `--on`; paths are absolute.",
     )
     labels: dict[LabelName, Label] = Field(
-        default_factory=dict, description="What tells hosts apart in tables and charts."
+        default_factory=dict,
+        description="Labels for tables and charts; each is a column `label_NAME` of the "
+        "[summary](frames.md).",
     )
     limits: Annotated[RoleLimits, AfterValidator(_check_roles)] = Field(
-        default_factory=dict, description="What the provider promises, for all roles or by role."
+        default_factory=dict,
+        description="Declared limits as in a [profile](profile.md#limits), such as "
+        "`azure/P15`: for all roles, or by role.",
     )
     allow_destroy: Annotated[
         tuple[Disk, ...],
         BeforeValidator(_one_or_more, json_schema_input_type=Disk | tuple[Disk, ...]),
-    ] = Field(default=(), description="Devices that may be overwritten.")
+    ] = Field(
+        default=(),
+        description="Device or devices that may be overwritten: `serial:TEXT` or "
+        "`/dev/disk/by-id/NAME`.",
+    )
     workdir: Annotated[Filled, _checked(host_values.workdir), _pattern("^/")] = Field(
-        default="", description="Folder on the host for the files of a run while it goes on."
+        default="",
+        description="Folder on the host for volbench's files during a run; without it "
+        "`.volbench` in the user's home.",
     )
 
 
-class HostEntry(HostDefaults):
+class HostEntry(HostDefaults, _Addressed):
     """A host; null takes a default away."""
-
-    address: Annotated[Filled, _checked(host_values.address)] = Field(
-        default="", description="Name or IP address; local for this machine."
-    )
 
 
 class InventoryFile(Document):
     """An inventory in volbench's own YAML."""
 
     defaults: HostDefaults = Field(
-        default=HostDefaults(), description="What holds for every host that does not say otherwise."
+        default=HostDefaults(),
+        description="Defaults for all hosts: every key of a host except `address`.",
     )
     hosts: (
         Annotated[list[Name], Field(min_length=1)]
         | Annotated[dict[Name, Nullable[HostEntry]], Field(min_length=1)]
-    ) = Field(description="Names, or name to what is known of a host.")
+    ) = Field(description="Name to the keys of the host, or a list of names.")
     groups: dict[GroupName, Name | list[Name]] = Field(
-        default_factory=dict, description="Name to hosts, ranges and other groups."
+        default_factory=dict,
+        description="Name to a list of hosts, ranges and other groups; `all` is every host "
+        "and can't be redefined.",
     )
 
 
-HOST_KEYS = ("address", *HostDefaults.model_fields)
+HOST_KEYS = tuple(HostEntry.model_fields)
 """Keys of a host, in the order of the documentation."""
 OWN_KEYS = tuple(InventoryFile.model_fields)
 

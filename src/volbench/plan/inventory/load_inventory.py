@@ -86,24 +86,22 @@ def _text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InventoryError(
-            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}",
-            hint="save it as UTF-8",
-            context={"path": str(path)},
+        raise _refused(
+            path, f"is not UTF-8 text: {error.reason} at byte {error.start}", "save it as UTF-8"
         ) from error
     except OSError as error:
-        raise InventoryError(
-            f"{path} cannot be read: {error.strerror or error}",
-            hint="name a file with a list of hosts",
-            context={"path": str(path)},
+        raise _refused(
+            path, f"cannot be read: {error.strerror or error}", "name a file with a list of hosts"
         ) from error
     if text.startswith("#!"):
-        raise InventoryError(
-            f"{path} is a program, which volbench does not run",
-            hint=_ASK_ANSIBLE.format(path=path),
-            context={"path": str(path)},
+        raise _refused(
+            path, "is a program, which volbench does not run", _ASK_ANSIBLE.format(path=path)
         )
     return text
+
+
+def _refused(path: Path, reason: str, hint: str) -> InventoryError:
+    return InventoryError(f"{path} {reason}", hint=hint, context={"path": str(path)})
 
 
 def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
@@ -119,10 +117,10 @@ def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
     if top is not None and is_terraform(top):
         return _from_terraform(text, path, mapping)
     if mapping is not None:
-        raise InventoryError(
-            f"{path} does not need a mapping",
-            hint="a mapping is for the output of `terraform output -json`; leave --mapping out",
-            context={"path": str(path)},
+        raise _refused(
+            path,
+            "does not need a mapping",
+            "a mapping is for the output of `terraform output -json`; leave --mapping out",
         )
     if top is None or is_ansible(top):
         return reader, read_ansible(reader, path, top)
@@ -150,10 +148,10 @@ def _from_terraform(text: str, path: Path, mapping: Path | None) -> tuple[HostRe
         ) from error
     outputs = {name: output["value"] for name, output in document.items()}
     if mapping is None:
-        raise InventoryError(
-            f"{path} is Terraform's output, and nothing says what is a host in it",
-            hint=f"write a mapping and name it with --mapping; outputs are {', '.join(outputs)}",
-            context={"path": str(path)},
+        raise _refused(
+            path,
+            "is Terraform's output, and nothing says what is a host in it",
+            f"write a mapping and name it with --mapping; outputs are {', '.join(outputs)}",
         )
     reader = HostReader(Problems(str(mapping)))
     top = parse_document(_text(mapping), reader.problems, what="a mapping", needs=_NEEDS)
@@ -167,14 +165,14 @@ def _refuse_foreign(top: Node, path: Path) -> None:
     """Refuse files that are not inventories themselves, but from which one can be made."""
     names = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
     if "terraform_version" in names:
-        raise InventoryError(
-            f"{path} is a state of Terraform's; only its outputs are needed",
-            hint="write them: terraform output -json > outputs.json",
-            context={"path": str(path)},
+        raise _refused(
+            path,
+            "is a state of Terraform's; only its outputs are needed",
+            "write them: terraform output -json > outputs.json",
         )
     if "plugin" in names:
-        raise InventoryError(
-            f"{path} configures a plugin of Ansible's, which volbench does not run",
-            hint=_ASK_ANSIBLE.format(path=path),
-            context={"path": str(path)},
+        raise _refused(
+            path,
+            "configures a plugin of Ansible's, which volbench does not run",
+            _ASK_ANSIBLE.format(path=path),
         )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from volbench.errors import InputError, did_you_mean
 from volbench.model.catalogue.price_list import Price, Prices, PricesFile
-from volbench.plan.profile.bundled import bundled_folder
-from volbench.plan.volume_types import parse_file, read_text
+from volbench.plan.bundled import bundled_names, read_named
+from volbench.plan.volume_types import parse_file
 
 __all__ = ["Bill", "Rented", "find_price", "load_prices", "money", "parse_prices", "price_names"]
 
@@ -18,8 +17,7 @@ FOLDER = "prices"
 
 def price_names() -> tuple[str, ...]:
     """Return the names of the bundled files of prices, sorted."""
-    names = (entry.name for entry in bundled_folder(FOLDER).iterdir())
-    return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
+    return bundled_names(FOLDER)
 
 
 def load_prices(name_or_path: str) -> Prices:
@@ -28,17 +26,8 @@ def load_prices(name_or_path: str) -> Prices:
     Raises:
         InputError: there is neither, or everything that is wrong in it.
     """
-    if name_or_path in price_names():
-        entry = bundled_folder(FOLDER) / f"{name_or_path}.yaml"
-        return parse_prices(entry.read_text(encoding="utf-8"), path=entry.name)
-    path = Path(name_or_path)
-    if not path.exists():
-        raise InputError(
-            f"there are no prices {name_or_path!r}, neither bundled nor a file",
-            hint=f"bundled are {', '.join(price_names())}",
-            context={"path": name_or_path},
-        )
-    return parse_prices(read_text(path, what="a file of prices"), path=str(path))
+    text, path = read_named(name_or_path, folder=FOLDER, what="file of prices")
+    return parse_prices(text, path=path)
 
 
 def parse_prices(text: str, *, path: str) -> Prices:

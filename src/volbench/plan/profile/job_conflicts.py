@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 from volbench.errors import nearest
 from volbench.model.document.located_errors import Fault
-from volbench.model.profile.option_conflicts import dd_conflicts, fio_conflicts, unintended
+from volbench.model.profile.option_conflicts import (
+    Conflict,
+    dd_conflicts,
+    fio_conflicts,
+    unintended,
+)
 from volbench.model.profile.option_policy import MOST_JOBS
 from volbench.model.profile.profile_model import Job, Options, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import TRACK_HINT, Metric
@@ -33,25 +38,6 @@ _SET_BY_WARMING = (
 )
 
 
-@dataclass(frozen=True)
-class Conflict:
-    """What cannot work together in a job.
-
-    Attributes:
-        message: what is wrong.
-        hint: what to do about it.
-        key: of the job's own setting; empty where an option is to be changed.
-        option: canonical name of that option.
-        section: of the job that the option holds in; empty for the usual single one.
-    """
-
-    message: str
-    hint: str
-    key: str = ""
-    option: str = ""
-    section: str = ""
-
-
 def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
     """Yield everything in a job that cannot work together."""
     yield from _until_conflict(job, defaults)
@@ -60,8 +46,7 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
     if job.pause_before_s and job.warming is not None:
         yield Conflict("a warm-up does not pause", "remove pause_before", "pause_before")
     if job.tool is Tool.DD:
-        for option, message, hint in dd_conflicts(job.options):
-            yield Conflict(message, hint, option=option)
+        yield from dd_conflicts(job.options)
         return
     sections = effective_options(job, defaults)
     jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
@@ -69,8 +54,8 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
         message = f"its sections have {jobs} jobs together, and fio runs at most {MOST_JOBS}"
         yield Conflict(message, "decrease numjobs", "sections")
     for section, options in sections.items():
-        for option, message, hint in (*fio_conflicts(options), *unintended(options)):
-            yield Conflict(message, hint, option=option, section=section)
+        for conflict in (*fio_conflicts(options), *unintended(options)):
+            yield replace(conflict, section=section)
 
 
 def effective_options(job: Job, defaults: Options) -> dict[str, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from volbench.model.document.document_schema import document_schema
-from volbench.model.profile.dd_option import NAMES as DD_NAMES
+from volbench.model.profile.canonical import DD_NAMES
 from volbench.model.profile.fio_option import Option, OptionKind, OptionTable
 from volbench.model.profile.option_policy import OWN
 from volbench.plan.profile.load_profile import ProfileDocument

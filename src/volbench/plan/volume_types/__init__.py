@@ -14,7 +14,7 @@ from volbench.errors import InputError, Problems, nearest
 from volbench.model.catalogue.volume_type import VolumeType, Wanted
 from volbench.model.document.located_errors import Model, read_document
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.profile.bundled import bundled_folder
+from volbench.plan.bundled import bundled_folder, read_text
 from volbench.plan.volume_types.evaluate import evaluate
 
 __all__ = [
@@ -27,14 +27,12 @@ __all__ = [
     "own_folders",
     "parse_file",
     "parse_types",
-    "read_text",
     "read_types",
 ]
 
 FOLDER = "volume-types"
 """Name of the folders that hold such files."""
 
-_SIZE_LIMIT = 1 << 20
 _SUFFIXES = (".yaml", ".yml")
 _NONE: Mapping[str, VolumeType] = MappingProxyType({})
 _ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
@@ -91,7 +89,7 @@ def read_types(path: Path) -> dict[str, VolumeType]:
     Raises:
         InputError: it can't be read, or everything that is wrong in it.
     """
-    return parse_types(read_text(path, what="a file of volume types"), path=str(path))
+    return parse_types(read_text(path, what="file of volume types"), path=str(path))
 
 
 def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
@@ -119,25 +117,6 @@ def parse_file(text: str, model: type[Model], *, path: str, what: str, needs: st
         message = "\n".join(str(problem) for problem in problems.in_order())
         raise InputError(message, context={"path": path})
     return found
-
-
-def read_text(path: Path, *, what: str) -> str:
-    """Return the text of a file that a person wrote.
-
-    Raises:
-        InputError: it can't be read, is no text, or is too long to be one of these.
-    """
-    try:
-        if path.stat().st_size > _SIZE_LIMIT:
-            raise InputError(f"{path} is larger than 1 MiB", hint=f"{what} is a short text")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(
-            f"{path} can't be read: {reason}",
-            hint=f"{what} is YAML in UTF-8",
-            context={"path": str(path)},
-        ) from error
 
 
 def find_type(name: str, types: Mapping[str, VolumeType]) -> VolumeType:

@@ -8,11 +8,10 @@ LaTeX alone are for people: their numbers are rounded, and have units.
 from __future__ import annotations
 
 import io
-import json
-import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -23,8 +22,12 @@ from volbench.model.frames.columns import described
 from volbench.present.export.markup import TEXT_FORMATS, render_text
 from volbench.present.export.workbook import render_xlsx
 from volbench.present.formatting import records
+from volbench.present.tables.render_table import json_text
 
 FORMATS = ("csv", "json", "parquet", "xlsx", *TEXT_FORMATS)
+
+MADE = "volbench_campaign"
+"""Key of a file's metadata that says which campaign it is of."""
 
 _ENDINGS = {"markdown": "md", "latex": "tex"}
 """Of file names, where they differ from the format."""
@@ -51,7 +54,7 @@ def export_frame(
     """
     content = _render({frame_name: frame}, format_name=_checked(format))
     if isinstance(into, Path):
-        replace_file(into, content)
+        _replace_file(into, content)
     else:
         into.write(content)
 
@@ -76,12 +79,9 @@ def export_frames(
         InputError: as for `export_frame`.
     """
     if _checked(format) == "xlsx":
-        replace_file(into, _render(frames, format_name=format))
+        _replace_file(into, _render(frames, format_name=format))
         return (into,)
-    try:
-        into.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(into, error) from error
+    _make_folder(into)
     files = []
     for name, frame in frames.items():
         files.append(into / file_name(name, format))
@@ -108,42 +108,19 @@ def _render(frames: Mapping[str, pd.DataFrame], *, format_name: str) -> bytes:
     if format_name == "xlsx":
         return render_xlsx(frames)
     [(name, frame)] = frames.items()
-    if format_name == "csv":
-        return _render_csv(frame)
+    if format_name == "csv":  # as in RFC 4180: CRLF line ends, a header, quotes where needed
+        return str(frame.to_csv(index=False, lineterminator="\r\n")).encode()
     if format_name == "json":
-        return _render_json(frame)
+        return json_text(records(frame)).encode()
     if format_name in TEXT_FORMATS:
         return render_text(frame, frame_name=name, format_name=format_name).encode()
-    return render_parquet(frame, frame_name=name)
+    return _render_parquet(frame, frame_name=name)
 
 
-def _render_csv(frame: pd.DataFrame) -> bytes:
-    """Return CSV as RFC 4180 has it: CRLF line ends, a header, quotes where needed."""
-    return str(frame.to_csv(index=False, lineterminator="\r\n")).encode()
-
-
-def _render_json(frame: pd.DataFrame) -> bytes:
-    """Return an array with a record a line; JSON has no infinity, so that is null as well."""
-    lines = []
-    for row in records(frame):
-        record = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in row.items()
-        }
-        lines.append(json.dumps(record, ensure_ascii=False, allow_nan=False))
-    return ("[\n" + ",\n".join(lines) + "\n]\n").encode() if lines else b"[]\n"
-
-
-def render_parquet(
+def _render_parquet(
     frame: pd.DataFrame, *, frame_name: str, facts: Mapping[str, str] | None = None
 ) -> bytes:
-    """Return Parquet whose fields carry unit and meaning in their metadata.
-
-    Args:
-        frame: any frame.
-        frame_name: such as ``summary``.
-        facts: kept in the file's own metadata.
-    """
+    """Return Parquet whose fields, and the file with its facts, carry metadata."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [
         field.with_metadata({"unit": column.unit, "meaning": column.meaning})
@@ -156,16 +133,8 @@ def render_parquet(
     return stream.getvalue()
 
 
-def replace_file(file: Path, content: bytes) -> None:
-    """Replace a file in one step, so that a reader never sees half of it.
-
-    Args:
-        file: in a folder that exists.
-        content: all of it.
-
-    Raises:
-        InputError: it can't be written.
-    """
+def _replace_file(file: Path, content: bytes) -> None:
+    """Replace a file in one step, so that a reader never sees half of it."""
     part = file.with_name(f".{file.name}.part")
     try:
         part.write_bytes(content)
@@ -175,9 +144,83 @@ def replace_file(file: Path, content: bytes) -> None:
         raise _unwritable(file, error) from error
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
         f"cannot write {path}: {error.strerror}",
         hint="name a place that exists and that you may write to",
         context={"path": str(path)},
     )
+
+
+class Rows(Protocol):
+    """The rows of a frame that one campaign has."""
+
+    @property
+    def campaign(self) -> str:
+        """Name of the campaign."""
+
+    @property
+    def made(self) -> str:
+        """When it was planned; tells it from another one of its name."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows."""
+
+
+def write_parts(parts: Iterable[Rows], *, frame_name: str, into: Path) -> tuple[Path, ...]:
+    """Write a frame of several campaigns, a file each, into a folder that grows with every export.
+
+    ``DATASET/<frame>/<campaign>.parquet``: all files of a folder have the columns of one frame, but
+    for labels of hosts, so that any program that reads Parquet can read a folder as one table. An
+    older file of the same campaign is replaced.
+
+    Args:
+        parts: the rows of each campaign.
+        frame_name: such as ``summary``; the folder's name.
+        into: the dataset; made when missing.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        InputError: one can't be written, or a file there is of another campaign of that name.
+    """
+    folder = into / frame_name
+    _make_folder(folder)
+    files = []
+    for part in parts:
+        file = folder / f"{re.sub(r'[^A-Za-z0-9.()_-]', '_', part.campaign)}.parquet"
+        _check_campaign(file, part)
+        facts = {MADE: part.made}
+        _replace_file(file, _render_parquet(part.frame, frame_name=frame_name, facts=facts))
+        files.append(file)
+    return tuple(files)
+
+
+def _check_campaign(file: Path, part: Rows) -> None:
+    """Refuse to replace the rows of another campaign."""
+    if not file.exists():
+        return
+    try:
+        made = (pq.read_schema(file).metadata or {}).get(MADE.encode(), b"").decode()
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            f"{file} is no Parquet file: {error}",
+            hint="export into a folder of its own",
+            context={"path": str(file)},
+        ) from error
+    if made != part.made:
+        raise InputError(
+            f"{file} holds another campaign that is also named {part.campaign}",
+            hint="export both in one command, which tells them apart by their folders' names, into "
+            "a new folder",
+            context={"path": str(file), "holds": made},
+        )

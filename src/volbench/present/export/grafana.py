@@ -31,6 +31,10 @@ _SAMPLES = 4
 """A rate over four samples has two to reckon from even when one is late."""
 
 
+Query = tuple[str, str]
+"""PromQL, and the legend of its lines; `$window` is the time of a rate."""
+
+
 @dataclass(frozen=True)
 class Panel:
     """One panel.
@@ -38,113 +42,112 @@ class Panel:
     Attributes:
         title: over it.
         unit: as Grafana names it.
-        queries: PromQL and the legend of each line; `$window` is the time of a rate.
         about: what it shows.
+        queries: a line or more each.
     """
 
     title: str
     unit: str
-    queries: tuple[tuple[str, str], ...]
     about: str
+    queries: tuple[Query, ...]
 
 
 def _rate(counter: str, labels: str = _DISKS) -> str:
     return f"rate({counter}{{{labels}}}[{WINDOW}])"
 
 
-def _both(reads: str, writes: str) -> tuple[tuple[str, str], ...]:
-    legend = "{{instance}} {{device}}"
-    return ((reads, f"{legend} read"), (writes, f"{legend} write"))
+def _both(counter: str, *names: str, per: str = "") -> tuple[Query, ...]:
+    """Return the rates of reads and of writes, or their ratio: 0 / 0 is NaN, drawn as a gap.
+
+    Args:
+        counter: with ``{}`` for the word that names the direction.
+        names: that word for reads and for writes.
+        per: the same of the counter below the line.
+    """
+    below = [f" / {_rate(per.format(kind))}" if per else "" for kind in ("reads", "writes")]
+    return tuple(
+        (_rate(counter.format(name)) + ratio, f"{{{{instance}}}} {{{{device}}}} {direction}")
+        for name, ratio, direction in zip(names, below, ("read", "write"), strict=True)
+    )
 
 
-def _each(total: str, count: str) -> str:
-    """Return a mean: 0 / 0 is NaN, which is drawn as a gap."""
-    return f"{_rate(total)} / {_rate(count)}"
+def _of_fio(metric: str, more: str = "") -> tuple[Query, ...]:
+    return ((f"{metric}{{{_HOSTS}}}", f"{{{{instance}}}} {{{{fio_job}}}} {{{{direction}}}}{more}"),)
 
 
-_WAITING = _rate("node_cpu_seconds_total", f'{_HOSTS},mode="iowait"')
-_IOWAIT = f"avg by (campaign, instance) ({_WAITING})"
-_FIO_LEGEND = "{{instance}} {{fio_job}} {{direction}}"
+_COMPLETED = "node_disk_{}_completed_total"
+_PRESSURE = "node_pressure_io_{}_seconds_total"
+_IOWAIT = _rate("node_cpu_seconds_total", f'{_HOSTS},mode="iowait"')
+_BETWEEN = "Where it differs from the device's, a cache or the kernel stands between."
 
 PANELS: tuple[Panel, ...] = (
     Panel(
         "Bandwidth of the device",
         "Bps",
-        _both(_rate("node_disk_read_bytes_total"), _rate("node_disk_written_bytes_total")),
         "Bytes that the device read and wrote a second.",
+        _both("node_disk_{}_bytes_total", "read", "written"),
     ),
     Panel(
         "IOPS of the device",
         "iops",
-        _both(_rate("node_disk_reads_completed_total"), _rate("node_disk_writes_completed_total")),
         "Requests that the device completed a second.",
+        _both(_COMPLETED, "reads", "writes"),
     ),
     Panel(
         "Active time",
         "percentunit",
-        ((_rate("node_disk_io_time_seconds_total"), "{{instance}} {{device}}"),),
         "Share of the time with a request in flight. At 100 % a disk with several queues may still "
         "have room.",
+        ((_rate("node_disk_io_time_seconds_total"), "{{instance}} {{device}}"),),
     ),
     Panel(
         "CPU waiting for I/O",
         "percentunit",
-        ((_IOWAIT, "{{instance}} iowait"),),
         "Share of all CPUs that was idle while I/O was pending.",
+        ((f"avg by (campaign, instance) ({_IOWAIT})", "{{instance}} iowait"),),
     ),
     Panel(
         "Latency of the device",
         "s",
-        _both(
-            _each("node_disk_read_time_seconds_total", "node_disk_reads_completed_total"),
-            _each("node_disk_write_time_seconds_total", "node_disk_writes_completed_total"),
-        ),
         "Mean time of a request in queue and device.",
+        _both("node_disk_{}_time_seconds_total", "read", "write", per=_COMPLETED),
     ),
     Panel(
         "Size of requests",
         "bytes",
-        _both(
-            _each("node_disk_read_bytes_total", "node_disk_reads_completed_total"),
-            _each("node_disk_written_bytes_total", "node_disk_writes_completed_total"),
-        ),
         "Mean size of a request, after the kernel merged and split them.",
+        _both("node_disk_{}_bytes_total", "read", "written", per=_COMPLETED),
     ),
     Panel(
         "Not yet written",
         "bytes",
+        "Pages in the host's memory that wait to be written or are being written.",
         (
             (f"node_memory_Dirty_bytes{{{_HOSTS}}}", "{{instance}} dirty"),
             (f"node_memory_Writeback_bytes{{{_HOSTS}}}", "{{instance}} writeback"),
         ),
-        "Pages in the host's memory that wait to be written or are being written.",
     ),
     Panel(
         "Pressure of I/O",
         "percentunit",
-        (
-            (_rate("node_pressure_io_waiting_seconds_total", _HOSTS), "{{instance}} some"),
-            (_rate("node_pressure_io_stalled_seconds_total", _HOSTS), "{{instance}} all"),
-        ),
         "Share of the time in which some task, or every task, waited for I/O.",
+        (
+            (_rate(_PRESSURE.format("waiting"), _HOSTS), "{{instance}} some"),
+            (_rate(_PRESSURE.format("stalled"), _HOSTS), "{{instance}} all"),
+        ),
     ),
-    Panel(
-        "IOPS as fio saw them",
-        "iops",
-        ((f"volbench_iops{{{_HOSTS}}}", _FIO_LEGEND),),
-        "Where it differs from the device's, a cache or the kernel stands between.",
-    ),
+    Panel("IOPS as fio saw them", "iops", _BETWEEN, _of_fio("volbench_iops")),
     Panel(
         "Bandwidth as fio saw it",
         "Bps",
-        ((f"volbench_bandwidth_bytes_per_second{{{_HOSTS}}}", _FIO_LEGEND),),
-        "Where it differs from the device's, a cache or the kernel stands between.",
+        _BETWEEN,
+        _of_fio("volbench_bandwidth_bytes_per_second"),
     ),
     Panel(
         "Latency as fio saw it",
         "s",
-        ((f"volbench_latency_seconds{{{_HOSTS}}}", _FIO_LEGEND + " {{statistic}}"),),
         "Mean, and percentiles where fio logged single I/Os.",
+        _of_fio("volbench_latency_seconds", " {{statistic}}"),
     ),
 )
 

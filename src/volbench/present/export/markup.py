@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX, SUMMARY, Column, described
-from volbench.present.formatting import MISSING, Row, flag, number, printable, records, text
-from volbench.units import (
-    format_count,
-    format_duration,
-    format_latency,
-    format_rate,
-    format_size,
+from volbench.present.formatting import (
+    MISSING,
+    Row,
+    flag,
+    number,
+    printable,
+    records,
+    text,
+    unit_words,
 )
+from volbench.present.tables.render_table import markdown_text
 
 TEXT_FORMATS = ("markdown", "latex")
 
@@ -33,13 +35,6 @@ _RESULTS = ("rw", "block_bytes", "iodepth", "iops", "bw_bytes_per_s")
 _STATISTICS = ("mean", "p50", "p99")
 _TELLING = ("campaign", "host", "client", "profile", "role", "repeat")
 """Shown where they differ, before the job, and labels with them."""
-
-_UNITS: Mapping[str, Callable[[float], str]] = {
-    "bytes": format_size,
-    "bytes/s": format_rate,
-    "1/s": format_count,
-    "%": lambda value: f"{value:.3g} %",
-}
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -102,7 +97,7 @@ def render_text(frame: pd.DataFrame, *, frame_name: str, format_name: str) -> st
     ]
     headings = [_heading(column) for column in columns]
     rows = [[_cell(row, column) for column in columns] for row in records(frame)]
-    draw = _markdown if format_name == "markdown" else _latex
+    draw = markdown_text if format_name == "markdown" else _latex
     return draw(headings, rows, right)
 
 
@@ -132,36 +127,11 @@ def _cell(row: Row, column: Column) -> str:
     amount = number(row, column.name)
     if math.isnan(amount):
         return text(row, column.name, missing=MISSING) if isinstance(value, str) else MISSING
-    if column.unit == "s":
-        is_latency = re.match(r"([cs]?lat|value|bin)_", column.name) is not None
-        return (format_latency if is_latency else format_duration)(amount)
-    if column.unit in _UNITS:
-        return _UNITS[column.unit](amount)
+    if column.unit == "%":
+        return f"{amount:.3g} %"
+    if column.unit in {"s", "bytes", "bytes/s", "1/s"}:
+        return unit_words(column.name, column.unit)(amount)
     return f"{amount:.0f}" if amount.is_integer() else f"{amount:.4g}"
-
-
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Return a table whose columns also stand in line for those who read the source."""
-    cells = [[_markdown_text(cell) for cell in row] for row in (headings, *rows)]
-    widths = [max(3, *(len(cell) for cell in column)) for column in zip(*cells, strict=True)]
-    rule = [
-        "-" * (width - 1) + ":" if is_right else "-" * width
-        for width, is_right in zip(widths, right, strict=True)
-    ]
-    lines = [
-        [
-            cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(line, widths, right, strict=True)
-        ]
-        for line in (cells[0], rule, *cells[1:])
-    ]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _markdown_text(cell: str) -> str:
-    """Return a text that Markdown shows as it is."""
-    escaped = re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(cell))
-    return " ".join(escaped.split())
 
 
 def _latex(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:

@@ -32,8 +32,11 @@ class Counter:
     more: Mapping[str, str]
 
 
-def _counter(name: str, meaning: str, amount: Amount, *, unit: str = "", **more: str) -> Counter:
-    return Counter(Family(name, "counter", unit, meaning), amount, more)
+def _counter(name: str, meaning: str, amount: Amount, **more: str) -> Counter:
+    """Return a counter; its unit is the last word of its name where that is one."""
+    unit = name.rpartition("_")[2]
+    known = unit if unit in {"seconds", "bytes"} else ""
+    return Counter(Family(name, "counter", known, meaning), amount, more)
 
 
 def _over_time(column: str, *, scale: float = 1.0) -> Amount:
@@ -59,15 +62,9 @@ def _cpu(kind: str) -> Amount:
     """Return seconds of a mode, as if the host had one CPU: shares are of all of them."""
 
     def amount(rows: pd.DataFrame) -> pd.Series[float]:
-        busy, wait, steal = (
-            rows[name] for name in ("cpu_busy_percent", "iowait_percent", "steal_percent")
-        )
-        shares = {
-            "busy": busy - steal,
-            "iowait": wait,
-            "steal": steal,
-            "idle": 100.0 - busy - wait,
-        }
+        busy, wait, steal = (rows[f"{n}_percent"] for n in ("cpu_busy", "iowait", "steal"))
+        idle = 100.0 - busy - wait
+        shares = {"busy": busy - steal, "iowait": wait, "steal": steal, "idle": idle}
         return shares[kind].clip(lower=0) * rows["new_s"] / 100.0
 
     return amount
@@ -76,61 +73,41 @@ def _cpu(kind: str) -> Amount:
 ON_DEVICE = (
     _counter("node_disk_reads_completed", "Reads completed.", _over_time("read_iops")),
     _counter("node_disk_writes_completed", "Writes completed.", _over_time("write_iops")),
-    _counter(
-        "node_disk_read_bytes", "Bytes read.", _over_time("read_bw_bytes_per_s"), unit="bytes"
-    ),
-    _counter(
-        "node_disk_written_bytes",
-        "Bytes written.",
-        _over_time("write_bw_bytes_per_s"),
-        unit="bytes",
-    ),
-    _counter(
-        "node_disk_read_time_seconds", "Time that reads took.", _time_of("read"), unit="seconds"
-    ),
-    _counter(
-        "node_disk_write_time_seconds", "Time that writes took.", _time_of("write"), unit="seconds"
-    ),
+    _counter("node_disk_read_bytes", "Bytes read.", _over_time("read_bw_bytes_per_s")),
+    _counter("node_disk_written_bytes", "Bytes written.", _over_time("write_bw_bytes_per_s")),
+    _counter("node_disk_read_time_seconds", "Time that reads took.", _time_of("read")),
+    _counter("node_disk_write_time_seconds", "Time that writes took.", _time_of("write")),
     _counter(
         "node_disk_io_time_seconds",
         "Time with a request in flight.",
         _over_time("active_percent", scale=0.01),
-        unit="seconds",
     ),
     _counter(
         "node_disk_io_time_weighted_seconds",
         "Time of every request in flight, added up.",
         _over_time("queue_depth"),
-        unit="seconds",
     ),
     _counter("volbench_disk_io_errors", "Requests that ended in an error.", _errors),
 )
 _CPU = "CPU time by mode, as a share of all CPUs; busy is all but idle, iowait and steal."
 ON_HOST = (
     *(
-        _counter("node_cpu_seconds", _CPU, _cpu(mode), unit="seconds", cpu="all", mode=mode)
+        _counter("node_cpu_seconds", _CPU, _cpu(mode), cpu="all", mode=mode)
         for mode in ("busy", "iowait", "steal", "idle")
     ),
     _counter(
         "node_pressure_io_waiting_seconds",
         "Time in which some task waited for I/O.",
         _over_time("io_pressure_some_percent", scale=0.01),
-        unit="seconds",
     ),
     _counter(
         "node_pressure_io_stalled_seconds",
         "Time in which all tasks waited for I/O.",
         _over_time("io_pressure_full_percent", scale=0.01),
-        unit="seconds",
     ),
-    _counter(
-        "volbench_swap_bytes", "Swapped in and out.", _over_time("swap_bytes_per_s"), unit="bytes"
-    ),
+    _counter("volbench_swap_bytes", "Swapped in and out.", _over_time("swap_bytes_per_s")),
 )
 MEMORY = (
     ("dirty_bytes", Family("node_memory_Dirty_bytes", "gauge", "bytes", "Waiting to be written.")),
-    (
-        "writeback_bytes",
-        Family("node_memory_Writeback_bytes", "gauge", "bytes", "Being written."),
-    ),
+    ("writeback_bytes", Family("node_memory_Writeback_bytes", "gauge", "bytes", "Being written.")),
 )

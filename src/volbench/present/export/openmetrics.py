@@ -46,20 +46,8 @@ _LATENCY = Family(
 _STATISTICS = ("mean", "p50", "p99", "p999", "max")
 _RUN = Family("volbench_run", "info", "", "What a run was, from its start to its end.")
 _RUN_FACTS = (
-    "run",
-    "profile",
-    "role",
-    "volume",
-    "repeat",
-    "phase",
-    "tool",
-    "rw",
-    "direct",
-    "block_bytes",
-    "iodepth",
-    "numjobs",
-    "ioengine",
-    "fio_version",
+    *("run", "profile", "role", "volume", "repeat", "phase", "tool", "rw", "direct"),
+    *("block_bytes", "iodepth", "numjobs", "ioengine", "fio_version"),
 )
 
 
@@ -203,16 +191,8 @@ def _host_labels(row: Mapping[str, object]) -> dict[str, str]:
 
 
 def _series_labels(row: Mapping[str, object], *, more: Mapping[str, str]) -> dict[str, str]:
-    return {
-        **_host_labels(row),
-        "run": str(row["run"]),
-        "fio_job": str(row["job"]),
-        "group": str(row["group"]),
-        "role": str(row["role"]),
-        "volume": str(row["volume"]),
-        "direction": str(row["direction"]),
-        **more,
-    }
+    own = {name: str(row[name]) for name in ("run", "group", "role", "volume", "direction")}
+    return {**_host_labels(row), "fio_job": str(row["job"]), **own, **more}
 
 
 def _run_labels(row: Mapping[str, object]) -> dict[str, str]:

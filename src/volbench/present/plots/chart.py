@@ -9,13 +9,15 @@ from typing import Any
 
 import pandas as pd
 
+from volbench.analyse.frames.job_frames import KEY, key_of, left_out, measured
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.plots.captions import caption, pooled
+from volbench.present.formatting import printable
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kind import Frames, Kind, Options, missing_results
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.panels import by_columns, compose, split
+from volbench.units import format_duration, format_size
 
 _DEFAULTS = Options()
 
@@ -48,7 +50,7 @@ def build_plot(
         return plot
     others = ", ".join(other.name for other in build_plots(frames))
     raise InputError(
-        f"the chart {chosen.name} can't be drawn: {plot}",
+        f"the chart {chosen.name} cannot be drawn: {plot}",
         hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
     )
 
@@ -130,3 +132,118 @@ def _complete(frames: Frames) -> dict[str, pd.DataFrame]:
         if name not in frames
     }
     return {**empty, **frames}
+
+
+_NOUNS = {
+    "campaign": "campaigns",
+    "profile": "profiles",
+    "host": "hosts",
+    "volume": "volumes",
+    "client": "clients",
+    "repeat": "repeats",
+}
+_MOST_CAMPAIGNS = 6
+"""Up to how many campaigns are named."""
+
+
+def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:
+    """Return the sentences of a caption: campaigns and setting, those given, runs left out."""
+    campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
+    names = ", ".join(campaigns[:_MOST_CAMPAIGNS])
+    if len(campaigns) > _MOST_CAMPAIGNS:
+        names += f" and {len(campaigns) - _MOST_CAMPAIGNS} more"
+    first = f"Campaign{'s' * (len(campaigns) > 1)} {names}"
+    parts = [first, setting(summary), *sentences]
+    parts += [_not_shown(state, count) for state, count in left_out(summary).items()]
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def _not_shown(state: str, count: int) -> str:
+    runs = "1 run" if count == 1 else f"{count} runs"
+    if state == "failed":
+        return f"{runs} failed and {'is' if count == 1 else 'are'} not shown"
+    return f"{runs} {'was' if count == 1 else 'were'} {state} and not shown"
+
+
+def setting(summary: pd.DataFrame) -> str:
+    """Return the setting shared by the measured runs, such as ``Block 4k, queue depth 16, direct``.
+
+    A result cannot be interpreted without cache, queue depth, block size, volume and runtime.
+    What differs is given as a range, or left to the labels if it takes too many words.
+    """
+    rows = measured(summary)
+    rows = rows[rows["direction"] != "sync"]
+    parts = [_blocks(rows), _depths(rows), _cache(rows), _volumes(rows), _runtimes(rows)]
+    joined = ", ".join(part for part in parts if part)
+    return joined[:1].upper() + joined[1:]
+
+
+def pooled(summary: pd.DataFrame) -> str:
+    """Return the runs pooled in one mark, such as ``Pooled: 3 repeats``; "" for a single run."""
+    rows = measured(summary)
+    if rows.empty:
+        return ""
+    groups = rows.groupby(key_of(rows, KEY), sort=False, dropna=False)
+    parts = []
+    for column, noun in _NOUNS.items():
+        if column not in rows or column in key_of(rows, KEY):
+            continue
+        counts = groups[column].nunique()
+        most, fewest = int(counts.max()), int(max(1, counts.min()))
+        if most > 1:
+            parts.append(f"{most} {noun}" if most == fewest else f"{fewest} to {most} {noun}")
+    return f"Pooled: {', '.join(parts)}" if parts else ""
+
+
+def _blocks(rows: pd.DataFrame) -> str:
+    sizes = sorted(rows["block_bytes"].dropna().unique())
+    if not sizes:
+        return ""
+    if len(sizes) == 1:
+        return f"block size {format_size(float(sizes[0]))}"
+    return f"block sizes {format_size(float(sizes[0]))} to {format_size(float(sizes[-1]))}"
+
+
+def _depths(rows: pd.DataFrame) -> str:
+    depths = sorted(int(depth) for depth in rows["iodepth"].dropna().unique())
+    if not depths:
+        return ""
+    return f"queue depth {depths[0]}" + (f" to {depths[-1]}" if len(depths) > 1 else "")
+
+
+def _cache(rows: pd.DataFrame) -> str:
+    own = rows[~rows["volume"].fillna("").str.startswith("nbd")]  # the nbd engine has no page cache
+    found = set(own["direct"].dropna().astype(bool))
+    if len(found) == 1:
+        return "direct (no page cache)" if found.pop() else "through the page cache"
+    return "direct and buffered" if found else ""
+
+
+def _volumes(rows: pd.DataFrame) -> str:
+    """Return the volumes; a capacity says that they are devices."""
+    targets = [str(value) for value in rows["volume"].dropna().unique() if value != "unknown"]
+    if not targets:
+        return ""
+    short = list(dict.fromkeys(short_target(value) for value in targets))
+    named = ", ".join(map(printable, short)) if len(short) <= 2 else f"{len(short)} volumes"
+    sizes = rows.drop_duplicates("volume")["volume_bytes"].dropna().unique()
+    if rows["volume_bytes"].notna().all() and len(sizes) == 1:
+        return f"device {named} of {format_size(float(sizes[0]))}"
+    return f"on {named}"
+
+
+def short_target(target: str) -> str:
+    """Return the target of a volume without the long path of a socket."""
+    if target.startswith("nbd"):
+        return "an NBD volume"
+    return target if len(target) <= 40 else f"...{target[-37:]}"
+
+
+def _runtimes(rows: pd.DataFrame) -> str:
+    runtimes = rows["runtime_s"].dropna()
+    if runtimes.empty:
+        return ""
+    low, high = float(runtimes.min()), float(runtimes.max())
+    if high - low <= max(0.05 * high, 0.5):
+        return f"{format_duration(float(runtimes.median()))} per run"
+    return f"{format_duration(low)} to {format_duration(high)} per run"

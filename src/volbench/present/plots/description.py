@@ -1,4 +1,4 @@
-"""Plot description: what a chart shows, independent of the library that draws it.
+"""Plot description: content of a chart, independent of the library that draws it.
 
 A `Plot` is a grid of panels with two axes each and marks on them. A mark names the columns of its
 frame that hold places, lengths and texts. Columns that begin with an underscore serve the drawing
@@ -9,14 +9,15 @@ their meaning: a mark has the key of a `Series` or a role such as ``read``, ``in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 import pandas as pd
 
-from volbench.present.plots.formats import FORMATS
 from volbench.present.plots.marks import AnyMark, Dash, Mark
+from volbench.units import format_count, format_duration, format_latency, format_rate, format_size
 
 Scale = Literal["linear", "time", "log", "log2", "symlog", "category"]
 
@@ -71,7 +72,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """One look, and its entry in the legend.
+    """Style of a series, and its legend entry.
 
     Attributes:
         key: by which marks name it.
@@ -99,7 +100,7 @@ class Panel:
         row: of the grid, from 0 at the top; `column` likewise from the left.
         has_grid: lines at the ticks of axes without categories.
         background: empty, ``hatched`` where cells may be missing, or ``quiet``.
-        legend: where the panel explains its own series; empty to leave it to the plot.
+        legend: position of a legend of the panel's own series; empty to leave it to the plot.
     """
 
     x: Axis
@@ -126,10 +127,10 @@ class Plot:
         widths: of the columns, in relation to each other.
         width_in: of the whole.
         series: the looks of the marks, in the order of the legend.
-        legend: where it stands; empty for none.
+        legend: position; empty for none.
         caption: sentences, without their full stops.
-        rows: the numbers of the chart, where marks hold shapes that are made from them.
-        description: its main numbers in one sentence, for people who can't see it.
+        rows: numbers of the chart, if marks hold derived shapes or a part of them.
+        description: its main numbers in one sentence, for readers who cannot see it.
         shared_x: zooming one panel zooms all along x; `shared_y` likewise, with the names of a
             category axis only at the left.
     """
@@ -191,3 +192,49 @@ def _ordered(frame: pd.DataFrame) -> pd.DataFrame:
     public = [name for name in frame if not str(name).startswith("_")]
     first = [name for name in IDENTITY if name in public]
     return frame[[*first, *(name for name in public if name not in first)]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """Text form of the values of one quantity.
+
+    Attributes:
+        unit: base unit of the values; empty for counts and ratios.
+        write: value to text.
+    """
+
+    unit: str
+    write: Callable[[float], str]
+
+
+def short_time(seconds: float) -> str:
+    """Return a time short enough for a tick: ``5m`` for ``5m 00s``."""
+    return format_duration(seconds).replace("m 00s", "m").replace("h 00m", "h")
+
+
+def nines(slower: float) -> str:
+    """Return the share that was faster, with as many nines as it takes: ``99.9 %`` for 0.001."""
+    return f"{100 * (1 - slower):.6f}".rstrip("0").rstrip(".") + " %"
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "number": Format("", lambda value: f"{value:.4g}"),
+        "count": Format("", format_count),
+        "magnitude": Format("", lambda value: format_count(abs(value))),
+        "rate": Format("B/s", format_rate),
+        "latency": Format("s", format_latency),
+        "duration": Format("s", short_time),
+        "size": Format("B", format_size),
+        "bytes": Format("B", lambda value: format_rate(value).removesuffix("/s")),
+        "percent": Format("%", lambda value: f"{value:g} %"),
+        "share": Format("", lambda value: f"{100 * value:g} %"),
+        "nines": Format("", nines),
+        "percentile": Format("", lambda value: nines(1 / value)),
+    }
+)
+"""Name to format. ``share`` is 0 to 1; ``nines`` holds the share that was slower, and
+``percentile`` its reciprocal; ``magnitude`` is a count without its sign."""
+
+COLUMN_FORMATS = (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency"))
+"""Ending of a frame's column to the format of its values, the first that fits."""

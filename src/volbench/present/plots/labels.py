@@ -1,15 +1,16 @@
-"""Names on charts: of jobs, of options and of what is pooled behind one mark."""
+"""Names and looks on charts: of jobs, options and lines; panels that are named after jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
-from volbench.present.plots.description import IDENTITY, Series
+from volbench.present.plots.description import IDENTITY, Panel, Plot, Series, grid
 from volbench.present.plots.marks import Dash
 from volbench.units import format_size
 
@@ -33,8 +34,33 @@ def option_text(option: str, value: float) -> str:
     return format_size(value) if option == "block_bytes" else f"{value:.0f}"
 
 
+def option_named(option: str, value: float) -> str:
+    """Return a value with its option, such as ``queue depth 16``."""
+    return f"{SHORT_NAMES[option]} {option_text(option, value)}"
+
+
+def not_shown(count: int, what: str) -> str:
+    """Return the sentence of a caption that counts parts left out; empty for none."""
+    return f"{count} further {what} are not shown: choose with --where" if count > 0 else ""
+
+
+def largest(rows: pd.DataFrame, column: str, *, most: int, what: str) -> tuple[pd.DataFrame, str]:
+    """Return the rows with the largest values, in their order, and a sentence about the others.
+
+    Args:
+        rows: any number.
+        column: numeric.
+        most: rows that a chart can show.
+        what: the rows are, in the plural.
+    """
+    if len(rows) <= most:
+        return rows, ""
+    kept = rows.loc[rows[column].nlargest(most).index.sort_values()].reset_index(drop=True)
+    return kept, f"Showing the {len(kept)} largest of {len(rows):,} {what}: --where narrows"
+
+
 def shape(row: Row) -> str:
-    """Return what a job does, such as ``randwrite 4k, queue depth 16, buffered``."""
+    """Return the workload of a job, such as ``randwrite 4k, queue depth 16, buffered``."""
     parts = [pattern(row)]
     if size(row, "block_bytes") != "n/a":
         parts[0] += f" {size(row, 'block_bytes')}"
@@ -48,7 +74,7 @@ def shape(row: Row) -> str:
 
 
 def job_names(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return a label for each row: the job and what it does, on one line when there are many."""
+    """Return a label for each row: job and workload, on one line if there are many rows."""
     names = [text(row, "label") for row in rows]
     if len(rows) <= TWO_LINES:
         pairs = zip(names, rows, strict=True)
@@ -128,7 +154,7 @@ def colour_series(frame: pd.DataFrame) -> tuple[Series, ...]:
 
 
 def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...]:
-    """Return a series for each name, told apart by colour, marker and dash."""
+    """Return a series for each name, distinguished by colour, marker and dash."""
     return tuple(
         Series(name, wrap_name(printable(name), columns=columns), *line_look(place))
         for place, name in enumerate(names)
@@ -136,7 +162,7 @@ def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...
 
 
 def line_look(place: int) -> tuple[str, str, Dash]:
-    """Return colour, marker and dash of the line at a place; 28 can be told apart."""
+    """Return colour, marker and dash of the line at a place; 28 are distinguishable."""
     dash = DASHES[place // PALETTE_SIZE % len(DASHES)]
     return palette(place), marker(place), dash
 
@@ -149,3 +175,27 @@ def marker(place: int) -> str:
 def palette(place: int) -> str:
     """Return the role of the colour at a place of the palette, which repeats."""
     return f"palette-{place % PALETTE_SIZE}"
+
+
+def job_grid(panels: Sequence[tuple[pd.DataFrame, Panel]], *, more: int, height_in: float) -> Plot:
+    """Return panels of one job and direction each, two abreast, with their names as titles.
+
+    Args:
+        panels: rows with ``label`` and ``direction``, and the panel that shows them.
+        more: jobs that are not shown.
+        height_in: of each panel.
+    """
+    heads = [(job.iloc[0], panel) for job, panel in panels]
+    named = [
+        replace(
+            panel,
+            title=wrap_name(printable(f"{head['label']}, {head['direction']}"), columns=48),
+        )
+        for head, panel in heads
+    ]
+    return replace(
+        grid(named, height_in=height_in, abreast=2),
+        width_in=11,
+        legend="",
+        caption=(not_shown(more, "jobs"),),
+    )

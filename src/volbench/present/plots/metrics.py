@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from volbench.present.plots.description import Axis, Panel
-from volbench.present.plots.formats import FORMATS
+from volbench.present.formatting import Row, number, text
+from volbench.present.plots.description import FORMATS, Axis, Panel
+from volbench.present.plots.marks import ReferenceLine
 
 LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
 SINCE_START = "Time since the run's I/O began"
@@ -61,7 +63,7 @@ def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[f
 
 
 def time_axis(end_s: float, *, label: str = SINCE_START) -> Axis:
-    """Return an axis of seconds from zero to the end of what is shown."""
+    """Return an axis of seconds from zero to the end of the data."""
     return Axis(label, "duration", "time", (0.0, end_s or 1.0))
 
 
@@ -77,3 +79,80 @@ def only_last_named(panels: Sequence[Panel], *, abreast: int = 1) -> list[Panel]
 def rows_axis(names: Sequence[str]) -> Axis:
     """Return an upright axis with a name for each row, the first at the top."""
     return Axis("", scale="category", categories=tuple(names), inverted=True)
+
+
+_FAR = 4.0
+"""Ratio of limit to data above which only the limit's name is shown."""
+_HALF_ROW = 0.45
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A declared limit.
+
+    Attributes:
+        value: in the unit of the axis.
+        name: such as ``limit of data: 1.1k``.
+        rows: indices of the rows it applies to, ascending.
+    """
+
+    value: float
+    name: str
+    rows: tuple[int, ...]
+
+
+def declared(rows: Sequence[Row], column: str, format_name: str) -> list[Limit]:
+    """Return the distinct limits of rows, ascending; roles are named when limits differ."""
+    found: dict[float, list[int]] = {}
+    for place, row in enumerate(rows):
+        value = number(row, column)
+        if not math.isnan(value):
+            found.setdefault(value, []).append(place)
+    limits = []
+    everywhere = len(found) == 1 and sum(map(len, found.values())) == len(rows)
+    for value, places in sorted(found.items()):
+        roles = dict.fromkeys(text(rows[place], "role") for place in places)
+        owner = "" if everywhere or not any(roles) else f" of {', '.join(roles)}"
+        name = f"limit{owner}: {FORMATS[format_name].write(value)}"
+        limits.append(Limit(value, name, tuple(places)))
+    return limits
+
+
+def limits_across(limits: Sequence[Limit]) -> list[ReferenceLine]:
+    """Return lines across horizontal bars, each along the rows that its limit applies to."""
+    return [
+        ReferenceLine(
+            value=limit.value,
+            axis="x",
+            name=limit.name if place == 0 else "",
+            extent=(first - _HALF_ROW, last + _HALF_ROW),
+        )
+        for limit in reversed(limits)
+        for place, (first, last) in enumerate(_stretches(limit.rows))
+    ]
+
+
+def limits_along(limits: Sequence[Limit], *, top: float) -> tuple[list[ReferenceLine], float]:
+    """Return lines for a panel that starts at zero, and the end of an axis that includes them.
+
+    Args:
+        limits: on the y axis.
+        top: end of the axis for the data alone.
+    """
+    near = [limit for limit in limits if limit.value <= _FAR * top]
+    lines = [
+        ReferenceLine(value=limit.value, axis="y", name=limit.name, is_beyond=limit not in near)
+        for limit in limits
+    ]
+    return lines, max([top, *(limit.value * 1.08 for limit in near)])
+
+
+def _stretches(rows: Sequence[int]) -> list[tuple[int, int]]:
+    """Return first and last of each stretch of neighbours."""
+    stretches: list[tuple[int, int]] = []
+    for row in rows:
+        if stretches and row == stretches[-1][1] + 1:
+            stretches[-1] = (stretches[-1][0], row)
+        else:
+            stretches.append((row, row))
+    return stretches

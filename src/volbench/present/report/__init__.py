@@ -5,14 +5,17 @@ from volbench.present.report.content import (
     ReportContent,
     ReportFigure,
 )
+from volbench.present.report.lead_charts import finding_plots, lead_plots
 from volbench.present.report.report_page import render_report, render_reports
-from volbench.present.terminal.outcome import RunStateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 __all__ = [
     "MultiCampaignContent",
     "ReportContent",
     "ReportFigure",
-    "RunStateNote",
+    "RunNote",
+    "finding_plots",
+    "lead_plots",
     "render_report",
     "render_reports",
 ]

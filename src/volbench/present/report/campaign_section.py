@@ -20,6 +20,7 @@ from volbench.present.report.findings_section import (
     findings_count,
     invalid_runs,
 )
+from volbench.present.report.first_screen import FirstScreen, first_screen
 from volbench.present.report.multi_campaign import aggregate_table
 from volbench.present.report.outcomes import (
     KeyNumber,
@@ -28,16 +29,14 @@ from volbench.present.report.outcomes import (
     key_numbers,
 )
 from volbench.present.report.summary_text import (
-    QualityWarning,
     cautions,
     declared_limits,
     ending,
     found,
-    quality_warnings,
     requested,
     what_ran,
 )
-from volbench.present.terminal.outcome import StateNote, note_of, unfinished
+from volbench.present.terminal.campaign_text import RunNote, note_of, unfinished
 
 METHODS = (
     "Each run is one fio process. Its own output and logs are kept, and every number here is read"
@@ -51,7 +50,7 @@ JobRun = tuple[str, str, RunState]
 
 @dataclass(frozen=True)
 class CampaignSection:
-    """Everything the template shows of one campaign.
+    """Template context of one campaign.
 
     Attributes:
         id: begins the ids in the page, so that those of two campaigns differ.
@@ -61,6 +60,7 @@ class CampaignSection:
     id: str
     level: int
     content: ReportContent
+    first: FirstScreen
     ran: Sequence[str]
     requested: Sequence[str]
     found: Sequence[str]
@@ -70,10 +70,9 @@ class CampaignSection:
     limits: DataTable
     results: DataTable
     aggregate: DataTable
-    quality_warnings: Sequence[QualityWarning]
     findings: Sequence[RuleFindings]
     findings_count: str
-    failures: Sequence[tuple[Run, StateNote]]
+    failures: Sequence[tuple[Run, RunNote]]
     figures: Sequence[ReportFigure]
     device: DeviceSection
     jobs: Sequence[tuple[str, Sequence[JobRun]]]
@@ -96,10 +95,10 @@ class CampaignSection:
     def contents(self) -> list[tuple[str, str]]:
         """Anchor and name of each section there is."""
         wanted = (
-            ("summary", "Summary", True),
-            ("results", "Results", True),
-            ("findings", "Findings", self.findings),
+            ("findings", "Data quality", True),
             ("charts", "Charts", self.charts),
+            ("results", "Results", True),
+            ("summary", "Summary", True),
             ("device", "Device", self.device.table.rows),
             ("unfinished", "Runs without a result", self.failures),
             ("jobs", "Job files", True),
@@ -112,10 +111,10 @@ class CampaignSection:
 def campaign_section(
     content: ReportContent, *, prefix: str, level: int, room_chars: int
 ) -> CampaignSection:
-    """Arrange what is shown of a campaign.
+    """Return the section of a campaign.
 
     Args:
-        content: all that is known of it.
+        content: gathered by the caller.
         prefix: of its ids.
         level: of its headings.
         room_chars: that its downloads may take.
@@ -126,20 +125,21 @@ def campaign_section(
     )
     outcomes = job_outcomes(rows)
     limits = against_limits(outcomes)
+    key = key_numbers(outcomes, invalid=invalid_runs(findings))
     return CampaignSection(
         id=prefix,
         level=level,
         content=content,
+        first=first_screen(content, key, limits),
         ran=what_ran(content, rows),
         requested=requested(content, rows),
         found=[ending(content), *found(verdicts, limits)],
-        key_numbers=key_numbers(outcomes, invalid=invalid_runs(findings)),
+        key_numbers=key,
         cautions=cautions(outcomes),
         declared=declared_limits(outcomes),
         limits=limits_table(limits),
         results=results_table(rows, findings),
         aggregate=aggregate_table(aggregate),
-        quality_warnings=quality_warnings(findings),
         findings=findings_by_rule(findings),
         findings_count=findings_count(findings),
         failures=unfinished(content.campaign, content.states),
@@ -162,7 +162,7 @@ def _jobs(content: ReportContent) -> list[tuple[str, list[JobRun]]]:
 
 
 def _plan_facts(content: ReportContent) -> dict[str, str]:
-    """Return what was decided before the campaign started."""
+    """Return the settings of the plan."""
     campaign = content.campaign
     return {
         "campaign": campaign.name,

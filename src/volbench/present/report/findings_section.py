@@ -1,4 +1,4 @@
-"""Findings section of the report: badges beside results, and findings grouped by rule."""
+"""Data quality in the report: badges beside results, and findings grouped by rule, worst first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, text
-from volbench.present.tables.findings_table import by_rule, count_severities, counted, when
+from volbench.present.tables.findings_table import (
+    STYLES,
+    by_rule,
+    count_severities,
+    counted,
+    when,
+)
+
+_MOST = 10
+"""Different findings of a rule that are shown; the command line has them all."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class DistinctFinding:
         severity: note, warning or invalid.
         runs: ids, in order.
         when: direction and time; may be empty.
-        message: what was observed.
+        message: the observation.
         evidence: name with its unit to number or text.
     """
 
@@ -46,16 +55,35 @@ class DistinctFinding:
     message: str
     evidence: Mapping[str, str]
 
+    @property
+    def where(self) -> str:
+        """The run, or how many there are and one of them."""
+        first, *others = self.runs
+        return f"{len(self.runs)} runs, such as {first}" if others else first
+
 
 @dataclass(frozen=True)
 class RuleFindings:
-    """All findings of one rule."""
+    """The findings of one rule.
+
+    Attributes:
+        severity: of the worst.
+        counts: of each severity, in words.
+        runs: number of runs with a finding of that severity.
+        example: observation of the worst finding.
+        findings: those of most runs first.
+        more: different findings that are not shown.
+    """
 
     rule: str
+    severity: str
     counts: str
+    runs: int
+    example: str
     why: str
     advice: str
     findings: Sequence[DistinctFinding]
+    more: int
 
 
 def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -91,21 +119,33 @@ def invalid_runs(rows: Sequence[Row]) -> Collection[str]:
 
 
 def findings_by_rule(rows: Sequence[Row]) -> list[RuleFindings]:
-    """Return the findings in groups, the most severe rules first."""
-    return [
-        RuleFindings(
-            rule=rule,
-            counts=counted(count_severities(group)),
-            why=text(group[0], "why"),
-            advice=text(group[0], "advice"),
-            findings=_distinct(group),
-        )
-        for rule, group in by_rule(rows).items()
-    ]
+    """Return the findings in groups, the most severe rules first, then those of most runs."""
+    groups = [_of_rule(rule, group) for rule, group in by_rule(rows).items()]
+    order = [severity.value for severity in STYLES]
+    return sorted(groups, key=lambda own: (order.index(own.severity), -own.runs))
+
+
+def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
+    counts = count_severities(group)
+    worst = next(severity.value for severity, count in counts.items() if count)
+    distinct = _distinct(group)
+    order = [severity.value for severity in STYLES]
+    distinct.sort(key=lambda own: (order.index(own.severity), -len(own.runs)))
+    return RuleFindings(
+        rule=rule,
+        severity=worst,
+        counts=counted(counts),
+        runs=len({text(row, "run") for row in group if row["severity"] == worst}),
+        example=distinct[0].message,
+        why=text(group[0], "why"),
+        advice=text(group[0], "advice"),
+        findings=distinct[:_MOST],
+        more=max(0, len(distinct) - _MOST),
+    )
 
 
 def findings_count(rows: Sequence[Row]) -> str:
-    """Return how many findings of each severity there are, in how many runs; empty for none."""
+    """Return the number of findings of each severity and of their runs; empty for none."""
     runs = len({text(row, "run") for row in rows})
     where = "1 run" if runs == 1 else f"{runs} runs"
     return f"{counted(count_severities(rows))} in {where}" if rows else ""

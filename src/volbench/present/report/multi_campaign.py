@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from volbench.analyse.compare.comparison import Comparison
-from volbench.analyse.compare.comparison_result import Compared, middle
+from volbench.analyse.compare.comparison_result import Compared, Verdict, middle
 from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.formatting import (
     MISSING,
@@ -35,6 +35,15 @@ METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
 """Column to its name, how it is written and the unit of its exact value."""
 
 
+_VERDICT_WORDS = {
+    Verdict.FASTER: "faster in",
+    Verdict.SLOWER: "slower in",
+    Verdict.SAME: "the same in",
+    Verdict.NOT_SHOWN: "no significant difference in",
+    Verdict.TOO_FEW: "too few repeats in",
+}
+
+
 @dataclass(frozen=True)
 class NamedTable:
     """A table under a heading."""
@@ -45,15 +54,16 @@ class NamedTable:
 
 @dataclass(frozen=True)
 class MultiCampaignSection:
-    """What stands before the campaigns' own sections."""
+    """Content before the campaigns' own sections; the verdict is empty without a comparison."""
 
+    verdict: str
     sentences: Sequence[str]
     tables: Sequence[NamedTable]
     figures: Sequence[ReportFigure]
 
 
 def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSection:
-    """Arrange what is shown of several campaigns beside each other."""
+    """Return the section that compares several campaigns."""
     summary = content.frames["summary"]
     campaigns = [str(name) for name in summary["campaign"].dropna().unique()]
     rows = pooled_by_campaign(summary)
@@ -67,7 +77,23 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         tables = [NamedTable("Verdicts", verdicts_table(content.comparison)), *tables]
     sentences += [content.refusal] if content.refusal else []
-    return MultiCampaignSection(sentences, tables, content.figures)
+    verdict = _verdict_sentence(content.comparison) if content.comparison else ""
+    return MultiCampaignSection(verdict, sentences, tables, content.figures)
+
+
+def _verdict_sentence(comparison: Comparison) -> str:
+    """Return the number of verdicts of each kind for each campaign."""
+    parts = []
+    for candidate in dict.fromkeys(row.candidate for row in comparison.rows):
+        verdicts = [row.verdict for row in comparison.rows if row.candidate == candidate]
+        counts = [
+            f"{words} {verdicts.count(verdict)}"
+            for verdict, words in _VERDICT_WORDS.items()
+            if verdict in verdicts
+        ]
+        base = comparison.rows[0].base
+        parts.append(f"{candidate} against {base}: {', '.join(counts)} of {len(verdicts)} results")
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def verdicts_table(comparison: Comparison) -> DataTable:
@@ -257,7 +283,7 @@ def _value(row: Row | None, column: str, show: Callable[[float], str], *, unit: 
 
 
 def _ratio(by_campaign: Mapping[str, Row], column: str, base: str, name: str) -> Cell:
-    """Return a campaign's value as a multiple of the base's."""
+    """Return the ratio of a campaign's value to the base's."""
     first, second = (number(by_campaign.get(own, {}), column) for own in (base, name))
     if math.isnan(first) or math.isnan(second) or first == 0:
         return Cell(MISSING)

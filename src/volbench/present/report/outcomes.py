@@ -47,11 +47,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A headline number: what it is, its value, and its job."""
+    """A headline number with its label, its job, and its share of the declared limit."""
 
     label: str
     value: str
     source: str
+    share: str = ""
 
 
 def job_outcomes(rows: Sequence[Row]) -> list[Outcome]:
@@ -80,7 +81,7 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         role=text(first, "role"),
         host=text(first, "host"),
         setting=_setting(first),
-        direct=all(row.get("direct") is True for rows in runs for row in rows),
+        direct=all(_bypasses_cache(row) is True for rows in runs for row in rows),
         iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
         p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in runs),
@@ -88,8 +89,13 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
         repeats=len(runs),
         runs=tuple(text(rows[0], "run") for rows in runs),
-        buffered=any(row.get("direct") is False for rows in runs for row in rows),
+        buffered=any(_bypasses_cache(row) is False for rows in runs for row in rows),
     )
+
+
+def _bypasses_cache(row: Row) -> object:
+    """Return whether I/O bypassed the page cache; None if unknown. The nbd engine has none."""
+    return True if text(row, "volume").startswith("nbd") else row.get("direct")
 
 
 def _median(values: Iterable[float]) -> float:
@@ -99,12 +105,12 @@ def _median(values: Iterable[float]) -> float:
 
 
 def _setting(row: Row) -> str:
-    """Return what a job did in a few words, such as ``randwrite, 4k blocks, queue depth 16``."""
+    """Return the workload of a job, such as ``randwrite, 4k blocks, queue depth 16``."""
     block, depth = number(row, "block_bytes"), number(row, "iodepth")
     parts = [text(row, "rw")]
     parts += [] if math.isnan(block) else [f"{format_size(block)} blocks"]
     parts += [] if math.isnan(depth) else [f"queue depth {depth:.0f}"]
-    if row.get("direct") is False:
+    if _bypasses_cache(row) is False:
         parts.append("through the page cache")
     return ", ".join(part for part in parts if part)
 
@@ -121,7 +127,7 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
     direct = [outcome for outcome in valid if outcome.direct]
     chosen = direct or list(valid)
     cached = [outcome for outcome in chosen if outcome.buffered]
-    kind = "through the page cache" if cached else "direct or not is unknown"
+    kind = "through the page cache" if cached else "page cache use unknown"
     kind = "direct I/O" if direct else kind
     measures: tuple[tuple[str, Callable[[Outcome], float], Callable[[float], str], int], ...] = (
         ("Highest IOPS", lambda outcome: outcome.iops, format_count, 1),
@@ -134,8 +140,19 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
         if ranked:
             score, winner = max(ranked, key=lambda pair: pair[0])
             source = f"{winner.job}: {winner.setting}"
-            numbers.append(KeyNumber(f"{label}, {kind}", show(sign * score), source))
+            share = _share_of_limit(label, winner)
+            numbers.append(KeyNumber(f"{label}, {kind}", show(sign * score), source, share))
     return numbers
+
+
+def _share_of_limit(label: str, outcome: Outcome) -> str:
+    """Return how much of its declared limit a headline number uses; empty without a limit."""
+    pairs = {
+        "Highest IOPS": (outcome.iops, outcome.limit_iops),
+        "Highest bandwidth": (outcome.bw_bytes_per_s, outcome.limit_bw_bytes_per_s),
+    }
+    value, limit = pairs.get(label, (math.nan, math.nan))
+    return f"{_percent(value / limit)} of the declared limit" if limit > 0 else ""
 
 
 @dataclass(frozen=True)

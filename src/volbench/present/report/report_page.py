@@ -34,7 +34,7 @@ def render_reports(
     Args:
         contents: at least one.
         title: of the page.
-        together: what is shown of all of them.
+        together: content of the comparison.
     """
     room = ROOM_CHARS // len(contents)
     sections = [
@@ -60,6 +60,8 @@ def _page(
     style = asset("page.css") + loader.get_source(environment, "report.css")[0]
     figures = [
         *(figure for section in sections for figure in section.figures),
+        *(figure for section in sections for figure in section.content.lead),
+        *(figure for section in sections for figure in section.content.evidence.values()),
         *(together.figures if together else ()),
     ]
     bokeh = [library()] if any(figure.plot for figure in figures) else []

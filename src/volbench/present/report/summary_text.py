@@ -1,4 +1,4 @@
-"""Summary of the report in sentences: what was requested, what was found, what to mind.
+"""Summary of the report in sentences: plan, results and reservations.
 
 Every sentence is made from the frames, so that it says no more than the tables below it.
 """
@@ -8,22 +8,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from volbench.model.campaign.planned_run import RunState
-from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, instant, job_label, text
 from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.outcomes import AgainstLimit, Outcome
-from volbench.present.tables.findings_table import by_rule
-from volbench.present.terminal.import_notice import came_from, sources
-from volbench.present.terminal.outcome import count_states
+from volbench.present.terminal.campaign_text import came_from, count_states, sources
 from volbench.units import format_count, format_rate
 
 _MOST_NAMES = 6
 """Names that a sentence lists before it counts the rest."""
-_BOTTLENECKS = {
+BOTTLENECKS = {
     "iops-limit": "an IOPS limit",
     "bandwidth-limit": "a bandwidth limit",
     "latency": "the latency of single I/Os",
@@ -37,30 +33,12 @@ _STATES = {
     RunState.RUNNING: "was still running when the report was made",
     RunState.PLANNED: "never ran",
     RunState.NOT_NEEDED: "was not needed",
+    RunState.LOST: "was lost with its host",
 }
 
 
-@dataclass(frozen=True)
-class QualityWarning:
-    """Why some numbers are less reliable than they look.
-
-    Attributes:
-        rule: that found it; it names a part of the page.
-        severity: of its most severe finding.
-        where: the jobs it is about.
-        example: one of the findings.
-        why: it matters.
-    """
-
-    rule: str
-    severity: str
-    where: str
-    example: str
-    why: str
-
-
 def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
-    """Return sentences on what was run, where and when."""
+    """Return sentences about profiles, hosts, volumes and time."""
     campaign = content.campaign
     profiles = listed(dict.fromkeys(run.profile for run in campaign.runs))
     hosts = dict.fromkeys(run.host for run in campaign.runs)
@@ -87,11 +65,11 @@ def requested(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     jobs = dict.fromkeys((run.profile, run.job) for run in runs)
     repeats = max((run.repeat for run in runs), default=1)
     hosts = dict.fromkeys(run.host for run in runs)
-    parts = [_count(len(jobs), "job")]
+    parts = [counted_noun(len(jobs), "job")]
     parts += [f"{repeats} repeats"] if repeats > 1 else []
     parts += [f"{len(hosts)} hosts"] if len(hosts) > 1 else []
     word = "Imported" if content.campaign.is_imported else "Planned"
-    sentences = [f"{word}: {', '.join(parts)}, {_count(len(runs), 'run')} in all."]
+    sentences = [f"{word}: {', '.join(parts)}, {counted_noun(len(runs), 'run')} in all."]
     shapes = dict.fromkeys(shape(row) for row in rows if text(row, "phase") in ("", "measured"))
     if shapes:
         sentences.append(f"Workloads: {listed(shapes, most=8, joint='; ')}.")
@@ -99,7 +77,7 @@ def requested(content: ReportContent, rows: Sequence[Row]) -> list[str]:
 
 
 def ending(content: ReportContent) -> str:
-    """Return how many runs ended in which state."""
+    """Return the number of runs in each state."""
     counts = count_states(content.campaign, content.states)
     unneeded = counts.pop(RunState.NOT_NEEDED, 0)
     total = sum(counts.values())
@@ -121,27 +99,8 @@ def found(verdicts: Sequence[Row], limits: Sequence[AgainstLimit]) -> list[str]:
     return [*_steady(verdicts), *_bottlenecks(verdicts), *_reached(limits)]
 
 
-def quality_warnings(findings: Sequence[Row]) -> list[QualityWarning]:
-    """Return the rules with warnings, the most severe first; notes are context, not warnings."""
-    severe = [row for row in findings if text(row, "severity") != Severity.NOTE.value]
-    warnings = []
-    for rule, group in by_rule(severe).items():
-        invalid = (row for row in group if row["severity"] == Severity.INVALID.value)
-        example = next(invalid, group[0])
-        warnings.append(
-            QualityWarning(
-                rule=rule,
-                severity=text(example, "severity"),
-                where=listed(dict.fromkeys(job_label(row) for row in group)),
-                example=text(example, "message"),
-                why=text(example, "why"),
-            )
-        )
-    return warnings
-
-
 def cautions(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return what a reader must keep in mind about these numbers."""
+    """Return reservations about the numbers."""
     buffered = [outcome.job for outcome in outcomes if outcome.buffered]
     sentences = []
     if buffered:
@@ -183,7 +142,7 @@ def listed(names: Iterable[str], *, most: int = _MOST_NAMES, joint: str = ", ") 
 
 
 def _steady(verdicts: Sequence[Row]) -> list[str]:
-    """Return how many results were steady, and which were not."""
+    """Return the number of steady results, and the names of others."""
     by_verdict: dict[str, dict[str, None]] = {}
     for row in verdicts:
         by_verdict.setdefault(text(row, "verdict"), {})[job_label(row)] = None
@@ -192,7 +151,7 @@ def _steady(verdicts: Sequence[Row]) -> list[str]:
     if not judged:
         is_short = "too-short" in by_verdict
         return ["The runs were too short to judge their steady state."] * is_short
-    sentence = f"Of {_count(judged, 'result')} over time, {steady} {_be(steady)} steady"
+    sentence = f"Of {counted_noun(judged, 'result')} over time, {steady} {_be(steady)} steady"
     parts = [
         f"{name}: {listed(jobs)}"
         for name, jobs in by_verdict.items()
@@ -206,22 +165,23 @@ def _bottlenecks(verdicts: Sequence[Row]) -> list[str]:
     for row in verdicts:
         jobs.setdefault(text(row, "bottleneck"), {})[job_label(row)] = None
     parts = [
-        f"{words} ({listed(jobs[cause])})" for cause, words in _BOTTLENECKS.items() if cause in jobs
+        f"{words} ({listed(jobs[cause])})" for cause, words in BOTTLENECKS.items() if cause in jobs
     ]
     return [f"Bottlenecks: {'; '.join(parts)}."] if parts else []
 
 
 def _reached(limits: Sequence[AgainstLimit]) -> list[str]:
-    """Return how many jobs reached the declared limit."""
+    """Return the number of jobs that reached the declared limit."""
     if not limits:
         return []
     counts = Counter(re.split("[:,]", limit.reading)[0] for limit in limits)
     words = {"reached": "reached the limit", "above": "exceeded it", "below": "stayed below"}
     parts = [f"{counts[word]} {meaning}" for word, meaning in words.items() if counts[word]]
-    return [f"Of {_count(len(limits), 'job')} with declared limits, {', '.join(parts)}."]
+    return [f"Of {counted_noun(len(limits), 'job')} with declared limits, {', '.join(parts)}."]
 
 
-def _count(number: int, noun: str) -> str:
+def counted_noun(number: int, noun: str) -> str:
+    """Return a count with its noun, such as ``3 jobs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -5,60 +5,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from volbench.model.campaign.planned_run import Campaign
 from volbench.present.formatting import MISSING, Row
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.present.terminal.outcome import StateNote
+from volbench.present.terminal.campaign_text import RunNote
 
 _VOLUME_TYPE = "volume_type"
 _NAMES_SHOWN = 3
 """Names that a cell lists before it counts the others."""
 
 
-class Opened(Protocol):
-    """A campaign folder that was opened."""
-
-    @property
-    def path(self) -> Path:
-        """The folder."""
-
-    @property
-    def campaign(self) -> Campaign:
-        """The plan."""
-
-    @property
-    def runs(self) -> Mapping[str, StateNote]:
-        """State of each run."""
-
-
-def campaign_records(campaigns: Mapping[str, Opened]) -> list[Row]:
-    """Return what each campaign is and how far it came, without reading a result.
+def campaign_record(
+    name: str, folder: Path, plan: Campaign, notes: Mapping[str, RunNote]
+) -> dict[str, object]:
+    """Return what a campaign is and how far it came, without reading a result.
 
     Args:
-        campaigns: name to campaign.
+        name: of the campaign among others.
+        folder: that it is in.
+        plan: its plan.
+        notes: run id to its state.
 
     Returns:
-        Records with ``campaign, profiles, created_utc, hosts, runs`` (state to number),
-        ``volume_types, volumes`` and ``path``, the oldest first.
+        ``campaign, profiles, created_utc, hosts, runs`` (state to number), ``volume_types,
+        volumes`` and ``path``.
     """
-    found = [_record(name, opened) for name, opened in campaigns.items()]
-    return sorted(found, key=lambda record: str(record["created_utc"]))
-
-
-def _record(name: str, opened: Opened) -> dict[str, object]:
-    plan = opened.campaign
     labels = [host.labels.get(_VOLUME_TYPE) for host in plan.hosts]
     return {
         "campaign": name,
         "profiles": _each(run.profile for run in plan.runs),
         "created_utc": plan.created_utc,
         "hosts": _each(run.host for run in plan.runs),
-        "runs": dict(Counter(note.state.value for note in opened.runs.values())),
+        "runs": dict(Counter(note.state.value for note in notes.values())),
         "volume_types": _each(label for label in labels if label),
         "volumes": _each(run.volume.target for run in plan.runs),
-        "path": str(opened.path),
+        "path": str(folder),
     }
 
 
@@ -84,8 +66,8 @@ _COLUMNS: tuple[Column[Row], ...] = (
 
 
 def campaigns_table(found: Sequence[Row]) -> Table[Row]:
-    """Return records of `campaign_records` as a table."""
-    return Table("campaigns", _COLUMNS, found)
+    """Return records of `campaign_record` as a table, the oldest first."""
+    return Table("campaigns", _COLUMNS, sorted(found, key=lambda row: str(row["created_utc"])))
 
 
 def _each(names: Iterable[str]) -> list[str]:

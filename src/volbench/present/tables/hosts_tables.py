@@ -3,55 +3,47 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from volbench.model.campaign.host import Host, HostKind, Inventory
+from volbench.model.campaign.planned_run import RunState
 from volbench.model.results.provenance import VolumeFacts
 from volbench.present.formatting import Row, printable
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import format_capacity, format_duration, format_latency
 
 NOT_KNOWN = "not known"
 
 
-@dataclass(frozen=True)
-class _InventoryHost:
-    host: Host
-    groups: Sequence[str]
-
-
-INVENTORY_COLUMNS: tuple[Column[_InventoryHost], ...] = (
-    Column("name", lambda row: row.host.name, header="host", priority=IDENTITY),
-    Column("address", lambda row: _address(row.host)),
-    Column("user", lambda row: row.host.user or "", priority=5, is_optional=True),
-    Column(
-        "volumes",
-        lambda row: _pairs(row.host.volumes),
-        priority=2,
-        is_folded=True,
-        is_optional=True,
-    ),
-    Column(
-        "labels", lambda row: _pairs(row.host.labels), priority=3, is_folded=True, is_optional=True
-    ),
-    Column(
-        "groups", lambda row: ", ".join(row.groups), priority=4, is_folded=True, is_optional=True
-    ),
-)
-
-
-def hosts_table(inventory: Inventory) -> Table[_InventoryHost]:
+def hosts_table(inventory: Inventory) -> Table[Any]:
     """Return the hosts, a row each, in the order of the inventory."""
     groups = groups_of_hosts(inventory)
-    rows = [_InventoryHost(host, groups[host.name]) for host in inventory.hosts]
-    return Table(
+    rows = [
+        {
+            "host": host.name,
+            "address": _address(host),
+            "user": host.user or "",
+            "volumes": _pairs(host.volumes),
+            "labels": _pairs(host.labels),
+            "groups": ", ".join(groups[host.name]),
+        }
+        for host in inventory.hosts
+    ]
+    table = text_table(
         "hosts",
-        INVENTORY_COLUMNS,
         rows,
-        record=lambda row: {**row.host.model_dump(mode="json"), "groups": list(row.groups)},
+        identity="host",
+        priorities={"user": 5, "volumes": 2, "labels": 3, "groups": 4},
+        folded=["volumes", "labels", "groups"],
         notes=[f"hosts: {len(rows)}"],
     )
+    document = [
+        {**host.model_dump(mode="json"), "groups": groups[host.name]} for host in inventory.hosts
+    ]
+    return replace(table, document=document)
 
 
 def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:
@@ -77,49 +69,93 @@ def _pairs(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-@dataclass(frozen=True)
-class SurveyedHost:
-    """A host as a survey found it, in words.
-
-    Attributes:
-        cells: text under each heading but ``host`` and ``problem``.
-        record: everything that is known of it.
-    """
-
-    name: str
-    cells: Mapping[str, str]
-    problem: str
-    record: Row
-
-
 _SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4, "volumes": 3}
 
-SURVEY_COLUMNS: tuple[Column[SurveyedHost], ...] = (
-    Column("name", lambda row: row.name, header="host", priority=IDENTITY),
-    *(
-        Column(
-            heading.lower(),
-            lambda row, heading=heading: row.cells.get(heading, ""),  # type: ignore[misc]  # the default binds the loop's value
-            header=heading,
-            priority=priority,
-            is_folded=heading == "volumes",
-        )
-        for heading, priority in _SURVEY_PRIORITIES.items()
-    ),
-    Column("problem", lambda row: row.problem, is_folded=True),
+
+def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> Table[Any]:
+    """Return surveyed hosts, a row each, with what is wrong with each in the last column.
+
+    Args:
+        rows: text under each heading: ``host``, ``fio``, ..., ``problem``.
+        records: everything that is known of each, for JSON.
+    """
+    usable = sum(not row["problem"] for row in rows)
+    table = text_table(
+        "survey",
+        rows,
+        identity="host",
+        priorities=_SURVEY_PRIORITIES,
+        folded=["volumes", "problem"],
+        notes=[f"{usable} of {len(rows)} hosts can take part"],
+    )
+    return replace(table, document=records)
+
+
+@dataclass
+class ClientStatus:
+    """Progress of a client: its runs by state.
+
+    Attributes:
+        host: of the client.
+        client: index among several on its host, from 1; 0 for a single one.
+        states: runs by state.
+        running: the run that goes on.
+        since_utc: when that was started.
+    """
+
+    host: str
+    client: int
+    states: Counter[RunState] = field(default_factory=Counter)
+    running: str = ""
+    since_utc: str = ""
+
+    def add(self, run_id: str, state: RunState | None, process: Mapping[str, object]) -> None:
+        """Count a run; None for one that was never started."""
+        self.states[state or RunState.PLANNED] += 1
+        if state is RunState.RUNNING:
+            self.running, self.since_utc = run_id, str(process.get("since_utc", ""))
+
+    def record(self) -> Row:
+        """Return the values by name."""
+        counts = {state.value.replace("-", "_"): self.states[state] for state in RunState}
+        return {
+            "host": self.host,
+            "client": self.client or None,
+            **counts,
+            "running": self.running,
+            "since_utc": self.since_utc,
+        }
+
+
+def _state_column(
+    state: RunState, *, priority: int, is_optional: bool = True
+) -> Column[ClientStatus]:
+    return Column(
+        state.value.replace("-", "_"),
+        lambda row: str(row.states[state] or ("" if is_optional else 0)),
+        priority=priority,
+        is_right=True,
+        is_optional=is_optional,
+    )
+
+
+STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
+    Column("host", lambda row: row.host, priority=IDENTITY),
+    Column("client", lambda row: str(row.client or ""), priority=IDENTITY, is_optional=True),
+    _state_column(RunState.FINISHED, priority=1, is_optional=False),
+    _state_column(RunState.PLANNED, priority=1, is_optional=False),
+    _state_column(RunState.FAILED, priority=1),
+    _state_column(RunState.INTERRUPTED, priority=2),
+    _state_column(RunState.LOST, priority=2),
+    _state_column(RunState.NOT_NEEDED, priority=4),
+    Column("running", lambda row: row.running, priority=1, is_optional=True),
+    Column("since_utc", lambda row: row.since_utc, header="since", priority=3, is_optional=True),
 )
 
 
-def survey_table(rows: Sequence[SurveyedHost]) -> Table[SurveyedHost]:
-    """Return surveyed hosts, a row each, with what is wrong with each in the last column."""
-    usable = sum(not row.problem for row in rows)
-    return Table(
-        "survey",
-        SURVEY_COLUMNS,
-        rows,
-        record=lambda row: row.record,
-        notes=[f"{usable} of {len(rows)} hosts can take part"],
-    )
+def status_table(rows: Sequence[ClientStatus], *, notes: Sequence[str]) -> Table[ClientStatus]:
+    """Return the progress of each client of a campaign."""
+    return Table("status", STATUS_COLUMNS, rows, record=ClientStatus.record, notes=notes)
 
 
 def volume_words(role: str, facts: VolumeFacts) -> str:
@@ -193,10 +229,4 @@ FACT_COLUMNS: tuple[Column[tuple[str, str]], ...] = (
 
 def facts_table(title: str, facts: Mapping[str, object]) -> Table[tuple[str, str]]:
     """Return facts about a host or a volume, a row each."""
-    return Table(
-        "facts",
-        FACT_COLUMNS,
-        list(facts_text(facts).items()),
-        record=lambda pair: {"fact": pair[0], "value": pair[1]},
-        title=title,
-    )
+    return Table("facts", FACT_COLUMNS, list(facts_text(facts).items()), title=title)

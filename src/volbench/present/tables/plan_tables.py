@@ -2,110 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.model.profile.profile_model import Job, Phase, Profile
-from volbench.present.formatting import MISSING
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.formatting import Row, first_sentence, text
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.model.profile.profile_model import Profile
 
 _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
 
 
-def profile_table(profile: Profile) -> Table[Job]:
+def profile_table(profile: Profile) -> Table[Row]:
     """Return the jobs of a profile with the defaults applied."""
-
-    def options(job: Job) -> dict[str, str]:
-        merged = {**profile.defaults, **job.options}
-        return {name: value for name, value in merged.items() if value is not None}
-
-    def brief(job: Job) -> str:
-        sections = f" ({len(job.sections)} sections)" if job.sections else ""
-        return brief_options(options(job)) + sections
-
-    columns: list[Column[Job]] = [
-        Column("job", lambda job: job.name, priority=IDENTITY),
-        Column("role", lambda job: job.role, priority=4),
-        Column("tool", lambda job: job.tool.value, priority=5),
-        Column("phase", lambda job: job.phase.value, priority=3),
-        Column("options", brief, is_folded=True),
-        Column("note", lambda job: job.note, priority=2, is_folded=True, is_optional=True),
+    columns: list[Column[Row]] = [
+        Column("job", priority=IDENTITY),
+        Column("role", priority=4),
+        Column("tool", priority=5),
+        Column("phase", priority=3),
+        Column("options", _options, is_folded=True),
+        Column("note", priority=2, is_folded=True, is_optional=True),
     ]
-    return Table(
-        profile.name,
-        columns,
-        profile.jobs,
-        record=lambda job: {
+    rows = [
+        {
             "job": job.name,
             "role": job.role,
             "tool": job.tool.value,
             "phase": job.phase.value,
-            "options": options(job),
+            "options": _known({**profile.defaults, **job.options}),
+            "sections": list(job.sections),
             "note": job.note,
-        },
-    )
+        }
+        for job in profile.jobs
+    ]
+    title = f"{profile.name}: {_description(profile)}" if profile.description else profile.name
+    return Table(profile.name, columns, rows, title=title)
+
+
+def _description(profile: Profile) -> str:
+    return " ".join(profile.description.split())
+
+
+def _known(options: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _options(row: Row) -> str:
+    """Return the main options of a job or run; further sections are counted, not listed."""
+    options, sections = row["options"], row["sections"]
+    first = brief_options(options) if isinstance(options, Mapping) else ""
+    count = len(sections) if isinstance(sections, list) else 0
+    return f"{first} ({count} sections)" if count > 1 else first
 
 
 def profile_summary(profile: Profile) -> dict[str, object]:
     """Return a profile as the list of profiles shows it: name, number of jobs, description."""
-    description = " ".join(profile.description.split())
-    return {"profile": profile.name, "jobs": len(profile.jobs), "description": description}
+    return {
+        "profile": profile.name,
+        "jobs": len(profile.jobs),
+        "description": _description(profile),
+    }
 
 
-def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[tuple[int, Run]]:
+PROFILE_COLUMNS: tuple[Column[Row], ...] = (
+    Column("profile", priority=IDENTITY),
+    Column("jobs", is_right=True),
+    Column("description", lambda row: first_sentence(text(row, "description")), is_folded=True),
+)
+
+
+def profiles_table(index: Sequence[Row]) -> Table[Row]:
+    """Return a row for each profile, with the first sentence of its description.
+
+    Args:
+        index: name, number of jobs and description of each, as of `profile_summary`.
+    """
+    return Table("profiles", PROFILE_COLUMNS, index)
+
+
+def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[Row]:
     """Return the plan, a row for each run in the order in which they run.
 
     Args:
         campaign: the plan.
         expected_s: run id to its expected length; n/a where it is not known.
     """
-    columns: list[Column[tuple[int, Run]]] = [
-        Column("place", lambda row: str(row[0]), header="#", priority=5, is_right=True),
-        Column("run", lambda row: row[1].id, priority=IDENTITY),
-        Column("job", lambda row: row[1].job, priority=6),
-        Column("volume", lambda row: _volume(row[1]), priority=3),
-        Column("phase", lambda row: row[1].phase.value, priority=4),
-        Column("options", lambda row: _run_brief(row[1]), priority=2, is_folded=True),
-        Column(
-            "expected_s",
-            lambda row: _known(expected_s.get(row[1].id), format_duration),
-            header="time",
-            is_right=True,
-        ),
+    volumes = {f"{run.volume.role}: {run.volume.target}" for run in campaign.runs}
+    volume = Column[Row]("volume", lambda row: f"{row['role']}: {row['volume']}", priority=3)
+    columns: list[Column[Row]] = [
+        Column("place", header="#", priority=5, is_right=True),
+        Column("run", priority=IDENTITY),
+        Column("job", priority=6),
+        *([volume] if len(volumes) > 1 else []),
+        Column("phase", priority=4),
+        Column("options", _options, priority=2, is_folded=True),
+        quantity("expected_s", "time"),
     ]
-    return Table(
-        "plan",
-        columns,
-        list(enumerate(campaign.runs, start=1)),
-        record=lambda row: {
-            "place": row[0],
-            "run": row[1].id,
-            "host": row[1].host,
-            "job": row[1].job,
-            "role": row[1].volume.role,
-            "volume": row[1].volume.target,
-            "phase": row[1].phase.value,
-            "options": dict(row[1].effective(row[1].sections[0])),
-            "expected_s": expected_s.get(row[1].id),
-        },
-        notes=[_plan_note(campaign, expected_s)],
-    )
-
-
-def _volume(run: Run) -> str:
-    return f"{run.volume.role}: {run.volume.target}"
-
-
-def _known(value: float | None, format_value: Callable[[float], str]) -> str:
-    return MISSING if value is None else format_value(value)
-
-
-def _run_brief(run: Run) -> str:
-    """Return the main options of a run; further sections are counted, not listed."""
-    first = brief_options(run.effective(run.sections[0]))
-    more = len(run.sections) - 1
-    return f"{first} (+{more} sections)" if more else first
+    rows = [
+        {
+            "place": place,
+            "run": run.id,
+            "host": run.host,
+            "job": run.job,
+            "role": run.volume.role,
+            "volume": run.volume.target,
+            "phase": run.phase.value,
+            "options": dict(run.effective(run.sections[0])),
+            "sections": [section.name for section in run.sections],
+            "expected_s": expected_s.get(run.id),
+        }
+        for place, run in enumerate(campaign.runs, start=1)
+    ]
+    notes = [f"volume of all runs: {only}" for only in volumes if len(volumes) == 1]
+    return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign, expected_s)])
 
 
 def brief_options(options: Mapping[str, str]) -> str:
@@ -123,6 +135,8 @@ def brief_options(options: Mapping[str, str]) -> str:
 
 def _plan_note(campaign: Campaign, expected_s: Mapping[str, float]) -> str:
     """Return the totals of a plan."""
+    from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - slow to import, and lists of profiles need none
+
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
     parts = [f"{len(campaign.runs)} runs, {measured} of them measured", f"seed {campaign.seed}"]
     # The runs of a step are concurrent, so their times do not add up.

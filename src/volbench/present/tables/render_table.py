@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -66,7 +67,8 @@ def _values(table: Table[Item], *, only: Sequence[str]) -> list[Row]:
         return table.records()
     records: list[Row] = []
     for item in table.rows:
-        record = table.record(item)
+        if not (record := table.record_of(item)):
+            continue
         records.append(
             {
                 column.name: record[column.name] if column.name in record else column.cell(item)
@@ -79,10 +81,13 @@ def _values(table: Table[Item], *, only: Sequence[str]) -> list[Row]:
 def _render_json(table: Table[Item], *, only: Sequence[str]) -> str:
     if table.document is not None:
         return json.dumps(_plain(table.document), indent=2, ensure_ascii=False) + "\n"
-    records = [
-        json.dumps(_plain(record), ensure_ascii=False) for record in _values(table, only=only)
-    ]
-    return "[\n" + ",\n".join(records) + "\n]\n" if records else "[]\n"
+    return json_text(_values(table, only=only))
+
+
+def json_text(records: Iterable[Row]) -> str:
+    """Return an array with a record a line; null for unknown values, NaN and infinity."""
+    lines = [json.dumps(_plain(record), ensure_ascii=False) for record in records]
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
 def _plain(value: object) -> object:
@@ -120,25 +125,43 @@ def _csv_cell(value: object) -> object:
 
 
 def _render_markdown(table: Table[Item]) -> str:
-    lines = [f"**{_escaped(table.title)}**", ""] if table.title else []
-    lines.append(_markdown_row(column.heading for column in table.columns))
-    lines.append("|" + "".join(" ---: |" if c.is_right else " --- |" for c in table.columns))
-    lines += [_markdown_row(column.cell(item) for column in table.columns) for item in table.rows]
-    if table.notes:
-        lines += ["", *(f"- {_escaped(note)}" for note in table.notes)]
-    return "\n".join(lines) + "\n"
+    title = f"**{_escaped(table.title)}**\n\n" if table.title else ""
+    body = markdown_text(
+        [column.heading for column in table.columns],
+        [[column.cell(item) for column in table.columns] for item in table.rows],
+        [column.is_right for column in table.columns],
+    )
+    notes = "".join(f"- {_escaped(note)}\n" for note in table.notes)
+    return title + body + (f"\n{notes}" if notes else "")
 
 
-def _markdown_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+def markdown_text(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]
+) -> str:
+    """Return a table of pipes whose columns also stand in line for those who read the source.
+
+    Args:
+        headings: over the columns.
+        rows: texts of the cells, which may hold signs that mean something to Markdown.
+        right: which columns are aligned right.
+    """
+    cells = [[_escaped(cell) for cell in row] for row in (headings, *rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+    shapes = [*zip(widths, right, strict=True)]
+    rule = ["-" * (width - is_right) + ":" * is_right for width, is_right in shapes]
+    lines = [
+        [
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, (width, is_right) in zip(line, shapes, strict=True)
+        ]
+        for line in (cells[0], rule, *cells[1:])
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _escaped(text: str) -> str:
     """Return a text that stays in its cell: what comes from a file is no Markdown or HTML."""
-    line = " ".join(printable(text).split())
-    for char in "\\|<>*_`[]":
-        line = line.replace(char, f"\\{char}")
-    return line
+    return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(text)).split())
 
 
 def _lines(table: Table[Item], *, width: int | None, colour: bool) -> list[str]:

@@ -6,7 +6,8 @@ Numbers have three digits and SI units; the exact ones are in the frames, and in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -17,15 +18,15 @@ from volbench.present.formatting import (
     job_label,
     latency,
     pattern,
-    shown,
     size,
     skew,
     text,
     whole,
 )
-from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.present.terminal.outcome import StateNote, first_line
-from volbench.units import format_count, format_duration, format_latency, format_rate
+from volbench.present.tables.findings_table import warning_marks
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
+from volbench.present.terminal.campaign_text import RunNote, first_line
+from volbench.units import format_latency
 
 STATE_STYLES = {
     RunState.FINISHED.value: "green",
@@ -38,10 +39,30 @@ _IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "dire
 """Columns that may be needed beside the job to identify a row, in the order they are tried."""
 
 
+class Results(Protocol):
+    """Campaigns whose frames can be read as rows."""
+
+    def rows(self, name: str) -> list[dict[str, object]]:
+        """Return the rows of a frame."""
+
+
+def result_tables(results: Results, states: Mapping[str, RunNote]) -> list[Table[Row]]:
+    """Return the results of campaigns, and the aggregate over clients where there are several.
+
+    Args:
+        results: the campaigns.
+        states: run id to its state.
+    """
+    marks = warning_marks(results.rows("findings"))
+    tables = [summary_table(results.rows("summary"), states=states, warnings=marks)]
+    aggregate = results.rows("aggregate")
+    return [*tables, aggregate_table(aggregate)] if aggregate else tables
+
+
 def summary_table(
     rows: Sequence[Row],
     *,
-    states: Mapping[str, StateNote] | None = None,
+    states: Mapping[str, RunNote] | None = None,
     warnings: Mapping[str, str] | None = None,
 ) -> Table[Row]:
     """Return the results, a row for each run, group and direction.
@@ -109,19 +130,6 @@ def _job(row: Row) -> str:
     return job_label(row) + ("" if phase == Phase.MEASURED.value else f" ({phase})")
 
 
-def _number(
-    name: str, format_value: Callable[[float], str], *, header: str = "", priority: int = 1
-) -> Column[Row]:
-    """Return a column of numbers of a frame."""
-    return Column(
-        name,
-        lambda row: shown(row, name, format_value),
-        header=header,
-        priority=priority,
-        is_right=True,
-    )
-
-
 def _latency_column(statistic: str) -> Column[Row]:
     def show(row: Row) -> str:
         found = latency(row, statistic)
@@ -144,15 +152,15 @@ def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
         Column("block_bytes", lambda row: size(row, "block_bytes"), header="bs", priority=3),
         Column("iodepth", lambda row: whole(row, "iodepth"), priority=4, is_right=True),
         Column("direct", lambda row: flag(row, "direct"), priority=7),
-        _number("iops", format_count, header="IOPS"),
-        _number("bw_bytes_per_s", format_rate, header="bandwidth", priority=2),
+        quantity("iops", "IOPS"),
+        quantity("bw_bytes_per_s", "bandwidth", priority=2),
         *(_latency_column(statistic) for statistic in _STATISTICS),
         Column("status", styles=STATE_STYLES),
     ]
 
 
 def _notes(
-    rows: Sequence[Row], states: Mapping[str, StateNote], warnings: Mapping[str, str]
+    rows: Sequence[Row], states: Mapping[str, RunNote], warnings: Mapping[str, str]
 ) -> list[str]:
     """Return what the reader must know: stand-ins, warnings, and why runs failed."""
     notes = []
@@ -165,31 +173,27 @@ def _notes(
     for run_id, note in states.items():
         if note.state in (RunState.FAILED, RunState.INTERRUPTED):
             notes.append(f"{run_id} {note.state.value}: {first_line(note.reason)}")
-    skipped = Counter(
-        first_line(note.reason) for note in states.values() if note.state is RunState.NOT_NEEDED
-    )
-    for reason, count in skipped.items():
-        notes.append(f"{count} {'run was' if count == 1 else 'runs were'} not needed: {reason}")
+    for state, words in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
+        reasons = Counter(
+            first_line(note.reason) for note in states.values() if note.state is state
+        )
+        for reason, count in reasons.items():
+            notes.append(f"{count} {'run was' if count == 1 else 'runs were'} {words}: {reason}")
     return notes
 
 
-def states_table(states: Mapping[str, StateNote]) -> Table[tuple[str, StateNote]]:
+def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
     """Return runs with their state and the whole reason."""
-    columns: list[Column[tuple[str, StateNote]]] = [
-        Column("run", lambda pair: pair[0], priority=IDENTITY),
-        Column("state", lambda pair: pair[1].state.value, styles=STATE_STYLES),
-        Column("reason", lambda pair: pair[1].reason.strip(), is_folded=True),
+    columns: list[Column[Row]] = [
+        Column("run", priority=IDENTITY),
+        Column("state", styles=STATE_STYLES),
+        Column("reason", lambda row: text(row, "reason"), is_folded=True),
     ]
-    return Table(
-        "states",
-        columns,
-        list(states.items()),
-        record=lambda pair: {
-            "run": pair[0],
-            "state": pair[1].state.value,
-            "reason": pair[1].reason.strip(),
-        },
-    )
+    rows = [
+        {"run": run, "state": note.state.value, "reason": note.reason.strip()}
+        for run, note in states.items()
+    ]
+    return Table("states", columns, rows)
 
 
 def _clients(row: Row) -> str:
@@ -202,12 +206,12 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     Column("job", job_label, priority=IDENTITY),
     Column("direction", priority=IDENTITY),
     Column("clients", _clients, is_right=True),
-    _number("overlap_s", format_duration, header="overlap", priority=4),
-    _number("iops", format_count, header="IOPS"),
-    _number("bw_bytes_per_s", format_rate, header="bandwidth", priority=2),
-    _number("lat_mean_s", format_latency, header="lat mean", priority=3),
-    _number("lat_p99_s", format_latency, header="lat p99", priority=2),
-    _number("lat_max_s", format_latency, header="lat max", priority=5),
+    quantity("overlap_s", "overlap", priority=4),
+    quantity("iops", "IOPS"),
+    quantity("bw_bytes_per_s", "bandwidth", priority=2),
+    quantity("lat_mean_s", "lat mean", priority=3),
+    quantity("lat_p99_s", "lat p99", priority=2),
+    quantity("lat_max_s", "lat max", priority=5),
     Column("start_skew_s", skew, header="start skew", priority=6, is_right=True),
 )
 

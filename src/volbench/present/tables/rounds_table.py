@@ -6,8 +6,8 @@ SNIA's Performance Test Specification asks for both, the second by read/write mi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from volbench.analyse.time.round_convergence import (
@@ -34,89 +34,70 @@ _FORMATS: Mapping[Metric, tuple[str, Callable[[float], str]]] = {
 }
 
 
-@dataclass(frozen=True)
-class RoundsOf:
-    """The rounds of one profile in one campaign.
+def rounds_tables(
+    campaigns: Mapping[str, tuple[Mapping[str, Rounds], pd.DataFrame]],
+) -> list[Table[Any]]:
+    """Judge the rounds of every profile that has them.
 
-    Attributes:
-        campaign: its name.
-        profile: its name.
-        found: the determination.
-        matrices: what each job did over the window, for each metric that is tracked.
+    Args:
+        campaigns: name to what its plan says of rounds, by profile, and its summary frame.
+
+    Returns:
+        For each profile the determination, and a matrix for each metric where there is a window.
+        JSON of the first table holds the records of all.
     """
+    tables: list[Table[Any]] = []
+    document = []
+    for campaign, (planned, summary) in campaigns.items():
+        for profile, rounds in planned.items():
+            found = determination(summary, rounds, profile=profile)
+            matrices = {
+                metric: window_matrix(summary, found, profile=profile, metric=metric)
+                for metric in dict.fromkeys(track.metric for track in rounds.track)
+            }
+            document.append(_record(found, matrices, campaign=campaign, profile=profile))
+            tables.append(_determination_table(found, profile))
+            tables += [
+                _matrix_table(found, matrix, metric=metric, profile=profile)
+                for metric, matrix in matrices.items()
+                if not matrix.empty
+            ]
+    return [replace(tables[0], document=document), *tables[1:]] if tables else []
 
-    campaign: str
-    profile: str
-    found: Determination
-    matrices: Mapping[Metric, pd.DataFrame]
 
-    @classmethod
-    def of(cls, campaign: str, summary: pd.DataFrame, profile: str, *, rounds: Rounds) -> RoundsOf:
-        """Judge the rounds of a profile.
-
-        Args:
-            campaign: name to show.
-            summary: the summary frame of that campaign alone.
-            profile: its name.
-            rounds: as it said.
-        """
-        found = determination(summary, rounds, profile=profile)
-        metrics = dict.fromkeys(track.metric for track in rounds.track)
-        matrices = {
-            metric: window_matrix(summary, found, profile=profile, metric=metric)
-            for metric in metrics
-        }
-        return cls(campaign, profile, found, matrices)
-
-    @property
-    def tables(self) -> list[Table[Any]]:
-        """The determination, and a matrix for each metric where there is a window."""
-        matrices = [
-            _matrix_table(self, metric, matrix)
-            for metric, matrix in self.matrices.items()
-            if not matrix.empty
-        ]
-        return [_determination_table(self), *matrices]
-
-    @property
-    def record(self) -> dict[str, object]:
-        """All of it for a script; what is not known is None."""
-        found = self.found
-        return {
-            "campaign": self.campaign,
-            "profile": self.profile,
-            "criterion": CRITERION,
-            "steady": found.is_steady,
-            "at_round": found.at_round,
-            "rounds": found.rounds,
-            "most": found.most,
-            "window": found.window,
-            "variables": [_variable_record(variable) for variable in found.variables],
-            "matrices": {metric.value: records(matrix) for metric, matrix in self.matrices.items()},
-        }
+def _record(
+    found: Determination, matrices: Mapping[Metric, pd.DataFrame], *, campaign: str, profile: str
+) -> dict[str, object]:
+    """Return all of it for a script."""
+    return {
+        "campaign": campaign,
+        "profile": profile,
+        "criterion": CRITERION,
+        "steady": found.is_steady,
+        "at_round": found.at_round,
+        "rounds": found.rounds,
+        "most": found.most,
+        "window": found.window,
+        "variables": [_variable_record(variable) for variable in found.variables],
+        "matrices": {metric.value: records(matrix) for metric, matrix in matrices.items()},
+    }
 
 
 def _variable_record(variable: Variable) -> dict[str, object]:
     judged = variable.judged
     return {
         "track": variable.track.name,
-        "by_round": [_known(value) for value in variable.by_round],
-        "mean": _known(judged.mean),
-        "range_ratio": _known(judged.range_ratio),
-        "slope_ratio": _known(judged.slope_ratio),
-        "slope_per_round": _known(variable.slope),
+        "by_round": list(variable.by_round),
+        "mean": judged.mean,
+        "range_ratio": judged.range_ratio,
+        "slope_ratio": judged.slope_ratio,
+        "slope_per_round": variable.slope,
         "steady": judged.steady,
     }
 
 
-def _known(value: float) -> float | None:
-    """Return a number that JSON has; None for others."""
-    return value if math.isfinite(value) else None
-
-
-def _determination_table(rounds: RoundsOf) -> Table[Any]:
+def _determination_table(found: Determination, profile: str) -> Table[Any]:
     """Return a row for each tracking variable: its window, mean, range, slope and verdict."""
-    found = rounds.found
     first, last = found.window or (1, found.rounds)
     in_window = [f"round {number}" for number in range(first, last + 1)]
     rows = [_determination_cells(variable, first, last) for variable in found.variables]
@@ -126,7 +107,7 @@ def _determination_table(rounds: RoundsOf) -> Table[Any]:
         identity="tracked",
         priorities={"mean": 2, **dict.fromkeys(in_window, 3)},
         right=[heading for row in rows[:1] for heading in row if heading not in _WORDS],
-        notes=[f"{rounds.profile}: {found.words}"],
+        notes=[f"{profile}: {found.words}"],
     )
 
 
@@ -152,13 +133,15 @@ def _value(value: float, written: Callable[[float], str]) -> str:
     return written(value) if math.isfinite(value) else MISSING
 
 
-def _matrix_table(rounds: RoundsOf, metric: Metric, matrix: pd.DataFrame) -> Table[Any]:
+def _matrix_table(
+    found: Determination, matrix: pd.DataFrame, *, metric: Metric, profile: str
+) -> Table[Any]:
     """Return read/write mixes by block sizes; other jobs have a row of their own."""
     name, written = _FORMATS[metric]
     rows = records(matrix)
-    first, last = rounds.found.window or (0, 0)
-    which = "the steady window" if rounds.found.is_steady else "the last rounds, not steady"
-    note = f"{rounds.profile}: {name}, mean over rounds {first} to {last}, {which}"
+    first, last = found.window or (0, 0)
+    which = "the steady window" if found.is_steady else "the last rounds, not steady"
+    note = f"{profile}: {name}, mean over rounds {first} to {last}, {which}"
     cells = {(row["mix"], row["block_bytes"]): row for row in rows}
     blocks = list(dict.fromkeys(row["block_bytes"] for row in rows))
     mixes = list(dict.fromkeys(row["mix"] for row in rows))
@@ -180,24 +163,3 @@ def _matrix_table(rounds: RoundsOf, metric: Metric, matrix: pd.DataFrame) -> Tab
 def _mean(row: Mapping[str, object] | None, written: Callable[[float], str]) -> str:
     mean = None if row is None else row["mean"]
     return written(mean) if isinstance(mean, float) else MISSING
-
-
-def rounds_tables(found: Sequence[RoundsOf]) -> list[Table[Any]]:
-    """Return the tables of all profiles; JSON of the first holds the records of all."""
-    first, *others = (table for rounds in found for table in rounds.tables)
-    return [replace(first, document=[rounds.record for rounds in found]), *others]
-
-
-def all_rounds(
-    campaigns: Mapping[str, tuple[Mapping[str, Rounds], pd.DataFrame]],
-) -> Sequence[RoundsOf]:
-    """Return the rounds of every profile that has them.
-
-    Args:
-        campaigns: name to what its plan says of rounds, by profile, and its summary frame.
-    """
-    return [
-        RoundsOf.of(name, summary, profile, rounds=rounds)
-        for name, (planned, summary) in campaigns.items()
-        for profile, rounds in planned.items()
-    ]

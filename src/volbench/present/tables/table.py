@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from volbench.errors import InputError
-from volbench.present.formatting import MISSING, Row, printable
+from volbench.present.formatting import MISSING, Row, printable, shown, unit_words
 
 IDENTITY = 0
 """Priority of columns that tell rows apart: they are shown at any width."""
@@ -67,7 +67,8 @@ class Table(Generic[Item]):
         name: of the file that is written into a folder.
         columns: in the order in which they are shown.
         rows: what the columns show.
-        record: a row to the values that JSON and CSV have of it, by name.
+        record: a row to the values that JSON and CSV have of it, by name; those of a mapping, else
+            the texts of its cells, if None. Rows with an empty record are no data.
         title: above the table.
         notes: lines below the table.
         document: all of it for JSON, where that is more than a list of records.
@@ -76,14 +77,22 @@ class Table(Generic[Item]):
     name: str
     columns: Sequence[Column[Item]]
     rows: Sequence[Item]
-    record: Callable[[Item], Row] = field(default=lambda item: item)
+    record: Callable[[Item], Row] | None = None
     title: str = ""
     notes: Sequence[str] = ()
     document: object = None
 
     def records(self) -> list[Row]:
-        """Return the values of each row by name."""
-        return [self.record(item) for item in self.rows]
+        """Return the values of each row by name; rows that have none are left out."""
+        return [record for item in self.rows if (record := self.record_of(item))]
+
+    def record_of(self, item: Item) -> Row:
+        """Return the values of a row by name."""
+        if self.record is not None:
+            return self.record(item)
+        if isinstance(item, Mapping):
+            return item
+        return {column.name: column.cell(item) for column in self.columns}
 
     def with_columns(self, names: Sequence[str]) -> Table[Item]:
         """Return the table with the named columns alone, in that order, none of them left out.
@@ -109,7 +118,7 @@ class Table(Generic[Item]):
         return replace(self, columns=tuple(chosen), document=None)
 
     def _value_text(self, name: str) -> Callable[[Item], str]:
-        return lambda item: plain_text(self.record(item).get(name))
+        return lambda item: plain_text(self.record_of(item).get(name))
 
 
 def plain_text(value: object) -> str:
@@ -136,7 +145,7 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
     title: str = "",
     notes: Sequence[str] = (),
 ) -> Table[Any]:
-    """Return a table of texts that are ready to be shown.
+    """Return a table of texts that are ready to be shown; columns without any are left out.
 
     Args:
         name: of the table.
@@ -158,6 +167,7 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
             priority=priorities.get(heading, 1),
             is_right=heading in right,
             is_folded=heading in folded,
+            is_optional=heading != identity,
         )
         for heading in dict.fromkeys(key for row in listed for key in row)
     ]
@@ -166,6 +176,20 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
         return {column.name: row.get(column.header) for column in columns}
 
     return Table(name, columns, listed, record=record, title=title, notes=notes)
+
+
+def quantity(name: str, header: str = "", *, priority: int = 1) -> Column[Row]:
+    """Return a column of numbers of a frame, in the unit that the end of its name says.
+
+    Args:
+        name: of the frame's column.
+        header: over it.
+        priority: as for `Column`.
+    """
+    words = unit_words(name)
+    return Column(
+        name, lambda row: shown(row, name, words), header=header, priority=priority, is_right=True
+    )
 
 
 def _spellings(column: Column[Item]) -> set[str]:

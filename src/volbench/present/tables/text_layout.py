@@ -10,8 +10,10 @@ from volbench.present.tables.table import IDENTITY, Column, Item
 
 GAP = 2
 """Blanks between columns."""
-_FOLDED_WIDTH, _NARROWEST = 24, 8
-"""Width that a folded column keeps if it can; width that even the identity keeps."""
+_FOLDED_WIDTH, _IDENTITY_WIDTH, _NARROWEST = 24, 16, 8
+"""Widths that a folded column and one of the identity keep if they can; one that each keeps."""
+_MAIN_PRIORITY = 1
+"""Columns of this priority are what the table is for: the identity is broken to keep them."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,16 @@ def lay_out(
         else wanted
         for column, wanted in zip(columns, natural, strict=True)
     ]
+    broken = [
+        min(wanted, max(_IDENTITY_WIDTH, display_width(column.heading)))
+        if column.priority == IDENTITY
+        else wanted
+        for column, wanted in zip(columns, least, strict=True)
+    ]
     while _total(least, shown) > width:
         others = [index for index in shown if columns[index].priority != IDENTITY]
-        if not others:
+        are_main = all(columns[index].priority <= _MAIN_PRIORITY for index in others)
+        if not others or (are_main and _total(broken, shown) <= width):
             break
         shown.remove(max(others, key=lambda index: (columns[index].priority, index)))
     widths = [least[index] for index in shown]
@@ -125,15 +134,15 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def _broken(word: str, width: int) -> list[str]:
-    """Return a word in pieces that fit."""
-    pieces, current, used = [], "", 0
+    """Return a word in pieces that fit, broken behind a punctuation mark where there is one."""
+    pieces, current = [], ""
     for char in word:
-        wide = _char_width(char)
-        if used + wide > width and current:
-            pieces.append(current)
-            current, used = "", 0
+        if display_width(current + char) > width and current:
+            mark = max(current.rfind(mark) for mark in "-_./:,=") + 1
+            end = mark if mark > len(current) // 2 else len(current)
+            pieces.append(current[:end])
+            current = current[end:]
         current += char
-        used += wide
     return [*pieces, current]
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import errno
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from volbench.model.profile.profile_model import Phase
-from volbench.present.formatting import MISSING, Row, number, shown, text
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.formatting import MISSING, Row, number, percent_text, shown, text
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 NOTES = (
@@ -63,11 +64,7 @@ def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str
         return MISSING
     total = format_value(math.fsum(value for value in values if not math.isnan(value)))
     of_limit = number(row, share)
-    return total if math.isnan(of_limit) else f"{total} ({_percent(of_limit)})"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1f} %" if 0.05 <= value < 9.95 else f"{value:.0f} %"
+    return total if math.isnan(of_limit) else f"{total} ({percent_text(of_limit)})"
 
 
 def _latency(row: Row) -> str:
@@ -114,100 +111,78 @@ def _bottleneck(row: Row) -> str:
     return f"{word} {format_rate(level) if word == 'bandwidth-limit' else format_count(level)}"
 
 
-def _share(name: str) -> Callable[[Row], str]:
-    return lambda row: shown(row, name, _percent)
-
-
 def _column(
-    name: str, meaning: str, show: Callable[[Row], str], *, header: str, priority: int
+    name: str,
+    header: str,
+    priority: int,
+    meaning: str,
+    show: Callable[[Row], str] | None = None,
 ) -> Column[Row]:
-    return Column(
-        name,
-        show,
-        header=header,
-        meaning=meaning,
-        priority=priority,
-        is_right=name != "bottleneck",
-    )
+    """Return a column; without a format of its own, a number in the unit of its name."""
+    column = quantity(name, header, priority=priority)
+    return replace(column, meaning=meaning, show=show or column.show)
 
 
+_LIMIT = "with the share of the declared limit"
 _COLUMNS: tuple[Column[Row], ...] = (
     _column(
         "device_iops",
-        "Utilization: I/Os that the device completed, with the share of the declared limit",
+        "IOPS",
+        1,
+        f"Utilization: I/Os that the device completed, {_LIMIT}",
         lambda row: _rate(row, "iops", "iops_percent", format_count),
-        header="IOPS",
-        priority=1,
     ),
     _column(
         "device_bw_bytes_per_s",
-        "Utilization: bytes that the device moved, with the share of the declared limit",
+        "bandwidth",
+        2,
+        f"Utilization: bytes that the device moved, {_LIMIT}",
         lambda row: _rate(row, "bw_bytes_per_s", "bw_percent", format_rate),
-        header="bandwidth",
-        priority=2,
     ),
     _column(
         "active_percent",
+        "active",
+        3,
         "Utilization: share of the time with a request in flight",
-        _share("active_percent"),
-        header="active",
-        priority=3,
     ),
-    _column(
-        "device_lat_s",
-        "Mean time of a request in queue and device",
-        _latency,
-        header="latency",
-        priority=2,
-    ),
+    _column("device_lat_s", "latency", 2, "Mean time of a request in queue and device", _latency),
     _column(
         "queue_depth",
+        "queue",
+        3,
         "Saturation: mean number of requests in queue and device",
         lambda row: shown(row, "queue_depth", "{:.3g}".format),
-        header="queue",
-        priority=3,
     ),
     _column(
         "iowait_percent",
+        "iowait",
+        7,
         "Saturation: CPU time that was idle while I/O was pending",
-        _share("iowait_percent"),
-        header="iowait",
-        priority=7,
     ),
     _column(
         "io_pressure_some_percent",
+        "pressure",
+        6,
         "Saturation: time in which some task waited for I/O",
-        _share("io_pressure_some_percent"),
-        header="pressure",
-        priority=6,
     ),
     _column(
         "dirty_growth_bytes",
+        "dirty",
+        5,
         "Saturation: growth of dirty pages while fio ran",
         lambda row: shown(row, "dirty_growth_bytes", _amount),
-        header="dirty",
-        priority=5,
     ),
     _column(
-        "tail_s",
-        "Saturation: how long the device wrote after fio had ended",
-        _tail,
-        header="tail",
-        priority=5,
+        "tail_s", "tail", 5, "Saturation: how long the device wrote after fio had ended", _tail
     ),
     _column(
         "device_share_percent",
+        "reached",
+        4,
         "Bytes that the device moved until fio ended, of the bytes that fio counted",
-        _share("device_share_percent"),
-        header="reached",
-        priority=4,
     ),
     _column(
-        "errors",
-        "Errors: failed requests of the device, and fio's error",
-        _errors,
-        header="errors",
-        priority=3,
+        "errors", "errors", 3, "Errors: failed requests of the device, and fio's error", _errors
     ),
-    _column("bottleneck", "Bottleneck of the run", _bottleneck, header="bottleneck", priority=1),
+    Column("bottleneck", _bottleneck, meaning="Bottleneck of the run"),
 )

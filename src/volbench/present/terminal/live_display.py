@@ -1,10 +1,11 @@
-"""Progress of a campaign on a terminal: bars, above them the lines that stay."""
+"""Progress of a campaign on a terminal: bars or a table of clients, above them lines that stay."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
-from types import TracebackType
 from typing import Self, TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -15,7 +16,6 @@ from rich.text import Text
 
 from volbench.model.campaign.event import Event, RunStarted
 from volbench.present.formatting import printable
-from volbench.present.terminal.clients_table import Row, live_table
 from volbench.present.terminal.progress import Active, Clock, Tally
 from volbench.present.terminal.progress_lines import lasting_line
 from volbench.units import format_count, format_duration, format_latency, format_rate
@@ -28,6 +28,9 @@ _STATE_WORDS = {
     "ramp": "ramping up",
     "run": "running",
 }
+_HEADINGS = ("client", "run", "state", "IOPS", "bandwidth", "device", "left", "heard")
+SILENT_S = 5.0
+"""A client that reports nothing for so long is marked; it is polled about every second."""
 _FEW = 4
 """More runs than these at once are rows of a table, not bars."""
 _OTHER_LINES = 6
@@ -58,19 +61,11 @@ class LiveProgress:
             redirect_stderr=False,
         )
 
-    def __enter__(self) -> Self:
-        """Begin to draw."""
-        self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Take the bars away; the lines above them stay."""
-        self._live.stop()
+    @contextmanager
+    def drawing(self) -> Iterator[Self]:
+        """Draw bars inside the block, and take them away after it; the lines above them stay."""
+        with self._live:
+            yield self
 
     def __call__(self, event: Event, /) -> None:
         """Take one event; what changes often is drawn a few times a second, whoever reports it."""
@@ -97,9 +92,7 @@ class LiveProgress:
         bars.add_row("campaign", _bar(tally.done(), tally.total), _campaign_words(tally))
         if len(tally.active) > _FEW:
             most = max(_FEW, self._console.height - _OTHER_LINES)
-            return Group(
-                bars, live_table([_row(tally, run_id) for run_id in tally.in_order()], most=most)
-            )
+            return Group(bars, _clients_table(tally, most=most))
         rates: list[RenderableType] = []
         for run_id, seen in tally.active.items():
             total_s = tally.total_s(run_id)
@@ -108,14 +101,6 @@ class LiveProgress:
             bars.add_row(Text(printable(run_id)), bar, _run_words(elapsed_s, total_s))
             rates.append(_rates(seen, alone=len(tally.active) == 1))
         return Group(bars, *rates)
-
-
-def _row(tally: Tally, run_id: str) -> Row:
-    """Return a run under way as a row of the table."""
-    seen, total_s = tally.active[run_id], tally.total_s(run_id)
-    left_s = None if total_s is None else max(0.0, total_s - tally.elapsed_s(run_id))
-    state = _STATE_WORDS.get(seen.progress.state, seen.progress.state)
-    return Row(seen.run, state, seen.progress, left_s, seen.progress.silent_s)
 
 
 def _bar(done: float, total: float | None) -> RenderableType:
@@ -129,13 +114,12 @@ def _campaign_words(tally: Tally) -> Text:
         words.append(f", {tally.failed} failed", style="bold red")
     left_s = tally.left_s()
     most = "at most " if tally.is_most and left_s is not None else ""
-    words.append(f", {most}{_UNKNOWN if left_s is None else format_duration(left_s)} left")
+    words.append(f", {most}{_known(left_s, format_duration)} left")
     return words
 
 
 def _run_words(elapsed_s: float, total_s: float | None) -> Text:
-    length = _UNKNOWN if total_s is None else format_duration(total_s)
-    return Text(f"{format_duration(int(elapsed_s))} of {length}")
+    return Text(f"{format_duration(int(elapsed_s))} of {_known(total_s, format_duration)}")
 
 
 def _rates(seen: Active, *, alone: bool) -> Text:
@@ -151,9 +135,8 @@ def _rates(seen: Active, *, alone: bool) -> Text:
     busy = [part for part in reported if part[1] or part[2]] or reported[:1]
     for name, iops, bw_bytes_per_s in busy:
         label = f"{name} " if any(part[1] or part[2] for part in reported) else ""
-        count = _UNKNOWN if iops is None else format_count(iops)
-        rate = _UNKNOWN if bw_bytes_per_s is None else format_rate(bw_bytes_per_s)
-        parts.append(f"{label}{count} IOPS {rate}")
+        rate = _known(bw_bytes_per_s, format_rate)
+        parts.append(f"{label}{_known(iops, format_count)} IOPS {rate}")
     if not reported:
         parts.append(f"{_UNKNOWN} IOPS")
     if progress.lat_mean_s is not None:
@@ -162,3 +145,49 @@ def _rates(seen: Active, *, alone: bool) -> Text:
         parts.append(progress.note)
     name = "" if alone else f"{printable(seen.run.id)}: "
     return Text("  " + name + "  ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")
+
+
+def _clients_table(tally: Tally, *, most: int) -> Table:
+    """Return a row for each run under way, silent ones first, as far as they fit."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in _HEADINGS:
+        words = heading in {"client", "run", "state"}
+        table.add_column(heading, justify="left" if words else "right", no_wrap=True)
+    silent_s = {run_id: tally.active[run_id].progress.silent_s for run_id in tally.in_order()}
+    ordered = sorted(silent_s, key=lambda run_id: silent_s[run_id] < SILENT_S)
+    for run_id in ordered[:most]:
+        style = "yellow" if silent_s[run_id] >= SILENT_S else ""
+        table.add_row(*_cells(tally, run_id), style=style)
+    if len(ordered) > most:
+        table.add_row(Text(f"and {len(ordered) - most} more"))
+    return table
+
+
+def _cells(tally: Tally, run_id: str) -> Iterator[Text]:
+    run, progress = tally.active[run_id].run, tally.active[run_id].progress
+    left_s = tally.run_left_s(run_id)
+    is_silent = progress.silent_s >= SILENT_S
+    iops = _sum(progress.read_iops, progress.write_iops, progress.trim_iops)
+    bw_bytes_per_s = _sum(
+        progress.read_bw_bytes_per_s, progress.write_bw_bytes_per_s, progress.trim_bw_bytes_per_s
+    )
+    words = (
+        f"{run.host} {run.client}" if run.client else run.host,
+        run.job,
+        _STATE_WORDS.get(progress.state, progress.state),
+        _known(iops, format_count),
+        _known(bw_bytes_per_s, format_rate),
+        _known(progress.lat_mean_s, format_latency),
+        _known(None if left_s is None else int(left_s), format_duration),
+        f"{format_duration(int(progress.silent_s))} ago" if is_silent else "now",
+    )
+    return (Text(printable(word)) for word in words)
+
+
+def _sum(*parts: float | None) -> float | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
+
+
+def _known(value: float | None, words: Callable[[float], str]) -> str:
+    return _UNKNOWN if value is None else words(value)

@@ -129,15 +129,18 @@ class Tally:
         seen = self.active[run_id]
         return seen.progress.total_s or seen.expected_s or self._by_pace(run_id)
 
+    def run_left_s(self, run_id: str) -> float | None:
+        """Return the time left for a run under way; None when its length is not known."""
+        total_s = self.total_s(run_id)
+        return None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id))
+
     def left_s(self) -> float | None:
         """Return the time left; None when the length of a run is not known.
 
         Runs of one step go on side by side, so a step takes as long as its longest.
         """
         left_s = {run_id: own or self._by_pace(run_id) for run_id, own in self.waiting_s.items()}
-        for run_id in self.active:
-            total_s = self.total_s(run_id)
-            left_s[run_id] = None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id))
+        left_s |= {run_id: self.run_left_s(run_id) for run_id in self.active}
         longest: dict[int | str, float] = {}
         for run_id, seconds in left_s.items():
             if seconds is None:

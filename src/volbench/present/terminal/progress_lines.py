@@ -7,70 +7,48 @@ on a terminal need rich, so a campaign of a script or of CI does not wait for it
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Protocol, Self, TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOBase
+from typing import TextIO
 
 from volbench.model.campaign.event import (
     CampaignEnded,
     Event,
+    Listener,
     Notice,
     RunEnded,
+    RunProgress,
     RunsNotNeeded,
     RunStarted,
 )
 from volbench.model.campaign.planned_run import RunState
 from volbench.present.formatting import printable
-from volbench.present.terminal.outcome import first_line
+from volbench.present.terminal.campaign_text import first_line
 from volbench.present.terminal.progress import Clock, Tally
 from volbench.units import format_duration
 
 Line = tuple[tuple[str, str], ...]
 """Parts of a line: text, and its style in rich's words; empty for none."""
 
+_PROGRESS_S = 60.0
+_SILENT_S = 10.0
+_MAX_SILENT = 5
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
-class CampaignListener(Protocol):
-    """A listener that is opened before the first event and closed after the last."""
-
-    def __enter__(self) -> Self:
-        """Begin to show."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen in order, whatever happened."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Show one event."""
-
-
 class PlainProgress:
-    """A line when a run starts and one when it ends, for logs and pipes.
+    """A line when a run starts, one when it ends, and one a minute, for logs and pipes.
 
     Args:
         stream: usually stderr.
         clock: seconds that only go up.
     """
 
-    def __init__(self, stream: TextIO, *, clock: Clock = time.monotonic) -> None:
+    def __init__(self, stream: TextIO | TextIOBase, *, clock: Clock = time.monotonic) -> None:
         self._stream = stream
         self._tally = Tally(clock)
-
-    def __enter__(self) -> Self:
-        """Do nothing: there is no screen to prepare."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Do nothing: every line is already out."""
+        self._wrote_s = clock()
 
     def __call__(self, event: Event, /) -> None:
         """Write the line of one event, if it has one."""
@@ -82,20 +60,41 @@ class PlainProgress:
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
             place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
             line = _plain(f"{place} started {event.run.id}{length}")
+        now_s = self._tally.clock()
+        if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
+            line = _plain(_progress_words(self._tally))
         if line is not None:
+            self._wrote_s = now_s
             self._stream.write("".join(text for text, _ in line) + "\n")
             self._stream.flush()
 
 
-def listener_for(stream: TextIO) -> CampaignListener:
-    """Return bars for a terminal that can draw them, plain lines for everything else."""
-    if not stream.isatty():
-        return PlainProgress(stream)
-    from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
+def _progress_words(tally: Tally) -> str:
+    """Return the progress of a campaign, and the hosts that are silent."""
+    left_s = tally.left_s()
+    left = "" if left_s is None else f", about {format_duration(left_s)} left"
+    silent = [
+        f"{seen.run.host} silent for {format_duration(round(seen.progress.silent_s))}"
+        for seen in tally.active.values()
+        if seen.progress.silent_s >= _SILENT_S
+    ]
+    words = f"{tally.ended} of {tally.total} runs ended, {len(tally.active)} running{left}"
+    return "; ".join([words, *silent[:_MAX_SILENT]])
 
-    from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
 
-    return PlainProgress(stream) if Console(file=stream).is_dumb_terminal else LiveProgress(stream)
+@contextmanager
+def listener_for(stream: TextIO) -> Iterator[Listener]:
+    """Yield bars for a terminal that can draw them, plain lines for everything else."""
+    if stream.isatty():
+        from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
+
+        from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
+
+        if not Console(file=stream).is_dumb_terminal:
+            with LiveProgress(stream).drawing() as listener:
+                yield listener
+            return
+    yield PlainProgress(stream)
 
 
 def lasting_line(event: Event, tally: Tally) -> Line | None:

@@ -1,7 +1,7 @@
 """Share of I/Os by latency as curves: distribution, percentiles (HDR), cumulative (ECDF).
 
-The percentile plot is the one that HdrHistogram made known (Gil Tene): percentiles stand on an axis
-of nines, so that the slowest thousandth has as much room as the slowest tenth.
+The percentile plot is that of HdrHistogram (Gil Tene): the axis counts nines, so that the slowest
+thousandth has as much room as the slowest tenth.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
 from volbench.units import format_count, format_latency
 
-_LINES_PER_PANEL = 6
+_LINES_PER_PANEL, _MOST_LINES = 6, 28
 _MOST_NINES = 8
 _FASTER = "I/Os that were faster"
 NEEDS_BINS = "latency bins (fio's json+)"
@@ -42,6 +42,13 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
         _line=rows.groupby(key_of(rows), sort=False, dropna=False).ngroup(),
         _name=rows["label"] + ", " + rows["direction"],
     )
+
+
+def _fewer(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the bins of the curves with most I/Os, up to the number of distinguishable lines."""
+    totals = rows.groupby("_line", sort=True)["count"].sum().reset_index()
+    kept, note = labels.largest(totals, "count", most=_MOST_LINES, what="jobs by number of I/Os")
+    return (rows[rows["_line"].isin(kept["_line"])], note) if note else (rows, "")
 
 
 def _curves(rows: pd.DataFrame) -> list[pd.DataFrame]:
@@ -68,15 +75,16 @@ def _latency_axis(rows: pd.DataFrame, *, room: tuple[float, float]) -> Axis:
 
 def build_distribution(rows: pd.DataFrame) -> Plot:
     """Draw which share of the I/Os was faster than each latency, nines on the upright axis."""
-    curves = _curves(rows)
-    x = _latency_axis(rows, room=(0.9, 1.1))
+    shown, fewer = _fewer(rows)
+    curves = _curves(shown)
+    x = _latency_axis(shown, room=(0.9, 1.1))
     starts = range(0, len(curves), _LINES_PER_PANEL)
     panels = [_nines_panel(curves[first : first + _LINES_PER_PANEL], x) for first in starts]
     return replace(
         grid(panels, height_in=2.9),
         series=labels.line_series([str(curve["_name"].iloc[0]) for curve in curves], columns=26),
         legend="",
-        caption=("From fio's bins, exact to 0.8 %; repeats are added up",),
+        caption=("From fio's bins, exact to 0.8 %; repeats are added up", fewer),
         rows=rows,
         shared_x=True,
     )
@@ -100,15 +108,18 @@ def _nines_axis(total: float) -> Axis:
 
 def build_ecdf(rows: pd.DataFrame) -> Plot:
     """Draw the share that was faster, from 0 to 1."""
-    data = pd.concat(_curves(rows), ignore_index=True)
+    shown, fewer = _fewer(rows)
+    data = pd.concat(_curves(shown), ignore_index=True)
     lines = marks.Lines(data, by="_name", x="bin_high_s", y="share", step="post")
     y = Axis(_FASTER, "share", limits=(0.0, 1.02))
-    return _plot(rows, Panel(x=_latency_axis(rows, room=(0.9, 1.1)), y=y, marks=(lines,)))
+    panel = Panel(x=_latency_axis(shown, room=(0.9, 1.1)), y=y, marks=(lines,))
+    return _plot(rows, shown, panel, fewer)
 
 
 def build_hdr(rows: pd.DataFrame) -> Plot:
     """Draw latency over 1 / (share that was slower)."""
-    curves = _curves(rows)
+    shown, fewer = _fewer(rows)
+    curves = _curves(shown)
     most = max(map(_total, curves))
     decades = range(1, min(_MOST_NINES, math.ceil(math.log10(max(most, 10.0)))) + 1)
     ticks = (1.0, 2.0, *(10.0**n for n in decades))
@@ -121,8 +132,8 @@ def build_hdr(rows: pd.DataFrame) -> Plot:
         ticks=ticks,
     )
     lines = marks.Lines(data, by="_name", x="_inverse", y="bin_high_s")
-    panel = Panel(x=x, y=_latency_axis(rows, room=(0.8, 1.25)), marks=(lines,))
-    return _plot(rows, panel, "The last step of a line is its slowest I/O")
+    panel = Panel(x=x, y=_latency_axis(shown, room=(0.8, 1.25)), marks=(lines,))
+    return _plot(rows, shown, panel, "The last step of a line is its slowest I/O", fewer)
 
 
 def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
@@ -132,9 +143,9 @@ def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
     return steps.assign(_inverse=1 / np.column_stack([slower[:-1], slower[1:]]).ravel())
 
 
-def _plot(rows: pd.DataFrame, panel: Panel, *sentences: str) -> Plot:
-    """Return a plot of one panel with a line for each job and direction."""
-    names = list(rows.drop_duplicates("_line")["_name"])
+def _plot(rows: pd.DataFrame, shown: pd.DataFrame, panel: Panel, *sentences: str) -> Plot:
+    """Return a plot of one panel with a line for each job and direction that is shown."""
+    names = list(shown.drop_duplicates("_line")["_name"])
     return Plot(
         panels=(panel,),
         heights=(max(3.8, 0.2 * min(len(names), 30)),),

@@ -9,7 +9,6 @@ import pandas as pd
 
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
-from volbench.present.plots.distribution.job_grid import job_grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.time.run_series import MISSING_SERIES
 from volbench.units import format_count
@@ -18,10 +17,10 @@ _MOST = 16
 """Panels in one chart."""
 _PANEL_IN = 1.5
 _CLOSE = 0.6
-"""From this share of min to max on, the axis begins above zero."""
+"""Ratio of min to max from which the axis starts above zero."""
 _POINTS = 80
 _FEWEST = 5
-"""Intervals from which on a shape can be drawn; fewer are dots."""
+"""Minimum number of intervals for a density; fewer are dots."""
 _MOST_TICKS = 20
 
 
@@ -37,7 +36,8 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
 def build(rows: pd.DataFrame) -> Plot:
     """Draw a panel per job, a violin for each of its runs."""
     jobs = [job for _, job in rows.groupby("line", sort=True)]
-    plot = job_grid(jobs, _panel, most=_MOST, height_in=_PANEL_IN)
+    panels = [(job, _panel(job)) for job in jobs[:_MOST]]
+    plot = labels.job_grid(panels, more=len(jobs) - _MOST, height_in=_PANEL_IN)
     return replace(
         plot,
         series=labels.colour_series(rows),

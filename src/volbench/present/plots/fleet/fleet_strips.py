@@ -21,16 +21,17 @@ from volbench.present.plots.metrics import IOPS, LATENCY_KINDS, P99_LATENCY, Met
 
 FENCE = 1.5
 _NEAR = 0.05
-"""Nearer than this share to the middle half no host is an outlier, however alike the others are."""
+"""Minimum distance of an outlier from the middle half, as a share of the median."""
 _FEWEST = 5
-"""Hosts from which on an outlier can be found."""
+"""Minimum number of hosts for outlier detection."""
 _MOST_NAMED = 6
-"""Outliers of a job that are named; the others are counted."""
+"""Maximum number of named outliers of a job; the others are counted."""
 _ROW_IN = 0.62
+_MOST_STRIPS = 40
 
 
 def member_column(summary: pd.DataFrame) -> str:
-    """Return what a dot is: a host, or a client where one host has several; empty for neither."""
+    """Return the column whose values are dots: host, client or volume; empty if none varies."""
     rows = measured(summary)
     for column in ("host", "client", "volume"):
         if len(rows[column].dropna().unique()) > 1:
@@ -40,13 +41,13 @@ def member_column(summary: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class _Fleet:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         dots: a row per job, direction and member: medians of its repeats (``iops``,
             ``lat_p99_s``), ``latency``, ``outlier_iops`` and ``outlier_p99`` (bool), in the order
             of the jobs.
-        member: what a dot is, such as ``host``.
+        member: kind of a dot, such as ``host``.
     """
 
     dots: pd.DataFrame
@@ -76,7 +77,7 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
 
 
 def _job_names(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return jobs told apart by all but the members."""
+    """Return names of jobs that ignore host, volume and campaign."""
     same = rows.assign(host="", volume="", campaign="")
     return job_labels(same.drop(columns=BY) if BY in same else same)
 
@@ -93,7 +94,8 @@ def _outliers(values: pd.Series[float]) -> pd.Series[bool]:
 def build(fleet: _Fleet) -> Plot:
     """Draw a strip of dots for each job, over the box between the quartiles."""
     rows = fleet.dots
-    strips = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
+    every = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
+    strips = every[:_MOST_STRIPS]
     data = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
     names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
@@ -107,7 +109,9 @@ def build(fleet: _Fleet) -> Plot:
             f"A dot is the median of a {fleet.member}'s repeats",
             "Grey: the middle half; bar: the median",
             f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
+            labels.not_shown(len(every) - len(strips), "jobs"),
         ),
+        rows=rows if len(every) > len(strips) else None,
         shared_y=True,
     )
 
@@ -168,7 +172,7 @@ def _names(data: pd.DataFrame, metric: Metric) -> list[marks.AnyMark]:
 
 
 def describe(fleet: _Fleet) -> str:
-    """Return how many members there are and which are outliers, in one sentence."""
+    """Return the number of members and the outliers in one sentence."""
     rows = fleet.dots
     found = rows.loc[rows["outlier_iops"] | rows["outlier_p99"], "member"]
     out = [str(name) for name in found.value_counts().index[:_MOST_NAMED]]

@@ -7,8 +7,10 @@ writes apart, which its author wished for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -18,11 +20,10 @@ from volbench.analyse.time.resample import Floats
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
-from volbench.present.plots.fleet.storm_captions import headline, sentence
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
 from volbench.present.plots.metrics import IOPS, time_axis
-from volbench.units import format_count
+from volbench.units import format_count, format_duration
 
 _MOST = 4
 """Storms in one chart."""
@@ -32,7 +33,7 @@ _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
 _NAMED = 50
 """Strips up to which each has its name."""
 _DEVICE_ROOM = 1.3
-"""How far above its clients a device is drawn; beyond it is told in words."""
+"""Ratio of device to clients up to which the device is drawn; beyond it a text gives its rate."""
 _SERIES = (
     Series("read", "reads", "read"),
     Series("write", "writes", "write"),
@@ -72,7 +73,7 @@ def build(found: Sequence[Storm]) -> Plot:
 
 
 def _notes(found: Sequence[Storm], shown: int) -> tuple[str, ...]:
-    """Return what must be known to read the panels."""
+    """Return the notes needed to read the panels."""
     missing_count = sum(len(storm.untold) for storm in found)
     return (
         f"Means of {INTERVAL_S:g} s",
@@ -108,7 +109,7 @@ def _column(storm: Storm, shown: Sequence[Storm]) -> list[Panel]:
             y=IOPS.axis(1.18 * total, label="IOPS, all clients" * is_first),
             marks=tuple(_stack(storm, data, top=1.18 * total)),
             heading=wrap_name(printable(storm.campaign), columns=60).partition("\n")[0],
-            title=headline(storm),
+            title=_headline(storm),
         ),
         Panel(
             x=x,
@@ -158,16 +159,8 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
         most = float(np.nanmax(np.append(_device(storm), 0.0)))
         if most > top:
             beyond = marks.text_at(0, 1, f"device up to {format_count(most)}")
-            parts.append(
-                marks.Texts(
-                    beyond,
-                    x_in="panel",
-                    y_in="panel",
-                    offset_pt=(4, -2),
-                    valign="top",
-                    is_boxed=True,
-                )
-            )
+            corner = marks.Texts(beyond, x_in="panel", y_in="panel", offset_pt=(4, -2))
+            parts.append(replace(corner, valign="top", is_boxed=True))
     starts = pd.DataFrame({"_x": [client.start_s for client in storm.clients], "_y": 0.0})
     parts += [
         marks.Points(starts, size=6, series="start"),
@@ -197,7 +190,7 @@ def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
 
 
 def _peak(storm: Storm) -> list[marks.AnyMark]:
-    """Point at the busiest interval; the text stands on the side where there is room."""
+    """Label the busiest interval, on the side that has more room."""
     is_late = storm.peak_s > 0.6 * float(storm.edges_s[-1])
     at = marks.text_at(storm.peak_s, storm.peak_iops, f"peak {format_count(storm.peak_iops)}")
     return [
@@ -306,7 +299,7 @@ def _settles_early(client: StormClient) -> bool:
 
 def describe(found: Sequence[Storm]) -> str:
     """Return peak, its time, and how long clients were busy, one sentence for each storm."""
-    return " ".join(sentence(storm) for storm in found)
+    return " ".join(_sentence(storm) for storm in found)
 
 
 STORM = Kind(
@@ -320,3 +313,69 @@ STORM = Kind(
     describe=describe,
     in_report=True,
 )
+
+
+_SIMULTANEOUS_S = 1.0
+"""Starts that lie closer to each other count as one."""
+
+
+def _headline(storm: Storm) -> str:
+    """Return the numbers of a storm in three short lines."""
+    return "\n".join(
+        [
+            f"{_clients(storm)}, {_pace(storm)}; max {storm.most_at_once} at once",
+            f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}{_later(storm)}",
+            f"a client finishes booting after {_busy(storm)}",
+        ]
+    )
+
+
+def _sentence(storm: Storm) -> str:
+    """Return the main numbers of a storm, for readers who cannot see the chart."""
+    both = ""
+    if storm.overlap_s is not None:
+        lasted = format_duration(storm.overlap_s[1] - storm.overlap_s[0])
+        both = f", all of them at once for {lasted}"
+    return (
+        f"Storm of {printable(storm.campaign)}: {_clients(storm)}, {_pace(storm)}{both}; the peak "
+        f"of {format_count(storm.peak_iops)} IOPS came {_when(storm)}; a client finished booting "
+        f"after {_busy(storm)}."
+    )
+
+
+def _clients(storm: Storm) -> str:
+    if storm.untold:
+        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.untold)} clients"
+    return f"{len(storm.clients)} client{'s' * (len(storm.clients) != 1)}"
+
+
+def _pace(storm: Storm) -> str:
+    """Return the interval between the starts of clients, from their first I/Os."""
+    starts = [client.start_s for client in storm.clients]
+    if starts[-1] - starts[0] < _SIMULTANEOUS_S:
+        return "started at once"
+    return f"started {format_duration(float(np.median(np.diff(starts))))} apart"
+
+
+def _when(storm: Storm) -> str:
+    """Return the time of the peak relative to the last start."""
+    gap_s = storm.peak_s - storm.last_start_s
+    if abs(gap_s) < INTERVAL_S / 2:
+        return "at the last start"
+    after = "after" if gap_s >= 0 else "before"
+    # A mean of some seconds is not known to the tenth of one.
+    return f"{format_duration(round(abs(gap_s)))} {after} the last start"
+
+
+def _later(storm: Storm) -> str:
+    share = storm.later_share
+    return "" if math.isnan(share) else f", {100 * share:.0f} % of all I/Os after that"
+
+
+def _busy(storm: Storm) -> str:
+    times = [client.busy_s for client in storm.clients]
+    low, high = min(times), max(times)
+    if format_duration(low) == format_duration(high):
+        return format_duration(high)
+    middle = format_duration(float(median(times)))
+    return f"{middle} ({format_duration(low)} to {format_duration(high)})"

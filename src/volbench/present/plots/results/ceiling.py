@@ -1,6 +1,6 @@
 """Every job on a plane of IOPS and bandwidth, with lines of equal block size and declared limits.
 
-Both axes are logarithmic, so that every block size is a straight line; a volume can't leave the
+Both axes are logarithmic, so that every block size is a straight line; a volume stays within the
 corner below its IOPS limit and its bandwidth limit.
 """
 
@@ -15,8 +15,7 @@ from volbench.present.formatting import number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.limits import declared
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, Metric
+from volbench.present.plots.metrics import BANDWIDTH, IOPS, Metric, declared
 from volbench.units import format_size
 
 _BLOCKS = tuple(512 * 2**n for n in range(15))

@@ -9,7 +9,7 @@ from functools import partial
 
 import pandas as pd
 
-from volbench.present.formatting import number, records
+from volbench.present.formatting import number
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -20,7 +20,7 @@ _SPREADS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
 """Metric to the column of its standard deviation."""
 _MOST_LINES = 7
 _GROUP = 0.82
-"""Width of a group of bars, as a share of the room for it."""
+"""Width of a group of bars, as a share of its slot."""
 _PANEL_IN, _ROW_IN = 2.0, 0.2
 
 
@@ -36,15 +36,13 @@ def read(frames: Frames, _: Options, *, option: str) -> Sweep | str:
 
 def build(found: Sweep) -> Plot:
     """Draw a panel of IOPS, one of latency, and the numbers below."""
-    lines = list(dict.fromkeys(found.points["label"]))
-    shown = lines[:_MOST_LINES]
+    shown = found.lines[:_MOST_LINES]
     points = found.points[found.points["label"].isin(shown)]
     values = sorted({float(value) for value in points[found.option]})
     data = _data(points, found.option, shown, values)
     names = tuple(labels.option_text(found.option, value) for value in values)
     x = Axis(labels.OPTION_NAMES[found.option], scale="category", categories=names)
     table = _table(points, found.option, shown, values)
-    more = len(lines) - len(shown)
     return Plot(
         panels=(
             _panel(data, IOPS, replace(x, label=""), "IOPS"),
@@ -60,7 +58,7 @@ def build(found: Sweep) -> Plot:
         legend="right",
         caption=(
             "Whiskers: fio's standard deviation, of IOPS over windows, of latency over I/Os",
-            f"{more} further lines are not shown: choose with --where" * (more > 0),
+            labels.not_shown(len(found.lines) - len(shown), "lines"),
         ),
     )
 
@@ -105,7 +103,7 @@ def _table(
         for line in lines
         for metric in _SPREADS
     ]
-    heads = tuple(f"{labels.SHORT_NAMES[option]} {labels.option_text(option, v)}" for v in values)
+    heads = tuple(labels.option_named(option, value) for value in values)
     names = tuple(name for line in lines for name in (f"{line}: IOPS", "latency"))
     return marks.Table(heads, tuple(rows), names, tuple(line for line in lines for _ in _SPREADS))
 
@@ -123,12 +121,11 @@ def _cell(points: pd.DataFrame, place: tuple[str, float], metric: Metric) -> str
 
 def describe(found: Sweep) -> str:
     """Return the best bar in one sentence."""
-    best = records(found.points.nlargest(1, "iops"))[0]
-    name = labels.SHORT_NAMES[found.option]
+    best, at = found.best(IOPS)
     return (
-        f"IOPS and mean {best['latency']} by {name}: max {IOPS.text(number(best, 'iops'))} IOPS at "
-        f"{name} {labels.option_text(found.option, number(best, found.option))} "
-        f"({best['label']}), with {MEAN_LATENCY.text(number(best, 'lat_mean_s'))}."
+        f"IOPS and mean {best['latency']} by {labels.SHORT_NAMES[found.option]}: max "
+        f"{IOPS.text(number(best, 'iops'))} IOPS at {at} ({best['label']}), with "
+        f"{MEAN_LATENCY.text(number(best, 'lat_mean_s'))}."
     )
 
 

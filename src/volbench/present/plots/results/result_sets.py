@@ -22,6 +22,8 @@ from volbench.present.plots.metrics import (
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
 _BAR_IN = 0.17
+_MOST_BARS = 120
+"""Bars of a metric above each other."""
 _JOB = ["job", "group", "direction"]
 _RENAMED = {
     f"{name}{end}": f"lat_{name}{end}_s"
@@ -55,9 +57,11 @@ def _ends(metric: Metric) -> tuple[str, str, str]:
 
 def build(rows: pd.DataFrame) -> Plot:
     """Draw a panel for each metric that has values, a group of bars for each job."""
+    columns = [COLOUR, *(end for metric in _METRICS for end in _ends(metric)), "latency"]
+    every = labels.identified(rows, columns)
+    rows = rows[rows["_row"] < _MOST_BARS]
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
     names = _names(rows)
-    columns = [COLOUR, *(end for metric in _METRICS for end in _ends(metric)), "latency"]
     texts = {f"_{m.column}": [m.text(value) for value in rows[m.column]] for m in metrics}
     data = labels.identified(rows, columns).assign(_row=rows["_row"], **texts)
     last = float(rows["_row"].max())
@@ -77,7 +81,9 @@ def build(rows: pd.DataFrame) -> Plot:
         caption=(
             "Bars: medians; whiskers: min to max" * repeated,
             f"Latency is {rows['latency'].iloc[0]}",
+            labels.not_shown(len(every) - len(rows), "results"),
         ),
+        rows=every if len(every) > len(rows) else None,
         shared_y=True,
     )
 

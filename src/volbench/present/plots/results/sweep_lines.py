@@ -1,4 +1,8 @@
-"""IOPS, bandwidth and latency along a swept option, a line per access pattern."""
+"""Curves over a swept option: throughput and latency along it, and latency over IOPS with its knee.
+
+The knee is where IOPS / mean latency is greatest: "power", after L. Kleinrock, "Power and
+Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications" (1979).
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,25 @@ from volbench.present.formatting import Row, number, pattern, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.limits import declared, limits_along
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     LATENCY_KINDS,
+    MEAN_LATENCY,
     P99_LATENCY,
     Metric,
+    declared,
+    limits_along,
+    log_limits,
     only_last_named,
 )
 
-_PANEL_IN = 2.1
+_LOADS = ("iodepth", "numjobs")
+_WIDE = 30.0
+"""Ratio of latencies above which their axis is logarithmic."""
+_MOST_LINES = 28
+"""Number of distinguishable line styles."""
+_SWEEP_IN, _KNEE_IN = 2.1, 3.2
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,23 @@ class Sweep:
     points: pd.DataFrame
     option: str
     metrics: Sequence[Metric]
+
+    @property
+    def lines(self) -> list[str]:
+        """Names of the lines."""
+        return list(dict.fromkeys(self.points["label"]))
+
+    def fewer(self) -> tuple[Sweep, str]:
+        """Return the lines with the highest points, up to the number of distinguishable styles."""
+        tops = self.points.groupby("label", sort=False)[self.metrics[0].column].max().reset_index()
+        kept, note = labels.largest(tops, self.metrics[0].column, most=_MOST_LINES, what="lines")
+        points = self.points[self.points["label"].isin(kept["label"])]
+        return (replace(self, points=points), note) if note else (self, "")
+
+    def best(self, metric: Metric) -> tuple[Row, str]:
+        """Return the highest point of a metric, and where it is, such as ``queue depth 4``."""
+        row = records(self.points.nlargest(1, metric.column))[0]
+        return row, labels.option_named(self.option, number(row, self.option))
 
 
 def sweep_points(
@@ -57,14 +86,14 @@ def sweep_points(
     """
     summary, kind = with_latencies(frames["summary"], tuple(statistics))
     points = sweep(summary, option, [*columns, *statistics])
-    names = line_names(points, option) if len(points) else []
+    names = _line_names(points, option) if len(points) else []
     named = points["line"].map(dict(enumerate(names)))
     renamed = {name: f"lat_{name}_s" for name in statistics}
     return points.assign(label=named, latency=LATENCY_KINDS[kind]).rename(columns=renamed)
 
 
-def line_names(points: pd.DataFrame, option: str) -> list[str]:
-    """Return a name for each line: its pattern, and what else distinguishes lines."""
+def _line_names(points: pd.DataFrame, option: str) -> list[str]:
+    """Return a name for each line: its pattern, and other attributes that differ."""
     heads = records(points.drop_duplicates("line").sort_values("line"))
     others = [name for name in OPTIONS if name != option]
     places = ["by"] if "by" in points else ["campaign", "profile", "host", "volume"]
@@ -79,11 +108,11 @@ def _value(row: Row, name: str) -> str:
     if name == "direct":
         return "direct" if value else "buffered"
     if name in OPTIONS and isinstance(value, (int, float)):
-        return f"{labels.SHORT_NAMES[name]} {labels.option_text(name, value)}"
+        return labels.option_named(name, value)
     return str(value)
 
 
-def read(frames: Frames, _: Options) -> Sweep | str:
+def read_sweep(frames: Frames, _: Options) -> Sweep | str:
     """Return the points along the option with most values."""
     options = swept_options(frames["summary"])
     if not options:
@@ -95,10 +124,13 @@ def read(frames: Frames, _: Options) -> Sweep | str:
     return Sweep(points, options[0], metrics) if metrics else "the sweep has no results"
 
 
-def build(found: Sweep) -> Plot:
+def build_sweep(found: Sweep) -> Plot:
     """Draw a panel per metric and a line per pattern."""
+    columns = [*(metric.column for metric in found.metrics), "latency"]
+    every = labels.identified(found.points, columns)
+    found, fewer = found.fewer()
     points, option = found.points, found.option
-    data = labels.identified(points, [*(m.column for m in found.metrics), "latency"])
+    data = labels.identified(points, columns)
     values = sorted({float(value) for value in points[option]})
     x = Axis(
         labels.OPTION_NAMES[option],
@@ -109,31 +141,31 @@ def build(found: Sweep) -> Plot:
     )
     panels = []
     for metric in found.metrics:
-        top = 1.05 * float(points[metric.column].max())
         promised = declared(records(points), metric.limit, metric.format) if metric.limit else []
-        limits, top = limits_along(promised, top=top)
+        limits, top = limits_along(promised, top=1.05 * float(points[metric.column].max()))
         line = marks.Lines(data, by="label", x=option, y=metric.column)
         panels.append(Panel(x=x, y=metric.axis(top), marks=(line, *limits)))
     return replace(
-        grid(only_last_named(panels), height_in=_PANEL_IN),
-        series=labels.line_series(list(dict.fromkeys(points["label"]))),
+        grid(only_last_named(panels), height_in=_SWEEP_IN),
+        series=labels.line_series(found.lines),
         legend="right",
+        caption=(fewer,),
+        rows=every if fewer else None,
         shared_x=True,
     )
 
 
-def describe(found: Sweep) -> str:
+def describe_sweep(found: Sweep) -> str:
     """Return the option, its range and the best point of the first panel in one sentence."""
     option, metric = found.option, found.metrics[0]
-    best = records(found.points.nlargest(1, metric.column))[0]
-    low, high, at = (
+    best, at = found.best(metric)
+    low, high = (
         labels.option_text(option, float(value))
-        for value in (found.points[option].min(), found.points[option].max(), number(best, option))
+        for value in (found.points[option].min(), found.points[option].max())
     )
-    name = labels.SHORT_NAMES[option]
     return (
-        f"{', '.join(m.label for m in found.metrics)} over {name} {low} to {high}: max "
-        f"{metric.text(number(best, metric.column))} at {name} {at} ({best['label']})."
+        f"{', '.join(m.label for m in found.metrics)} over {labels.SHORT_NAMES[option]} {low} to "
+        f"{high}: max {metric.text(number(best, metric.column))} at {at} ({best['label']})."
     )
 
 
@@ -143,9 +175,94 @@ SWEEP = Kind(
     help="IOPS and p99 latency along the option that jobs differ in: queue depth, block size or "
     "numjobs.",
     needs="jobs that differ in queue depth, block size or numjobs alone",
-    read=read,
-    build=build,
-    describe=describe,
+    read=read_sweep,
+    build=build_sweep,
+    describe=describe_sweep,
     is_pooled=True,
     in_report=True,
+)
+
+
+def read_knee(frames: Frames, _: Options) -> Sweep | str:
+    """Return the points in the order of the load, with ``knee`` (bool)."""
+    options = [name for name in swept_options(frames["summary"]) if name in _LOADS]
+    if not options:
+        return "no curve: it takes jobs that differ in queue depth or numjobs alone"
+    points = sweep_points(frames, options[0], ["mean", "p99"], ["iops"])
+    points = points.dropna(subset=["iops", "lat_mean_s"])
+    if points.empty:
+        return "no curve: the jobs that differ in load have no latencies"
+    power = points["iops"] / points["lat_mean_s"]
+    knee = power == power.groupby(points["line"]).transform("max")
+    metrics = [m for m in (MEAN_LATENCY, P99_LATENCY) if points[m.column].notna().any()]
+    return Sweep(points.assign(knee=knee), options[0], metrics)
+
+
+def build_knee(found: Sweep) -> Plot:
+    """Draw mean and p99 latency over IOPS, each point with its load, the knee ringed."""
+    columns = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
+    every = labels.identified(found.points, columns)
+    ranked, fewer = replace(found, metrics=(IOPS,)).fewer()
+    found = replace(ranked, metrics=found.metrics)
+    points, option = found.points, found.option
+    loads = [labels.option_text(option, float(load)) for load in points[option]]
+    data = labels.identified(points, columns).assign(_text=loads)
+    panels = [_knee_panel(data, metric, found.lines[0]) for metric in found.metrics]
+    return replace(
+        grid(panels, height_in=_KNEE_IN, abreast=2),
+        width_in=12,
+        series=labels.line_series(found.lines, columns=28),
+        legend="right",
+        caption=(
+            f"Along a curve the {labels.SHORT_NAMES[option]} grows",
+            "Ringed: the knee, where IOPS / mean latency is greatest (Kleinrock's power)",
+            fewer,
+        ),
+        rows=every if fewer else None,
+    )
+
+
+def _knee_panel(data: pd.DataFrame, metric: Metric, first: str) -> Panel:
+    """Draw the curves of one latency; the points of the first have their load beside them."""
+    places = pd.DataFrame({"_x": data["iops"], "_y": data[metric.column], "_text": data["_text"]})
+    rings, loads = places[data["knee"]], places[data["label"] == first]
+    return Panel(
+        x=IOPS.axis(1.12 * float(data["iops"].max())),
+        y=_latency_axis(data[metric.column].dropna(), metric),
+        marks=(
+            marks.Lines(data, by="label", x="iops", y=metric.column),
+            marks.Points(rings, size=13, is_hollow=True),
+            marks.Texts(loads, offset_pt=(0, 8), align="center", size=7.5),
+        ),
+    )
+
+
+def _latency_axis(values: pd.Series, metric: Metric) -> Axis:
+    low, high = float(values.min()), float(values.max())
+    if low > 0 and high / low > _WIDE:
+        ends = log_limits((low, high), room=(0.7, 1.6))
+        return Axis(f"{metric.label} (logarithmic)", "latency", "log", ends)
+    return metric.axis(high * 1.12)
+
+
+def describe_knee(found: Sweep) -> str:
+    """Return the knee with most IOPS in one sentence."""
+    points = found.points
+    best, at = replace(found, points=points[points["knee"]]).best(IOPS)
+    return (
+        f"Mean {best['latency']} over IOPS for {points['line'].nunique()} patterns: the highest "
+        f"knee is at {at} with {IOPS.text(number(best, 'iops'))} IOPS and "
+        f"{MEAN_LATENCY.text(number(best, 'lat_mean_s'))} ({best['label']})."
+    )
+
+
+KNEE = Kind(
+    name="knee",
+    title="Throughput and latency, with the knee",
+    help="Latency over IOPS as the load grows, a curve per pattern, with the knee of each.",
+    needs="jobs that differ in queue depth or numjobs alone",
+    read=read_knee,
+    build=build_knee,
+    describe=describe_knee,
+    is_pooled=True,
 )

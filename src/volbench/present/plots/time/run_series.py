@@ -1,4 +1,4 @@
-"""IOPS, bandwidth and mean latency of each job over time, a row of panels per job."""
+"""IOPS, bandwidth and mean latency over time: a row of panels per job, or all runs on one axis."""
 
 from __future__ import annotations
 
@@ -12,25 +12,31 @@ from volbench.present.formatting import printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.limits import declared, limits_along
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     MEAN_LATENCY,
     Metric,
+    declared,
+    limits_along,
     only_last_named,
     time_axis,
 )
 from volbench.units import format_duration
 
-METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
+_METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
+_NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
-_PANEL_IN = 1.2
+_SERIES_IN, _LINES_IN = 1.2, 1.7
+_MOST_JOBS, _MOST_LINES = 24, 28
+"""Maximum number of job rows, and number of distinguishable line styles."""
+_MANY = 12
+"""Number of lines above which they are thinner."""
 
 
 @dataclass(frozen=True)
 class _Jobs:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         series: label of a job to its intervals, in the order of appearance.
@@ -41,7 +47,7 @@ class _Jobs:
     results: pd.DataFrame
 
 
-def read(frames: Frames, _: Options) -> _Jobs | str:
+def read_series(frames: Frames, _: Options) -> _Jobs | str:
     """Return the intervals of each job."""
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
@@ -50,31 +56,45 @@ def read(frames: Frames, _: Options) -> _Jobs | str:
     return _Jobs({str(label): job for label, job in jobs}, measured(frames["summary"]))
 
 
-def build(jobs: _Jobs) -> Plot:
+def build_series(jobs: _Jobs) -> Plot:
     """Draw a row of panels per job; repeats are drawn over each other in other dashes."""
-    directions = sorted({str(name) for job in jobs.series.values() for name in job["direction"]})
-    repeats = max(int(job["repeat"].max()) for job in jobs.series.values())
-    panels = [panel for label, job in jobs.series.items() for panel in _row(jobs, label, job)]
-    abreast = len(METRICS)
+    shown = dict(list(jobs.series.items())[:_MOST_JOBS])
+    left_out = len(jobs.series) - len(shown)
+    directions = sorted({str(name) for job in shown.values() for name in job["direction"]})
+    repeats = max(int(job["repeat"].max()) for job in shown.values())
+    panels = [panel for label, job in shown.items() for panel in _row(jobs, label, job)]
+    abreast = len(_METRICS)
     return replace(
-        grid(only_last_named(panels, abreast=abreast), height_in=_PANEL_IN, abreast=abreast),
+        grid(only_last_named(panels, abreast=abreast), height_in=_SERIES_IN, abreast=abreast),
         width_in=12,
-        series=tuple(_series(name, n) for name in directions for n in range(len(labels.DASHES))),
-        caption=("Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),),
+        series=tuple(
+            Series(
+                f"{name}/{n}",
+                printable(name),
+                name if name in labels.DIRECTIONS else "muted",
+                dash=dash,
+            )
+            for name in directions
+            for n, dash in enumerate(labels.DASHES)
+        ),
+        caption=(
+            "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
+            labels.not_shown(left_out, "jobs"),
+        ),
+        rows=_every(jobs) if left_out else None,
     )
 
 
-def _series(direction: str, place: int) -> Series:
-    colour = direction if direction in labels.DIRECTIONS else "muted"
-    return Series(f"{direction}/{place}", printable(direction), colour, dash=labels.DASHES[place])
+def _every(jobs: _Jobs) -> pd.DataFrame:
+    return pd.concat([labels.identified(job, _NUMBERS) for job in jobs.series.values()])
 
 
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     """Return a panel for each metric of a job."""
-    data = labels.identified(job, ["run", "repeat", "t_s", *(m.column for m in METRICS)])
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
+    data = labels.identified(job, _NUMBERS)
     data = data.assign(_series=job["direction"].astype(str) + "/" + turns.astype(str))
-    first, *others = (_panel(data, metric, jobs.results) for metric in METRICS)
+    first, *others = (_panel(data, metric, jobs.results) for metric in _METRICS)
     return [replace(first, heading=labels.wrap_name(printable(label), columns=40)), *others]
 
 
@@ -95,15 +115,21 @@ def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
     return Panel(x=time_axis(float(data["t_s"].max())), y=metric.axis(top), marks=parts)
 
 
-def describe(jobs: _Jobs) -> str:
+def describe_series(jobs: _Jobs) -> str:
     """Return the length and the extremes of IOPS in one sentence."""
     rows = pd.concat(jobs.series.values(), ignore_index=True)
     sentence = f"IOPS, bandwidth and mean latency over time for {len(jobs.series)} jobs"
     sentence += f", up to {format_duration(float(rows['t_s'].max()))} long"
-    if rows["iops"].isna().all():
-        return sentence + "."
-    low, high = IOPS.text(float(rows["iops"].min())), IOPS.text(float(rows["iops"].max()))
-    return f"{sentence}: between {low} and {high} IOPS in an interval."
+    span = _span(rows)
+    return f"{sentence}: {span} in an interval." if span else f"{sentence}."
+
+
+def _span(rows: pd.DataFrame) -> str:
+    """Return the extremes of IOPS; empty where none is known."""
+    known = rows["iops"].dropna()
+    if known.empty:
+        return ""
+    return f"between {IOPS.text(float(known.min()))} and {IOPS.text(float(known.max()))} IOPS"
 
 
 SERIES = Kind(
@@ -112,8 +138,77 @@ SERIES = Kind(
     frame_names=("summary", "series"),
     help="IOPS, bandwidth and mean latency over time, a row of panels per job.",
     needs="a sample interval above 0",
-    read=read,
-    build=build,
-    describe=describe,
+    read=read_series,
+    build=build_series,
+    describe=describe_series,
     in_report=True,
+)
+
+
+def read_lines(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return the intervals of measured runs with ``_line`` (of the job) and ``_run``."""
+    rows = labels.labelled(frames["series"], frames["summary"])
+    if rows.empty:
+        return MISSING_SERIES
+    return labels.identified(rows, _NUMBERS).assign(
+        _line=rows["line"].astype(str), _run=rows["run"] + "/" + rows["direction"].fillna("?")
+    )
+
+
+def build_lines(rows: pd.DataFrame) -> Plot:
+    """Draw IOPS, bandwidth and mean latency; repeats of a job share a colour."""
+    every, tops = rows, rows.groupby("_line", sort=False)["iops"].max().reset_index()
+    kept, fewer = labels.largest(tops, "iops", most=_MOST_LINES, what="jobs")
+    rows = rows[rows["_line"].isin(kept["_line"])] if fewer else rows
+    metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
+    jobs, runs = rows.drop_duplicates("_line"), rows["_run"].nunique()
+    x, width = time_axis(float(rows["t_s"].max())), 0.8 if runs > _MANY else 1.2
+    panels = [
+        Panel(
+            x=x,
+            y=metric.axis(1.06 * float(rows[metric.column].max())),
+            marks=(
+                marks.Lines(rows, by="_line", group="_run", x="t_s", y=metric.column, width=width),
+            ),
+        )
+        for metric in metrics
+    ]
+    height_in = max(_LINES_IN, 0.19 * min(len(jobs), 30) / len(metrics))
+    return replace(
+        grid(only_last_named(panels), height_in=height_in),
+        width_in=12,
+        series=tuple(map(_line, jobs["_line"], jobs["label"], jobs["direction"])),
+        legend="right",
+        caption=(
+            f"{runs} lines; repeats share colour and dash" if runs > len(jobs) else "",
+            "Long lines keep the min and the max of each of 1,000 stretches",
+            fewer,
+        ),
+        rows=every if fewer else None,
+        shared_x=True,
+    )
+
+
+def _line(line: str, label: str, direction: str) -> Series:
+    colour, _, dash = labels.line_look(int(line))
+    name = labels.wrap_name(printable(f"{label}, {direction}"), columns=34)
+    return Series(line, name, colour, dash=dash)
+
+
+def describe_lines(rows: pd.DataFrame) -> str:
+    """Return the number of lines and the extremes of IOPS in one sentence."""
+    sentence = f"{rows['_run'].nunique()} lines over time on one axis"
+    span = _span(rows)
+    return f"{sentence}: {span}." if span else f"{sentence}."
+
+
+LINES = Kind(
+    name="lines",
+    title="All runs over time",
+    frame_names=("summary", "series"),
+    help="IOPS, bandwidth and mean latency of many runs over time, on one axis each.",
+    needs="a sample interval above 0, or logs",
+    read=read_lines,
+    build=build_lines,
+    describe=describe_lines,
 )

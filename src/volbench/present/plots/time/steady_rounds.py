@@ -177,7 +177,6 @@ def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
 def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
     shown = judged.found.variables[:_MOST_VARIABLES]
-    more = len(judged.found.variables) - len(shown)
     rows = [_variable_rows(variable, judged) for variable in shown]
     panels = [
         _variable_panel(variable, own, judged) for variable, own in zip(shown, rows, strict=True)
@@ -204,7 +203,7 @@ def build_window(judged: JudgedRounds) -> Plot:
         ),
         caption=(
             "Band: 10 % around the window's mean. Line: least squares",
-            f"{more} further variables are not shown: choose with --where" * (more > 0),
+            labels.not_shown(len(judged.found.variables) - len(shown), "variables"),
         ),
         rows=pd.concat(rows, ignore_index=True),
     )
@@ -256,7 +255,7 @@ def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
 
 
 def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
-    """Return what each variable measured, and whether it passes."""
+    """Return mean, range and slope of each variable, and whether it passes."""
     rows = []
     for variable in shown:
         judged, quantity = variable.judged, QUANTITIES[variable.track.metric]

@@ -15,8 +15,7 @@ from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import DIRECTIONS, wrap_name
-from volbench.present.plots.limits import Limit, limits_along
-from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, time_axis
+from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
 from volbench.units import format_count, format_duration, format_rate, format_size
 
 _PANEL_IN = 1.7
@@ -25,13 +24,13 @@ _LATENCY_IN = 1.1
 
 @dataclass(frozen=True)
 class _WarmUps:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         curves: first runs over fresh volumes.
         passes: that went over a volume in several extents.
         summary: of the runs.
-        costs: what warming a volume costs, a sentence each.
+        costs: estimated time and money of warming a volume, a sentence each.
     """
 
     curves: Sequence[Curve]

@@ -2,13 +2,14 @@
 
 from volbench.present.renderers.interactive.chart_page import chart_page
 from volbench.present.renderers.interactive.embedded_data import (
+    EmbeddedPlot,
     asset,
     chart_scripts,
     digest,
+    embed,
     library,
     pack,
 )
-from volbench.present.renderers.interactive.embedded_plot import EmbeddedPlot, embed
 
 __all__ = [
     "EmbeddedPlot",

@@ -1,4 +1,4 @@
-"""What a page carries inside to draw charts: Bokeh's library, our scripts and their settings.
+"""Embedded parts of a page with charts: Bokeh's library, volbench's scripts and their settings.
 
 Browsers unpack gzip themselves (Compression Standard, WHATWG, 2023), so nothing is carried twice
 and the report of hundreds of runs is still a file that can be mailed.
@@ -11,6 +11,7 @@ import dataclasses
 import gzip
 import hashlib
 import json
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
@@ -18,15 +19,15 @@ from pathlib import Path
 from typing import get_args
 
 from volbench.errors import VolbenchError
-from volbench.present.plots.description import IDENTITY, Axis, Panel, Plot, Series
-from volbench.present.plots.formats import COLUMN_FORMATS
-from volbench.present.plots.json_form import Json, plain
+from volbench.present.formatting import printable
+from volbench.present.plots.description import COLUMN_FORMATS, IDENTITY, Axis, Panel, Plot, Series
+from volbench.present.plots.json_form import Json, json_form, plain
 from volbench.present.plots.marks import AnyMark, Mark
 from volbench.present.renderers.colour_themes import RAMPS, THEMES
 
 _SCRIPTS = (
-    *("formats.js", "decoding.js", "looks.js", "axes.js", "marks.js", "legend.js"),
-    *("charts.js", "page.js"),
+    *("formats.js", "decoding.js", "looks.js", "axes.js", "marks.js", "hover.js"),
+    *("legend.js", "charts.js", "page.js"),
 )
 """In the order in which they use each other."""
 _PARTS = (
@@ -78,7 +79,7 @@ def asset(name: str) -> str:
 
 
 def _settings() -> Json:
-    """Return what the scripts share with other renderers, so that it is defined once."""
+    """Return the settings that scripts share with other renderers."""
     return {
         "column_formats": COLUMN_FORMATS,
         "defaults": {part.__name__: _defaults(part) for part in _PARTS},
@@ -102,3 +103,37 @@ def _defaults(part: type) -> Json:
         for field in dataclasses.fields(part)
         if field.default is not dataclasses.MISSING
     }
+
+
+_PX_PER_IN = 96
+_LABELS_PX = 64
+
+
+@dataclass(frozen=True)
+class EmbeddedPlot:
+    """A chart that the page draws.
+
+    Attributes:
+        title: its heading.
+        caption: in sentences.
+        payload: base64 of the compressed JSON form.
+        height_px: room that it takes, so that drawing it moves nothing.
+    """
+
+    title: str
+    caption: str
+    payload: str
+    height_px: int
+
+
+def embed(plot: Plot) -> EmbeddedPlot:
+    """Return a plot as a page carries it."""
+    sentences = (part.rstrip(".") + "." for part in plot.caption if part)
+    text = json.dumps(json_form(plot), separators=(",", ":"), ensure_ascii=False)
+    heights = (max(40, height * _PX_PER_IN) + _LABELS_PX for height in plot.heights)
+    return EmbeddedPlot(
+        title=printable(plot.title),
+        caption=printable(" ".join(sentences)),
+        payload=pack(text),
+        height_px=round(sum(heights)) + _LABELS_PX,
+    )

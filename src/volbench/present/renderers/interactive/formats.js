@@ -1,5 +1,5 @@
 "use strict";
-// Number formats of axes and hover texts: those of `plots/formats.py` and `units.py`, letter for
+// Number formats of axes and hover texts: those of `plots/description.py` and `units.py`, letter for
 // letter. tests/browser compares both for thousands of values.
 
 /**

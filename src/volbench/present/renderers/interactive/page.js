@@ -1,5 +1,5 @@
 "use strict";
-// Paper: charts are drawn, in light colours, before the page is printed by its own button.
+// Paper: charts are drawn, in light colours, before the page is printed.
 
 /** Put a copy of each canvas into the page, which paper can scale; those of Bokeh have a fixed width. */
 function addPaperCopies() {
@@ -26,23 +26,73 @@ async function showTheme(theme) {
   await twoFrames();
 }
 
+/** @type {HTMLDetailsElement[]} */
+const unfolded = [];
+
+/** On paper nothing can be unfolded, so everything is. */
+function unfold() {
+  for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open])"))) {
+    part.open = true;
+    unfolded.push(part);
+  }
+}
+
+function fold() {
+  for (const part of unfolded.splice(0)) part.open = false;
+}
+
 async function drawEverything() {
+  unfold();
+  await twoFrames();
   for (const place of document.querySelectorAll(".chart")) {
     await drawOnce(place);
     for (const cell of place.querySelectorAll(".panel")) await drawOnce(cell);
   }
 }
 
-addEventListener("beforeprint", addPaperCopies);
-addEventListener("afterprint", removePaperCopies);
-
-for (const button of document.querySelectorAll("button.print")) {
-  button.addEventListener("click", async () => {
-    const theme = document.documentElement.dataset.theme ?? "";
-    await drawEverything();
-    await showTheme("light");
-    print();
-    await showTheme(theme);
-  });
+async function printEverything() {
+  const theme = document.documentElement.dataset.theme ?? "";
+  await drawEverything();
+  await showTheme("light");
+  print();
+  await showTheme(theme);
 }
+
+addEventListener("beforeprint", () => {
+  unfold();
+  addPaperCopies();
+});
+addEventListener("afterprint", () => {
+  removePaperCopies();
+  fold();
+});
+
+// A browser's own print command does not wait for what is drawn, so the keys for it are ours.
+addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  printEverything();
+});
+for (const button of document.querySelectorAll("button.print")) button.addEventListener("click", printEverything);
+
+// Its menu can't be caught: charts of a page that is left alone are drawn ahead.
+const MOST_AHEAD = 60;
+async function drawAhead() {
+  let count = 0;
+  for (const place of document.querySelectorAll(".chart")) {
+    if (place.closest("details:not([open])")) continue;
+    await idle();
+    await drawOnce(place);
+    for (const cell of place.querySelectorAll(".panel")) {
+      if (++count > MOST_AHEAD) return;
+      await idle();
+      await drawOnce(cell);
+    }
+  }
+}
+
+/** @returns {Promise<unknown>} */
+const idle = () => new Promise((done) => ("requestIdleCallback" in window ? requestIdleCallback(done) : setTimeout(done, 200)));
+
+addEventListener("load", () => setTimeout(drawAhead, 3000));
 document.documentElement.classList.add("scripted");

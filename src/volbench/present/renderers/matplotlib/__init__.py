@@ -1,6 +1,5 @@
 """Plot descriptions as figures of matplotlib, and as SVG, PNG and PDF files."""
 
-from volbench.present.renderers.matplotlib.figure import draw
-from volbench.present.renderers.matplotlib.image_files import save, svg_text
+from volbench.present.renderers.matplotlib.figure import draw, save, svg_text
 
 __all__ = ["draw", "save", "svg_text"]

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 
 from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.formatting import printable
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS
 from volbench.present.plots.marks import (
     Areas,
     Bars,
@@ -31,7 +31,7 @@ from volbench.present.plots.marks import (
 from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks
 
 _FEW_POINTS = 15
-"""Lines with fewer points show them as dots, where they are told to."""
+"""Lines with fewer points show dots if `has_dots`."""
 _MANY_POINTS = 24
 """Lines with more points have a marker at every sixth part alone."""
 _DARK = 0.6
@@ -39,7 +39,7 @@ _DARK = 0.6
 
 
 def draw_mark(axes: Axes, mark: object, looks: Looks) -> None:
-    """Draw one mark over what is there."""
+    """Draw one mark on top of earlier ones."""
     _DRAWERS[type(mark)](axes, mark, looks)
 
 

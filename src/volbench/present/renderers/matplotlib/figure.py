@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import io
+import re
+from pathlib import Path
 from textwrap import fill
+from typing import BinaryIO
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from volbench.errors import InputError, VolbenchError
 from volbench.present.formatting import printable
 from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.marks import ReferenceLine
+from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.colour_themes import theme_of
 from volbench.present.renderers.matplotlib.draw_marks import draw_mark
-from volbench.present.renderers.matplotlib.legends import legend_inside
 from volbench.present.renderers.matplotlib.look import Looks, looks_of, styled
-from volbench.present.renderers.matplotlib.placement import place
+from volbench.present.renderers.matplotlib.placement import legend_inside, place
 from volbench.present.renderers.matplotlib.scales import set_scales
 
 _MARGINS_IN = 1.6
-"""What labels take of a column's width, before they are measured."""
+"""Estimated width of labels in a column, before they are measured."""
 _CROWDED = 0.2
 """Share of the axis below which the names of two lines would touch."""
 _LINE_IN = 0.17
@@ -29,7 +34,7 @@ def draw(plot: Plot, *, theme: str = "light") -> Figure:
     """Draw a plot description.
 
     Args:
-        plot: what is drawn.
+        plot: the description.
         theme: ``light``, ``dark`` or ``print``.
 
     Returns:
@@ -66,7 +71,7 @@ def draw(plot: Plot, *, theme: str = "light") -> Figure:
 
 
 def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
-    """Draw a panel in about its final size, so that what its labels take can be measured."""
+    """Draw a panel in about its final size, so that its labels can be measured."""
     column_in = plot.width_in * plot.widths[panel.column] / sum(plot.widths)
     width_in = max(column_in * panel.columns - _MARGINS_IN, 0.5 * column_in)
     height_in = plot.heights[panel.row]
@@ -165,3 +170,46 @@ def _name_at_right(axes: Axes, mark: ReferenceLine, looks: Looks) -> None:
         annotation_clip=False,
         color=looks.colour(mark.series),
     )
+
+
+_METADATA: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "volbench"},
+    "png": {"Software": "volbench"},
+    "pdf": {"CreationDate": None, "Creator": "volbench", "Producer": "volbench"},
+}
+_REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
+
+
+def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa: A002 - the word matplotlib and the command line use
+    """Write a figure to a path or to an open binary file.
+
+    Raises:
+        InputError: the format is not one of svg, png and pdf.
+        VolbenchError: the file cannot be written.
+    """
+    if format not in PICTURE_FORMATS:
+        raise InputError(
+            f"a chart cannot be written as {format!r}",
+            hint=f"choose one of {', '.join(PICTURE_FORMATS)}",
+        )
+    try:
+        with styled():
+            figure.savefig(path, format=format, metadata=_METADATA[format])
+    except OSError as error:
+        raise VolbenchError(
+            f"the chart cannot be written: {error.strerror or error}",
+            hint="check that the folder exists, permissions and free space",
+            context={"path": str(path)},
+        ) from error
+
+
+def svg_text(figure: Figure) -> str:
+    """Return a figure as an SVG element that can be embedded beside others.
+
+    The ids inside begin with the figure's label, so that those of two charts never collide.
+    """
+    sink = io.BytesIO()
+    save(figure, sink, format="svg")
+    text = sink.getvalue().decode("utf-8")
+    prefix = re.sub(r"\W", "-", str(figure.get_label()) or "chart")
+    return _REFERENCE.sub(rf"\g<1>{prefix}-", text[text.index("<svg") :]).strip()

@@ -16,8 +16,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from volbench.present.plots.description import Axis, Panel
-from volbench.present.plots.formats import FORMATS
+from volbench.present.plots.description import FORMATS, Axis, Panel
 
 _PER_TICK_IN = {"x": 0.9, "y": 0.28}
 _TIME_STEPS_S = (

@@ -113,15 +113,10 @@ for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.queryS
   });
 }
 
-// On paper nothing can be unfolded, so everything is.
-/** @type {HTMLDetailsElement[]} */
-const opened = [];
-addEventListener("beforeprint", () => {
-  for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open])"))) {
-    part.open = true;
-    opened.push(part);
-  }
-});
-addEventListener("afterprint", () => {
-  for (const part of opened.splice(0)) part.open = false;
-});
+/** Unfold what a link leads to. */
+function unfoldTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target instanceof HTMLDetailsElement) target.open = true;
+}
+addEventListener("hashchange", unfoldTarget);
+unfoldTarget();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.price.price_performance import Market, Offer
@@ -22,7 +22,11 @@ def market_table(market: Market) -> Table[Offer]:
         market.offers,
         record=lambda offer: _flat(offer, market.currency),
         notes=_notes(market),
-        document=market_records(market),
+        document={
+            "currency": market.currency,
+            "offers": [asdict(offer) for offer in market.offers],
+            "notes": list(market.notes),
+        },
     )
 
 
@@ -88,109 +92,69 @@ def interval_text(interval: Interval, words: Callable[[float], str], *, ends: bo
     return f"{estimate} [{low}, {high}]"
 
 
-def _amount(
-    name: str,
-    header: str,
-    show: Callable[[Offer], str],
-    *,
-    priority: int,
-    is_optional: bool = False,
-) -> Column[Offer]:
+def _amount(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+    return Column(name, show, header=header, priority=priority, is_right=True)
+
+
+def _rare(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+    """Return a column of amounts that is left out where no configuration has one."""
+    return replace(_amount(name, header, priority, show), is_optional=True)
+
+
+def _names(name: str, header: str, priority: int, separator: str) -> Column[Offer]:
+    """Return a column of names, left out where there are none."""
     return Column(
-        name, show, header=header, priority=priority, is_right=True, is_optional=is_optional
+        name,
+        lambda offer: separator.join(getattr(offer, name)),
+        header=header,
+        priority=priority,
+        is_folded=True,
+        is_optional=True,
     )
 
 
 OFFER_COLUMNS: tuple[Column[Offer], ...] = (
-    _amount("rank", "", lambda o: MISSING if o.rank is None else str(o.rank), priority=1),
+    _amount("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
     Column("name", lambda o: o.name + _mark(o), header="configuration", priority=IDENTITY),
     Column("job", lambda o: o.job, priority=IDENTITY),
     Column("family", lambda o: o.family, priority=6, is_optional=True),
-    _amount("monthly", "month", lambda o: _range_text(o.monthly), priority=2),
-    _amount("iops", "steady IOPS", lambda o: interval_text(o.iops, format_count), priority=2),
+    _amount("monthly", "month", 2, lambda o: _range_text(o.monthly)),
+    _amount("iops", "steady IOPS", 2, lambda o: interval_text(o.iops, format_count)),
     _amount(
         "cost_per_1000_iops",
         "per 1,000 IOPS",
+        1,
         lambda o: interval_text(o.cost_per_1000_iops, money_text),
-        priority=1,
     ),
-    _amount(
-        "bw_bytes_per_s",
-        "bandwidth",
-        lambda o: format_rate(o.bw_bytes_per_s.estimate),
-        priority=5,
-    ),
+    _amount("bw_bytes_per_s", "bandwidth", 5, lambda o: format_rate(o.bw_bytes_per_s.estimate)),
     _amount(
         "cost_per_100_mb_per_s",
         "per 100 MB/s",
+        4,
         lambda o: interval_text(o.cost_per_100_mb_per_s, money_text),
-        priority=4,
     ),
-    _amount(
+    _rare(
         "cost_per_gib",
         "per GiB",
+        5,
         lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
-        priority=5,
-        is_optional=True,
     ),
-    _amount(
-        "burst_iops",
-        "burst IOPS",
-        lambda o: format_count(o.burst_iops),
-        priority=7,
-        is_optional=True,
-    ),
-    _amount("burst_fee", "", _burst_fee, priority=7, is_optional=True),
-    _amount(
-        "once",
-        "",
-        lambda o: _range_text(o.once) if any(o.once) else "",
-        priority=7,
-        is_optional=True,
-    ),
-    _amount(
-        "runs",
-        "",
-        lambda o: f"{o.runs}" + (f" ({o.unsteady} unsteady)" if o.unsteady else ""),
-        priority=3,
-    ),
-    _amount(
-        "steal_percent",
-        "steal",
-        lambda o: MISSING if math.isnan(o.steal_percent) else f"{o.steal_percent:.1f} %",
-        priority=8,
-        is_optional=True,
-    ),
-    Column(
-        "cpu_models",
-        lambda o: "; ".join(o.cpu_models),
-        header="CPU",
-        priority=9,
-        is_folded=True,
-        is_optional=True,
-    ),
-    Column(
-        "indistinct",
-        lambda o: ", ".join(o.indistinct),
-        header="not significantly different from",
-        priority=3,
-        is_folded=True,
-        is_optional=True,
-    ),
+    _rare("burst_iops", "burst IOPS", 7, lambda o: format_count(o.burst_iops)),
+    _rare("burst_fee", "", 7, _burst_fee),
+    _rare("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
+    _amount("runs", "", 3, lambda o: f"{o.runs}" + f" ({o.unsteady} unsteady)" * bool(o.unsteady)),
+    _rare("steal_percent", "steal", 8, lambda o: _percent(o.steal_percent)),
+    _names("cpu_models", "CPU", 9, "; "),
+    _names("indistinct", "not significantly different from", 3, ", "),
 )
 
 
-def market_records(market: Market) -> dict[str, object]:
-    """Return all numbers in full precision for JSON; unknown ones are None."""
-    return {
-        "currency": market.currency,
-        "offers": [_plain(asdict(offer)) for offer in market.offers],
-        "notes": list(market.notes),
-    }
+def _percent(value: float) -> str:
+    return MISSING if math.isnan(value) else f"{value:.1f} %"
 
 
 def _flat(offer: Offer, currency: str) -> dict[str, object]:
-    """Return the values of a configuration in full precision; unknown ones are None.
+    """Return the values of a configuration in full precision.
 
     The ends of an interval are named ``_low`` and ``_high``; a range has its ends alone.
     """
@@ -205,15 +169,7 @@ def _flat(offer: Offer, currency: str) -> dict[str, object]:
             row[name] = ";".join(value)
         elif name != "values":
             row[name] = value
-    return {name: _plain(value) for name, value in row.items()}
+    return row
 
 
 _RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from volbench.model.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.model.profile.profile_settings import Limits
 from volbench.present.formatting import MISSING
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import format_capacity, format_count, format_duration, format_rate
 
 HEADINGS = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
@@ -125,8 +127,26 @@ def rate_text(bytes_per_s: float) -> str:
     return format_rate(bytes_per_s)
 
 
-def limits_rows(kind: VolumeType, limits: Limits) -> Sequence[tuple[str, str]]:
-    """Return what a volume of a type is allowed, a pair of name and value each."""
+def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
+    """Return what a volume of a type is allowed and where that is from, a row for each property.
+
+    Args:
+        kind: the type.
+        limits: of a volume of some size; None for the rules of the type.
+    """
+    document: dict[str, object] = {"type": kind.model_dump(mode="json"), "limits": None}
+    if limits is None:
+        rows = [(key, cell) for key, cell in zip(HEADINGS, type_cells(kind), strict=True) if cell]
+    else:
+        rows = _limits_rows(kind, limits)
+        document["limits"] = limits.model_dump(mode="json", exclude={"wanted"})
+        document["bursts_s"] = _lasting(limits)
+    cells = [{"property": key, "value": value} for key, value in (*rows, *_about_rows(kind))]
+    table = text_table("volume-type", cells, identity="property", folded=["value"])
+    return replace(table, document=document)
+
+
+def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = [("type", kind.name), ("title", kind.title)]
     for name, value, words in (
         ("IOPS", limits.iops, format_count),
@@ -138,12 +158,12 @@ def limits_rows(kind: VolumeType, limits: Limits) -> Sequence[tuple[str, str]]:
     ):
         if value is not None:
             pairs.append((name, words(value)))
-    for name, lasts in lasting(limits).items():
+    for name, lasts in _lasting(limits).items():
         pairs.append((name, format_duration(lasts)))
     return pairs
 
 
-def lasting(limits: Limits) -> dict[str, float]:
+def _lasting(limits: Limits) -> dict[str, float]:
     """Return how long full buckets last at the burst rate, and how long they take to fill."""
     found = {}
     for what, rate, base, full in (
@@ -161,7 +181,6 @@ def lasting(limits: Limits) -> dict[str, float]:
     return found
 
 
-def about_rows(kind: VolumeType) -> Sequence[tuple[str, str]]:
-    """Return where the limits of a type are from."""
+def _about_rows(kind: VolumeType) -> Sequence[tuple[str, str]]:
     pairs = [("note", kind.note), ("source", kind.source.title), ("url", kind.source.url)]
     return [(name, text) for name, text in (*pairs, ("checked", kind.checked)) if text]

@@ -1,0 +1,286 @@
+"""Hypotheses for a lasting fall of the rate, ranked by the evidence for and against each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from volbench.analyse.bottleneck.burst_credits import likeliest, predicted_s
+from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.bottleneck.volume_context import (
+    FLASH,
+    LOCAL,
+    REMOTE,
+    DeviceKind,
+    Earlier,
+    device_kind,
+)
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.change_points import Change
+from volbench.analyse.time.run_rates import Rates
+from volbench.model.campaign.target import VolumeKind
+from volbench.units import format_count, format_duration, format_latency, format_rate
+
+FLAT = 0.03
+"""Spread of samples over a level that a throttle does not exceed."""
+_HELD_BACK = 0.5
+"""Share of the pace of the fastest I/O below which a level is held for a throttle."""
+_MOST_BURST_IOPS = 100_000
+"""More than any volume type that is sold with burst credits delivers (2026: some 30,000)."""
+_MEMORY_BYTES_PER_S = 1e9
+"""Writes that are taken faster than this go to memory or to flash beside the host."""
+_FAR = 1 / 3
+_HALF = 0.5
+_TAIL = 10.0
+"""Percentile 99.9 over the median from which the tail of latency is said to explode."""
+_PASS = 0.8
+"""Share of the capacity after which erased flash may be used up."""
+_LEAST = 2
+_LEAD = 2
+"""Points that a hypothesis needs, and its lead over the next, to be named."""
+
+Point = tuple[int, str]
+"""Weight and words: above 0 for a hypothesis, else against it or unknown."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A cause that may explain what was seen.
+
+    Attributes:
+        cause: the cause.
+        points: evidence with its weight.
+    """
+
+    cause: Cause
+    points: tuple[Point, ...]
+
+    @property
+    def score(self) -> int:
+        """Sum of the weights."""
+        return sum(weight for weight, _ in self.points)
+
+    @property
+    def speaks_for(self) -> tuple[str, ...]:
+        """Words of the evidence for it."""
+        return tuple(words for weight, words in self.points if weight > 0)
+
+    @property
+    def speaks_against(self) -> tuple[str, ...]:
+        """Words of the evidence against it."""
+        return tuple(words for weight, words in self.points if weight <= 0)
+
+    @property
+    def words(self) -> str:
+        """The evidence for the cause, with its name."""
+        return f"for {self.cause.value}: {', '.join(self.speaks_for)}"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Hypotheses by their score.
+
+    Attributes:
+        best: the one that is named; None where none is far enough ahead.
+        is_alone: whether no other one has any evidence in its favour.
+        candidates: the two best.
+    """
+
+    best: Hypothesis | None
+    is_alone: bool
+    candidates: tuple[Hypothesis, ...]
+
+
+def rank(hypotheses: Iterable[Hypothesis]) -> Ranking:
+    """Return hypotheses by their score, and the one that is named, if any."""
+    likely = sorted((each for each in hypotheses if each.score > 0), key=lambda each: -each.score)
+    second = likely[1].score if len(likely) > 1 else 0
+    is_named = bool(likely) and likely[0].score >= max(_LEAST, second + _LEAD)
+    return Ranking(likely[0] if is_named else None, len(likely) == 1, tuple(likely[:2]))
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A fall of the rate that lasted, with what its hypotheses look at.
+
+    Attributes:
+        view: the run.
+        rates: of one direction.
+        change: the fall.
+        earlier: what finished on the volume before.
+        stalls: begin and end of each time without a completion.
+    """
+
+    view: RunView
+    rates: Rates
+    change: Change
+    earlier: Earlier
+    stalls: Sequence[tuple[float, float]] = ()
+
+    @property
+    def moved_bytes(self) -> float:
+        """What was read or written until the fall."""
+        before = self.rates.t_s <= self.change.t_s
+        return float(self.rates.bw_bytes_per_s[before].sum() * self.rates.interval_s)
+
+    @property
+    def passes(self) -> float:
+        """How often the capacity had been written until then; NaN for reads or if unknown."""
+        capacity = self.view.volume.size_bytes if self.view.volume is not None else None
+        is_known = self.rates.direction == "write" and capacity
+        return self.moved_bytes / capacity if capacity and is_known else math.nan
+
+    @property
+    def predicted_s(self) -> float | None:
+        """When declared credits would have been used up; None without any."""
+        return predicted_s(self.view.run.limits, self.rates, self.change)
+
+    @property
+    def kind(self) -> DeviceKind:
+        """What the volume is."""
+        return device_kind(self.view)
+
+    @property
+    def is_write(self) -> bool:
+        """Whether writes fell."""
+        return self.rates.direction == "write"
+
+    def is_flat(self, *, after: bool) -> bool:
+        """Return whether all levels on one side of the fall are flat."""
+        sides = [part for part in self.rates.plateaus if (part.from_s >= self.change.t_s) is after]
+        return bool(sides) and all(part.spread <= FLAT for part in sides)
+
+    @property
+    def has_queued(self) -> bool:
+        """Whether I/Os waited before: at the pace of the fastest there were far more."""
+        fastest_s = self.rates.lat_min_s
+        unhindered = self.rates.depth / fastest_s if fastest_s > 0 else 0.0
+        return self.rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
+
+
+def explain_fall(fall: Fall) -> Ranking:
+    """Rank what may explain a fall that lasted."""
+    judges = {Cause.CREDITS: _credits}
+    if fall.is_write:
+        judges |= {
+            Cause.CACHE_FULL: _full_cache,
+            Cause.WRITE_CLIFF: _garbage_collection,
+            Cause.SLC_CACHE: _slc_cache,
+        }
+    if fall.kind in FLASH or fall.kind is DeviceKind.UNKNOWN:
+        judges[Cause.THERMAL] = _thermal
+    return rank(Hypothesis(cause, tuple(judge(fall))) for cause, judge in judges.items())
+
+
+def _credits(fall: Fall) -> Iterator[Point]:
+    limits = fall.view.run.limits
+    bucket = likeliest(limits, fall.rates, fall.change)
+    if bucket is not None:
+        reasons, against = bucket.tell()
+        yield from ((4, words) for words in reasons)
+        yield from ((-1, words) for words in against)
+        return
+    if fall.predicted_s is not None:
+        yield -4, "the declared credits end at another level and another time"
+    if fall.stalls:
+        yield -3, "a throttle slows I/O and does not stop it"
+    if fall.kind in LOCAL:
+        yield -6, f"{fall.kind.value} has no burst credits"
+    if fall.kind in REMOTE:
+        yield 1, f"it is {fall.kind.value}"
+    if fall.change.before > _MOST_BURST_IOPS:
+        yield -6, f"no volume type bursts to {format_count(fall.change.before)} IOPS"
+    if fall.is_flat(after=False) and fall.is_flat(after=True):
+        yield 1, f"both levels are flat to {100 * FLAT:.0f} %, as throttles are"
+    else:
+        yield -1, "the levels are not flat"
+    yield (
+        (1, "I/Os queued before the fall as well")
+        if fall.has_queued
+        else (-3, "I/Os did not queue before the fall")
+    )
+    yield 0, "no baseline is declared"
+
+
+def _full_cache(fall: Fall) -> Iterator[Point]:
+    ratio = fall.change.ratio
+    if len(fall.stalls) >= 2 or any(end - begin >= 5 for begin, end in fall.stalls):
+        longest = max(end - begin for begin, end in fall.stalls)
+        count = "1 stall" if len(fall.stalls) == 1 else f"{len(fall.stalls)} stalls"
+        yield 3, f"{count} of up to {format_duration(longest)}"
+    bandwidth = fall.change.before * fall.rates.io_bytes
+    if bandwidth >= _MEMORY_BYTES_PER_S and fall.kind not in FLASH:
+        yield 2, f"writes were taken at {format_rate(bandwidth)}, the speed of memory"
+    if ratio > _HALF:
+        yield -2, f"{100 * ratio:.0f} % of the rate is left: the step is small for a full cache"
+    elif not fall.is_flat(after=True):
+        yield 1, "the level after it is uneven"
+    if fall.kind in REMOTE:
+        yield 1, f"it is {fall.kind.value}"
+    if fall.kind in LOCAL:
+        yield -3, f"{fall.kind.value} has no write-back cache of a provider"
+    if fall.view.run.volume.kind is VolumeKind.NBD or fall.view.device.empty:
+        yield 0, "the cache itself cannot be observed"
+
+
+def _garbage_collection(fall: Fall) -> Iterator[Point]:
+    rates = fall.rates
+    if fall.kind in FLASH:
+        yield 1, f"it is {fall.kind.value}"
+    if fall.kind in REMOTE:
+        yield -1, f"it is {fall.kind.value}"
+    if fall.kind in {DeviceKind.HARD_DISK, DeviceKind.MEMORY}:
+        yield -6, f"{fall.kind.value} needs no garbage collection"
+    yield (
+        (-2, "the level after it is flat")
+        if fall.is_flat(after=True)
+        else (1, "the level after it is uneven")
+    )
+    if fall.change.ratio <= _FAR:
+        yield 1, f"{100 * fall.change.ratio:.0f} % of the rate is left"
+    if fall.passes >= _PASS:
+        yield 2, f"it came after {fall.passes:.1f} times the capacity had been written"
+    if fall.earlier.is_written:
+        yield 1, "earlier runs wrote to the volume"
+    if rates.lat_tail_s >= _TAIL * rates.lat_p50_s:
+        yield (
+            1,
+            (
+                f"p99.9 is {format_latency(rates.lat_tail_s)} at a median of"
+                f" {format_latency(rates.lat_p50_s)}"
+            ),
+        )
+    if fall.stalls:
+        yield -1, "garbage collection slows a drive and does not stop it"
+
+
+def _slc_cache(fall: Fall) -> Iterator[Point]:
+    if fall.kind in FLASH:
+        yield 1, f"it is {fall.kind.value}"
+    if fall.kind in REMOTE:
+        yield -1, f"it is {fall.kind.value}"
+    if fall.kind in {DeviceKind.HARD_DISK, DeviceKind.MEMORY}:
+        yield -6, f"{fall.kind.value} has no SLC cache"
+    yield 1, "writes fell"
+    yield (
+        (1, "the level after it is flat")
+        if fall.is_flat(after=True)
+        else (-1, "the level after it is uneven")
+    )
+
+
+def _thermal(fall: Fall) -> Iterator[Point]:
+    if fall.kind in FLASH:
+        yield 1, f"it is {fall.kind.value}"
+    yield (
+        (1, "the level after it is flat")
+        if fall.is_flat(after=True)
+        else (-2, "the level after it is uneven")
+    )
+    yield (
+        (1, f"{100 * fall.change.ratio:.0f} % of the rate is left")
+        if fall.change.ratio > _HALF
+        else (-1, f"only {100 * fall.change.ratio:.0f} % of the rate is left")
+    )
+    yield 0, "temperature and power state are not sampled"

@@ -1,0 +1,135 @@
+"""Context of a run's volume: kind of its device, and what earlier runs did to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from volbench.analyse.frames.observed import total
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.profile_model import Phase
+
+Range = tuple[str, str, str]
+"""File name, offset and size as the job file says; empty where it says nothing."""
+
+
+class DeviceKind(StrEnum):
+    """What a volume is, as far as host and results tell; the values complete a sentence."""
+
+    LOCAL_SSD = "a local SSD"
+    NVME = "an NVMe device of an unknown host"
+    HARD_DISK = "a local hard disk"
+    VIRTUAL = "a virtual or provisioned volume"
+    NETWORK = "a network volume"
+    LOOP = "a loop device"
+    MEMORY = "a device in memory"
+    UNKNOWN = "a device of unknown kind"
+
+
+LOCAL = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.HARD_DISK, DeviceKind.MEMORY})
+"""Kinds that nobody sells with burst credits and that allocate no blocks at the first touch."""
+FLASH = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.NVME})
+REMOTE = frozenset({DeviceKind.NETWORK, DeviceKind.VIRTUAL})
+
+_BY_NAME = {
+    "loop": DeviceKind.LOOP,
+    "nbd": DeviceKind.NETWORK,
+    "rbd": DeviceKind.NETWORK,
+    "drbd": DeviceKind.NETWORK,
+    "vd": DeviceKind.VIRTUAL,
+    "xvd": DeviceKind.VIRTUAL,
+    "ram": DeviceKind.MEMORY,
+    "zram": DeviceKind.MEMORY,
+}
+_VIRTUAL_MODELS = ("elastic block", "persistentdisk", "virtual", "qemu", "vmware", "vbox", "msft")
+_CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "kubernetes"})
+
+
+def device_kind(view: RunView) -> DeviceKind:
+    """Return what the volume of a run is."""
+    facts, volume = view.volume, view.run.volume
+    if volume.kind is VolumeKind.NBD:
+        return DeviceKind.NETWORK
+    if facts is not None and facts.filesystem in {"tmpfs", "ramfs"}:
+        return DeviceKind.MEMORY
+    name = facts.device if facts is not None else ""
+    if not name and volume.kind is VolumeKind.DEVICE:
+        name = PurePosixPath(volume.target).name
+    named = (kind for prefix, kind in _BY_NAME.items() if name.startswith(prefix))
+    return next(named, None) or _by_facts(view, is_nvme=name.startswith("nvme"))
+
+
+def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
+    """Return what a disk is whose name may be that of a local or of a virtual one."""
+    facts, limits = view.volume, view.run.limits
+    hypervisor = view.host.virtualization if view.host is not None else ""
+    model = facts.model.lower() if facts is not None else ""
+    rotational = facts.rotational if facts is not None else None
+    is_provisioned = bool(limits.iops or limits.bandwidth_bytes_per_s)
+    if is_provisioned or any(word in model for word in _VIRTUAL_MODELS):
+        return DeviceKind.VIRTUAL
+    if hypervisor == "none":
+        if is_nvme or rotational is False:
+            return DeviceKind.LOCAL_SSD
+        return DeviceKind.HARD_DISK if rotational else DeviceKind.UNKNOWN
+    if hypervisor in {"", *_CONTAINERS}:
+        return DeviceKind.NVME if is_nvme else DeviceKind.UNKNOWN
+    return DeviceKind.VIRTUAL
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What finished on a volume before a run.
+
+    Attributes:
+        previous: the run right before it; None for the first.
+        is_prepared: whether a preparation or a warm-up was among it.
+        is_written: whether a run that writes was among it.
+        written_bytes: range to the bytes that were written to it.
+    """
+
+    previous: RunView | None = None
+    is_prepared: bool = False
+    is_written: bool = False
+    written_bytes: Mapping[Range, float] = field(default_factory=dict)
+
+    def then(self, view: RunView) -> Earlier:
+        """Return the same with one more run."""
+        written = dict(self.written_bytes)
+        moved = total(view, "io_bytes", direction="write")
+        if view.writes and moved > 0:
+            for place in _ranges(view):
+                written[place] = written.get(place, 0.0) + moved
+        return Earlier(
+            previous=view,
+            is_prepared=self.is_prepared or view.run.phase is not Phase.MEASURED,
+            is_written=self.is_written or view.writes,
+            written_bytes=written,
+        )
+
+    def has_filled(self, view: RunView) -> bool:
+        """Return whether the range of a run was written before, as many bytes as it has.
+
+        Where its size is unknown, any run that wrote to the same range counts.
+        """
+        return all(
+            self.written_bytes.get(place, 0.0) >= max(1.0, 0.0 if math.isnan(size) else size)
+            for place, size in _ranges(view).items()
+        )
+
+
+def _ranges(view: RunView) -> dict[Range, float]:
+    """Return the ranges that a run works on to their sizes; NaN where that is unknown."""
+    names = ("filename", "offset", "size")
+    return {
+        (
+            workload.options.get(names[0], ""),
+            workload.options.get(names[1], ""),
+            workload.options.get(names[2], ""),
+        ): workload.size_of("size", view.size_bytes)
+        for workload in view.workloads
+    }

@@ -1,0 +1,1 @@
+"""Verbs on a campaign that exists: attach, forget, reap, resume, status."""

@@ -1,0 +1,56 @@
+"""volbench reap: end and remove what a campaign left on its machines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.fleet_options import HOST_KEYS, LIMIT, OWN_POLICY, connect, with_policy
+from volbench.cli.options import CAMPAIGN
+
+if TYPE_CHECKING:
+    from volbench.execute.connect import HostKeyPolicy
+
+
+@click.command("reap")
+@CAMPAIGN
+@LIMIT
+@OWN_POLICY
+@HOST_KEYS
+def command(
+    campaign: Path,
+    *,
+    limits: tuple[str, ...],
+    policy: str,
+    host_keys: HostKeyPolicy,
+) -> None:
+    """End what the campaign in DIR still runs, and remove what it left on its machines.
+
+    Only processes that it started, scratch files that it made, its folders and its locks. Results
+    that were fetched stay; volbench resume repeats the runs that were ended. Hosts that are in
+    reach are cleaned also when others are not.
+    """
+    from volbench.engine.campaign.cleanup import reap
+    from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
+    from volbench.present.terminal.progress_lines import listener_for
+    from volbench.store.archive import read_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive = read_campaign(campaign)
+    plan = with_policy(archive.campaign, policy)
+    hosts = hosts_to_reach(plan, read_history(layout.journal).states, limits)
+    with connect(hosts, host_keys) as connected:
+        reached = resume_on(connected, archive, allow_exec=True)
+        with listener_for(sys.stderr) as listener:
+            reap(layout, plan, reached.hosts, listener=listener)
+    if not reached.may_go_on(plan):
+        reached.raise_absent(plan, read_history(layout.journal).states)
+    for error in reached.absent.values():
+        click.echo(f"note: {error.message}", err=True)
+    where = (
+        f"{', '.join(host.name for host in reached.hosts)}" if reached.absent else "its machines"
+    )
+    click.echo(f"nothing of {campaign} is left on {where}", err=True)

@@ -1,0 +1,118 @@
+"""volbench resume: continue an interrupted campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.fleet_options import HOST_KEYS, LIMIT, OWN_POLICY, connect, with_policy
+from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, READY_TIMEOUT, flag
+from volbench.cli.output import TableOutput, table_options
+from volbench.errors import InputError
+
+if TYPE_CHECKING:
+    from volbench.execute.connect import HostKeyPolicy
+    from volbench.model.campaign.planned_run import Campaign
+
+
+@click.command("resume")
+@CAMPAIGN
+@flag("--retry-failed", "Repeat failed runs too.")
+@click.option(
+    "--redo-step",
+    "redo_steps",
+    multiple=True,
+    metavar="STEP|unfinished",
+    help="Repeat a whole step on all clients: its number, or every step that only some finished.",
+)
+@LIMIT
+@OWN_POLICY
+@KEEP_FILES
+@GRACE
+@READY_TIMEOUT
+@ALLOW_EXEC
+@HOST_KEYS
+@table_options(has_output=False)
+def command(
+    campaign: Path,
+    *,
+    retry_failed: bool,
+    redo_steps: tuple[str, ...],
+    limits: tuple[str, ...],
+    policy: str,
+    keep_files: bool,
+    grace_s: float,
+    ready_timeout_s: float,
+    allow_exec: bool,
+    host_keys: HostKeyPolicy,
+    shown: TableOutput,
+) -> None:
+    """Continue the campaign in DIR: finished runs are kept and never run again.
+
+    Runs that continued without a controller, on the hosts of an inventory, are found again. If the
+    policy does not allow to go on without hosts that are out of reach, nothing new is started; the
+    runs of the other hosts are still brought to their end, and their results fetched.
+    """
+    from volbench.cli.make.execution import execute
+    from volbench.engine.campaign.execution_settings import Settings, is_left
+    from volbench.engine.campaign.resume_plan import hosts_to_reach, require_own, resume_on
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.store.archive import read_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive = read_campaign(campaign)
+    require_own(archive.campaign)
+    plan = with_policy(archive.campaign, policy)
+    states = read_history(layout.journal).states
+    settings = Settings(
+        grace_s=grace_s,
+        keep_files=keep_files,
+        retry_failed=retry_failed,
+        ready_timeout_s=ready_timeout_s,
+        redo_steps=_parse_steps(redo_steps, plan),
+    )
+    hosts = hosts_to_reach(plan, states, limits)
+    left = [
+        run
+        for run in plan.runs
+        if is_left(states.get(run.id, RunState.PLANNED), retry_failed=retry_failed)
+    ]
+    if not (left or redo_steps):
+        click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
+        if plan.hosts and not hosts:
+            return
+    with connect(hosts, host_keys) as connected:
+        reached = resume_on(connected, archive, allow_exec=allow_exec)
+        may_go_on = reached.may_go_on(plan)
+        if reached.hosts:
+            for error in reached.absent.values():
+                click.echo(f"note: {error.message}", err=True)
+            settings = replace(settings, settle_only=not may_go_on)
+            execute(reached.hosts, layout, plan, settings=settings, shown=shown)
+        if not may_go_on:
+            reached.raise_absent(plan, read_history(layout.journal).states)
+
+
+def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
+    """Return the numbers of steps, and `UNFINISHED` for the word.
+
+    Raises:
+        InputError: a text is neither.
+    """
+    from volbench.engine.campaign.execution_settings import UNFINISHED
+
+    last = max((run.step for run in campaign.runs), default=0)
+    steps = set()
+    for text in texts:
+        number = int(text) if text.isdecimal() else 0
+        if text != "unfinished" and not 1 <= number <= last:
+            raise InputError(
+                f"--redo-step {text}: there is no such step",
+                hint=f"write a number from 1 to {last}, or the word unfinished",
+            )
+        steps.add(number or UNFINISHED)
+    return frozenset(steps)

@@ -1,0 +1,188 @@
+"""Options that name the hosts of a command, and the connection to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.options import PATH, flag, option_group
+from volbench.errors import InputError
+
+if TYPE_CHECKING:
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.execute.connect import HostKeyPolicy
+    from volbench.model.campaign.host import Host, Inventory, Policy
+    from volbench.model.campaign.planned_run import Campaign
+
+INVENTORY = click.option(
+    "--inventory",
+    type=PATH,
+    metavar="FILE",
+    help="List of hosts: volbench's YAML, an Ansible inventory, or terraform output -json.",
+)
+
+LIMIT = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="GROUP|HOST",
+    help="Only these hosts of the inventory: a group, a host, a range or a pattern such as vm*.",
+)
+
+MAPPING = click.option(
+    "--mapping",
+    type=PATH,
+    metavar="FILE",
+    help="File that says which of Terraform's outputs describe the hosts.",
+)
+
+POLICY = click.option(
+    "--policy",
+    default="all",
+    show_default=True,
+    metavar="all|quorum:N|best-effort",
+    help="How many clients must be ready for a step to start.",
+)
+
+OWN_POLICY = click.option(
+    "--policy",
+    default="",
+    metavar="all|quorum:N|best-effort",
+    help="How many clients must be in reach to go on. Default: the policy of the campaign.",
+)
+
+_HOST_KEYS = (
+    click.option(
+        "--known-hosts",
+        type=PATH,
+        metavar="FILE",
+        help="volbench's own file of host keys, beside ~/.ssh/known_hosts.",
+    ),
+    flag(
+        "--accept-new-host-keys",
+        "Add the keys of unknown hosts to that file. A changed key is refused all the same.",
+        "accept_new",
+    ),
+)
+
+
+def _host_keys(known_hosts: Path | None, accept_new: bool) -> HostKeyPolicy:  # noqa: FBT001 - click passes options by name
+    from volbench.execute.connect import HostKeyPolicy
+
+    return HostKeyPolicy(known_hosts, accept_new)
+
+
+HOST_KEYS = option_group("host_keys", _host_keys, *_HOST_KEYS)
+"""Options on the host keys that are trusted, as the keyword `host_keys`."""
+
+
+@dataclass(frozen=True)
+class HostSelection:
+    """Hosts that a command works on.
+
+    Attributes:
+        inventory: None for this machine alone.
+        limits: parts of the inventory that are selected.
+        mapping: for Terraform's outputs.
+        known_hosts: volbench's own file of host keys; None for the default one.
+        accept_new: add keys of unknown hosts to it.
+    """
+
+    inventory: Path | None
+    limits: tuple[str, ...]
+    mapping: Path | None
+    known_hosts: Path | None
+    accept_new: bool
+
+    @property
+    def resume_options(self) -> tuple[str, ...]:
+        """Options by which volbench resume trusts the same host keys."""
+        known = self.known_hosts
+        options = () if known is None else ("--known-hosts", str(known.resolve()))
+        return (*options, "--accept-new-host-keys") if self.accept_new else options
+
+    @contextmanager
+    def connected(self) -> Iterator[list[ConnectedHost]]:
+        """Yield the selected hosts, connected, and release them at the end.
+
+        Raises:
+            InventoryError: problems in the inventory.
+            InputError: it is missing, though a part of it is named.
+        """
+        if self.inventory is None and (self.limits or self.mapping):
+            raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
+        found = self.inventory and read_hosts(
+            self.inventory, limits=self.limits, mapping=self.mapping
+        )
+        host_keys = _host_keys(self.known_hosts, self.accept_new)
+        with connect(found.hosts if found else (), host_keys) as hosts:
+            yield hosts
+
+
+on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, MAPPING, *_HOST_KEYS)
+"""Options that name hosts, as the keyword `where`."""
+
+
+@contextmanager
+def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[ConnectedHost]]:
+    """Yield connected hosts; this machine for none."""
+    from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
+    from volbench.execute.connect import connect_hosts
+
+    if not hosts:
+        yield [this_machine()]
+        return
+    with connect_hosts(hosts, host_keys=host_keys) as executors:
+        yield [ConnectedHost(*pair) for pair in zip(hosts, executors, strict=True)]
+
+
+def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
+    """Return the hosts of an inventory that are meant; remarks go to stderr.
+
+    Raises:
+        InventoryError: problems in the file, or a limit that means no host.
+    """
+    from volbench.plan.inventory import load_inventory, select
+
+    inventory = load_inventory(
+        file,
+        mapping=mapping,
+        ssh_config=Path.home() / ".ssh" / "config",
+        tell=lambda note: click.echo(f"note: {note}", err=True),
+    )
+    return select(inventory, limits)
+
+
+def with_policy(campaign: Campaign, text: str) -> Campaign:
+    """Return a campaign with the policy of ``--policy``; its own where that is empty.
+
+    Raises:
+        InputError: the policy is unknown.
+    """
+    if not text:
+        return campaign
+    policy, quorum = parse_policy(text)
+    return campaign.model_copy(update={"policy": policy, "quorum": quorum})
+
+
+def parse_policy(text: str) -> tuple[Policy, int]:
+    """Return policy and quorum of ``--policy``.
+
+    Raises:
+        InputError: it is unknown.
+    """
+    from volbench.model.campaign.host import Policy
+
+    name, _, number = text.partition(":")
+    if name == Policy.QUORUM.value and number.isdecimal() and int(number):
+        return Policy.QUORUM, int(number)
+    if not number and name in {Policy.ALL.value, Policy.BEST_EFFORT.value}:
+        return Policy(name), 0
+    raise InputError(
+        f"--policy {text} is unknown", hint="write all, best-effort, or quorum:N such as quorum:25"
+    )

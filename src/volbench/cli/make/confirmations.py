@@ -1,0 +1,114 @@
+"""Cost of a campaign, and the confirmations of a long and of a destructive one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.errors import InputError, RefusedError
+
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Prepared
+    from volbench.model.campaign.target import Volume
+    from volbench.plan.prices import Bill, Rented
+
+FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
+"""Labels of hosts that name their prices."""
+
+
+def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
+    """Print time, bytes and cost of a campaign, and ask for confirmation if it is long.
+
+    Raises:
+        RefusedError: it was not confirmed.
+    """
+    from volbench.present.terminal.campaign_text import estimate_words
+
+    click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
+    if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
+        return
+    if not click.confirm("That is long. Begin?", err=True, default=False):
+        raise RefusedError(
+            "a long campaign was not confirmed; nothing was done",
+            hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
+        )
+
+
+def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
+    """Return what a campaign costs at most; None when no prices are named.
+
+    Raises:
+        InputError: the prices can't be read, lack something, or no host says what it is.
+    """
+    if prices is None:
+        return None
+    from volbench.plan.prices import Bill, load_prices, money
+
+    read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
+    bills = [
+        money(
+            read,
+            hours=hours,
+            flavor=host.labels.get(FLAVOR, ""),
+            volume_types=_rented(host.labels.get(VOLUME_TYPE, ""), host.name, prepared),
+        )
+        for host in prepared.campaign.hosts
+        if {FLAVOR, VOLUME_TYPE} & host.labels.keys()
+    ]
+    if not bills:
+        raise InputError(
+            "no host has a label that names its price",
+            hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
+        )
+    return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)
+
+
+def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
+    """Return the volumes of a host that are paid for: each that a run works on."""
+    from volbench.plan.prices import Rented
+
+    if not volume_type:
+        return []
+    used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}
+    sizes = [float(run.volume.pin.size_bytes) if run.volume.pin else 0.0 for run in used.values()]
+    return [Rented(volume_type, size_bytes=size) for size in sizes]
+
+
+def confirm_destruction(prepared: Prepared) -> None:
+    """Have the name of each device that a run may write typed; scripts use --allow-destroy.
+
+    Raises:
+        RefusedError: something else was typed.
+    """
+    if not sys.stdin.isatty():
+        return
+    from volbench.engine.guard.run_guard import describe_device
+    from volbench.engine.hosts.volume_probe import probe_volume
+    from volbench.model.campaign.host import LOCAL
+
+    executors = {host.name: host.executor for host in prepared.hosts}
+    for (host, target), volume in _written_devices(prepared).items():
+        name = target if host == LOCAL else f"{host}:{target}"
+        click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
+        typed = click.prompt(
+            f"All of it will be overwritten. Type {name} to go on", err=True, default=""
+        )
+        if typed.strip() != name:
+            raise RefusedError(
+                f"{name} was not confirmed; nothing was done",
+                hint=f"type exactly {name} when asked",
+            )
+
+
+def _written_devices(prepared: Prepared) -> dict[tuple[str, str], Volume]:
+    """Return the devices that will be written, by host and path."""
+    from volbench.fio.jobs.output_files import writes
+    from volbench.model.campaign.target import VolumeKind
+
+    return {
+        (run.host, run.volume.target): run.volume
+        for run in prepared.campaign.runs
+        if run.volume.kind is VolumeKind.DEVICE and writes(run)
+    }

@@ -1,0 +1,167 @@
+"""Log of a controller in its campaign folder, and controllers without a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import TextIOBase
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.errors import ArchiveError, CampaignError
+
+if TYPE_CHECKING:
+    from volbench.model.campaign.event import Event, Listener
+    from volbench.store.layout import Layout
+
+_BEGIN_S = 60.0
+"""How long a background controller may take until it holds its campaign: hosts may be slow."""
+_LOOK_S = 0.05
+_TAIL_BYTES = 2000
+
+
+class LoggedListener:
+    """Listener that logs each event as a line, and shows it as long as there is a terminal.
+
+    Args:
+        log: file descriptor of the log.
+        to_log: writes lines there.
+        to_terminal: shows events; None without a terminal.
+    """
+
+    def __init__(self, log: int, to_log: Listener, to_terminal: Listener | None) -> None:
+        self._log = log
+        self._to_log = to_log
+        self._to_terminal = to_terminal
+
+    def __call__(self, event: Event, /) -> None:
+        """Take one event."""
+        self._to_log(event)
+        if self._to_terminal is not None:
+            self._to_terminal(event)
+
+    def detach(self) -> None:
+        """Go on without the terminal: everything that is printed goes to the log."""
+        self._to_terminal = None
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for source, number in ((nothing, 0), (self._log, 1), (self._log, 2)):
+            os.dup2(source, number)
+        os.close(nothing)
+
+
+class _LogStream(TextIOBase):
+    """Text stream into the log; a full disk loses lines of the log and nothing else."""
+
+    def __init__(self, log: int) -> None:
+        self._log = log
+
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            os.write(self._log, text.encode())
+        return len(text)
+
+
+@contextmanager
+def logged_listener(layout: Layout) -> Iterator[LoggedListener]:
+    """Yield the listener of a controller.
+
+    Raises:
+        ArchiveError: the log cannot be written.
+    """
+    from volbench.present.terminal.progress_lines import PlainProgress, listener_for
+
+    log = _open_log(layout)
+    stream = _LogStream(log)
+    try:
+        with listener_for(sys.stderr) as to_terminal:
+            is_log = _is_same_file(log, sys.stderr)
+            yield LoggedListener(log, PlainProgress(stream), None if is_log else to_terminal)
+    finally:
+        os.close(log)
+
+
+def _open_log(layout: Layout) -> int:
+    try:
+        return os.open(layout.controller_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise ArchiveError(
+            f"{layout.controller_log} cannot be written: {error.strerror}",
+            hint="check permissions and free space",
+            context={"path": str(layout.controller_log)},
+        ) from error
+
+
+def _is_same_file(log: int, stream: object) -> bool:
+    """Return whether a stream writes to the log already, as that of a background controller."""
+    try:
+        number = stream.fileno()  # type: ignore[attr-defined]  # streams of tests have none
+    except (AttributeError, OSError):
+        return False
+    return os.path.samestat(os.fstat(log), os.fstat(number))
+
+
+def resume_in_background(layout: Layout, options: Sequence[str]) -> None:
+    """Start a controller for a stored campaign in a session of its own.
+
+    Args:
+        layout: the campaign folder.
+        options: of volbench resume.
+
+    Raises:
+        CampaignError: it ended at once, with an error.
+        ArchiveError: its log cannot be written.
+    """
+    from volbench.store.archive import is_held
+
+    log = _open_log(layout)
+    argv = [sys.executable, "-m", "volbench", "resume", str(layout.root.resolve()), *options]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, log, 1),
+        (os.POSIX_SPAWN_DUP2, log, 2),
+    ]
+    try:
+        pid = os.posix_spawn(sys.executable, argv, os.environ, file_actions=actions, setsid=True)
+    finally:
+        os.close(log)
+    until_s = time.monotonic() + _BEGIN_S
+    while not is_held(layout) and time.monotonic() < until_s:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended and status:
+            raise CampaignError(
+                f"the controller of {layout.root} ended at once: {_last_line(layout)}",
+                hint=f"see {layout.controller_log}",
+            )
+        if ended:
+            break
+        time.sleep(_LOOK_S)
+    click.echo(
+        f"process {pid} runs the campaign in the background\n"
+        f"its progress: volbench attach {layout.root} or volbench status {layout.root}",
+        err=True,
+    )
+
+
+def _last_line(layout: Layout) -> str:
+    lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line for line in reversed(lines) if line.startswith("volbench: ")), "see its log")
+
+
+def follow_log(layout: Layout) -> None:
+    """Print the end of a controller's log, and what is added to it until the controller ends."""
+    from volbench.store.archive import is_held
+
+    with layout.controller_log.open("rb") as log:
+        log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        if log.tell():
+            log.readline()
+        is_running = True
+        while is_running:
+            is_running = is_held(layout)
+            click.echo(log.read().decode("utf-8", "replace"), nl=False, err=True)
+            if is_running:
+                time.sleep(4 * _LOOK_S)

@@ -1,0 +1,293 @@
+"""Output of verbs: files and standard output, tables, and charts of tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
+from volbench.errors import InputError
+from volbench.present.renderers import PICTURE_FORMATS
+
+if TYPE_CHECKING:
+    from volbench.dataset import Dataset
+    from volbench.present.plots.description import Plot
+    from volbench.present.tables.table import Table
+
+_FORMATS = ("table", "json", "csv", "markdown")
+_ENDINGS = {".json": "json", ".csv": "csv", ".md": "markdown"}
+_FILE_ENDINGS = {"table": "txt", "markdown": "md"}
+
+
+@contextmanager
+def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
+    """Yield a buffer that is written to `output` in one piece when the block ends well.
+
+    Args:
+        output: ``-`` for standard output, an existing folder, or a file.
+        default_name: file name used in a folder.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    buffer = BytesIO()
+    yield buffer
+    if output == "-":
+        sys.stdout.buffer.write(buffer.getvalue())
+        return
+    path = Path(output)
+    path = path / default_name if path.is_dir() else path
+    try:
+        path.write_bytes(buffer.getvalue())
+    except OSError as error:
+        raise InputError(
+            f"{path} can't be written: {error.strerror}",
+            hint="name a file in an existing folder with --output",
+            context={"path": str(path)},
+        ) from error
+    click.echo(f"written: {path}", err=True)
+
+
+def default_campaign_folder(name: str) -> Path:
+    """Return the folder of a new campaign for which none is named."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return Path("volbench-results") / f"{name}-{stamp}"
+
+
+def report_folder(dataset: Dataset) -> Path:
+    """Return the folder of the first campaign's report, which is made if need be.
+
+    Raises:
+        InputError: it can't be made.
+    """
+    folder = next(iter(dataset.names.values())).report_folder
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder} can't be made: {error.strerror}", hint="name another place with --output"
+        ) from error
+    return folder
+
+
+def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple[str, ...]:
+    """Return the command line for the campaign's record, without paths of this machine.
+
+    Args:
+        inputs: paths on the command line that are shortened to their last part.
+        output: the campaign folder if it was named, which is shortened in the same way.
+    """
+    short = {str(path): Path(path).resolve().name for path in inputs if str(path)}
+    if output is not None:
+        short[str(output)] = output.name
+        for prefix in ("--output=", "--into=", "-o"):
+            short[f"{prefix}{output}"] = f"{prefix}{output.name}"
+    return ("volbench", *(short.get(argument, argument) for argument in sys.argv[1:]))
+
+
+@dataclass(frozen=True)
+class TableOutput:
+    """How and where a table is printed.
+
+    Attributes:
+        format_name: ``table``, ``json``, ``csv`` or ``markdown``; None for that of the output.
+        as_json: the same as the format ``json``.
+        output: file, folder, or ``-`` for standard output.
+        columns: names of the columns; those of the table if empty.
+        is_wide: all columns of the table, however narrow the screen is.
+        more_formats: formats of the verb beside those of every table.
+    """
+
+    format_name: str | None = None
+    as_json: bool = False
+    output: str = "-"
+    columns: tuple[str, ...] = ()
+    is_wide: bool = False
+    more_formats: tuple[str, ...] = ()
+
+    @property
+    def format(self) -> str:
+        """The format that is asked for, or that the name of the file means."""
+        if self.as_json or self.format_name:
+            return "json" if self.as_json else str(self.format_name)
+        endings = {**_ENDINGS, **{f".{name}": name for name in self.more_formats}}
+        return endings.get(Path(self.output).suffix.lower(), "table")
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether notes may stand around the table: other formats are data alone."""
+        return self.format == "table"
+
+    def write(
+        self, *tables: Table[Any], text: Callable[[int | None, bool], str] | None = None
+    ) -> None:
+        """Print tables one after the other; CSV, JSON and Markdown have the first alone.
+
+        Args:
+            tables: the main table first.
+            text: width and whether there are colours to the text that stands for the table on a
+                terminal.
+
+        Raises:
+            InputError: there is no such column, or the file cannot be written.
+        """
+        width, colour = self._width(), self._has_colour()
+        if self.is_for_people and text is not None and not self.columns:
+            content = text(width, colour)
+        else:
+            content = self._rendered(tables, width=width, colour=colour)
+        if self.output == "-":
+            click.echo(content, nl=False, color=colour)
+            return
+        ending = _FILE_ENDINGS.get(self.format, self.format)
+        with binary_output(self.output, default_name=f"{tables[0].name}.{ending}") as sink:
+            sink.write(content.encode())
+
+    def note(self, words: str) -> None:
+        """Print a line that belongs to a table: below it, or on stderr beside other formats."""
+        click.echo(words, err=not self.is_for_people)
+
+    def _rendered(self, tables: tuple[Table[Any], ...], *, width: int | None, colour: bool) -> str:
+        from volbench.present.tables.render_table import render_table
+
+        shown = tables if self.is_for_people and not self.columns else tables[:1]
+        return "\n".join(
+            render_table(table, self.format, width=width, columns=self.columns, colour=colour)
+            for table in shown
+        )
+
+    def _width(self) -> int | None:
+        """Return the width to keep to: of the terminal, or COLUMNS; None without either."""
+        columns = os.environ.get("COLUMNS", "")
+        if self.is_wide or self.output != "-":
+            return None
+        if columns.isdecimal() and int(columns):
+            return int(columns)
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+    def _has_colour(self) -> bool:
+        return self.output == "-" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
+    """Return a decorator that gives a verb the options of tables, as one keyword, `shown`.
+
+    Args:
+        more_formats: formats of this verb beside those of every table.
+        has_output: whether ``-o/--output`` says where the table goes; for verbs that make a
+            campaign it names the campaign's folder.
+    """
+    output = output_option(
+        metavar="PATH", default="-", help="File or folder; - is standard output."
+    )
+    default = "Output format. Default: by the ending of --output, else table."
+    if not has_output:
+        default = "Format of the table of results, or of the plan.  [default: table]"
+    return option_group(
+        "shown",
+        partial(TableOutput, more_formats=more_formats),
+        click.option(
+            "--format",
+            "format_name",
+            type=click.Choice([*_FORMATS, *more_formats]),
+            help=default,
+        ),
+        flag("--json", "Short for --format json.", "as_json"),
+        *([output] if has_output else []),
+        names_option(
+            "--columns", "columns", text="Only these columns, in this order.", metavar="NAME,..."
+        ),
+        flag("--wide", "All columns at their full width.", "is_wide"),
+    )
+
+
+@dataclass(frozen=True)
+class ChartFile:
+    """Where the chart of a table goes, and how it looks.
+
+    Attributes:
+        chart: file of the picture; None for no chart.
+        title: over it; empty for the chart's own.
+        theme: of its colours.
+    """
+
+    chart: str | None
+    title: str
+    theme: str
+
+    def write(self, plot: Plot, numbers: Table[Any]) -> None:
+        """Write a chart, and what it shows as CSV beside it.
+
+        Raises:
+            InputError: a file can't be written.
+        """
+        from volbench.present.renderers.matplotlib import draw, save
+        from volbench.present.tables.render_table import csv_text
+
+        chart = str(self.chart)
+        image = _picture_format(chart)
+        figure = draw(plot, theme=self.theme)
+        with binary_output(chart, default_name=f"chart.{image}") as sink:
+            save(figure, sink, format=image)
+        with binary_output(str(Path(chart).with_suffix(".csv")), default_name="chart.csv") as sink:
+            sink.write(csv_text(numbers.records()).encode())
+
+
+def chart_options(shows: str) -> Decorator:
+    """Return the options of a verb that prints a table and may draw it, as the keyword `picture`.
+
+    Args:
+        shows: what is drawn, after "Draw".
+    """
+    return option_group(
+        "picture",
+        ChartFile,
+        click.option(
+            "--chart",
+            metavar="FILE",
+            callback=_checked,
+            help=f"Draw {shows} into a .svg, .png or .pdf file; the numbers go beside it as CSV.",
+        ),
+        click.option("--title", default="", help="Title over the chart."),
+        click.option(
+            "--theme",
+            type=click.Choice(["light", "dark", "print"]),
+            default="light",
+            show_default=True,
+            help="Colours of the chart; print is grey.",
+        ),
+    )
+
+
+def _checked(context: click.Context, option: click.Parameter, chart: str | None) -> str | None:
+    """Refuse other files than pictures before anything is read."""
+    del context, option
+    if chart is not None:
+        _picture_format(chart)
+    return chart
+
+
+def _picture_format(chart: str) -> str:
+    """Return the format of a picture by the ending of its file.
+
+    Raises:
+        InputError: the file has no ending of a picture.
+    """
+    image = Path(chart).suffix.removeprefix(".").lower()
+    if image not in PICTURE_FORMATS:
+        raise InputError(
+            f"{chart} is not the name of a picture",
+            hint=f"end it with .{', .'.join(PICTURE_FORMATS)}",
+        )
+    return image

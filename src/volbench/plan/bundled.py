@@ -1,0 +1,103 @@
+"""Files that people write and name: bundled profiles, prices and volume types, or their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from volbench.errors import InputError, did_you_mean
+
+_SIZE_LIMIT = 1 << 20
+_PROFILES = "profiles"
+
+
+def bundled_folder(name: str) -> Path:
+    """Return where bundled files are: inside the wheel, or at the top of a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / name
+    return installed if installed.is_dir() else package.parents[1] / name
+
+
+def bundled_names(folder: str) -> tuple[str, ...]:
+    """Return the names of the bundled files of a folder, sorted."""
+    return tuple(sorted(path.stem for path in bundled_folder(folder).glob("*.yaml")))
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the names of the bundled profiles, sorted."""
+    return bundled_names(_PROFILES)
+
+
+def profile_index() -> list[dict[str, object]]:
+    """Return name, number of jobs and description of each bundled profile.
+
+    They are kept in a file of their own, so that a list needs no YAML parser.
+    """
+    index = bundled_folder(_PROFILES) / "index.json"
+    found: list[dict[str, object]] = json.loads(index.read_text("utf-8"))
+    return found
+
+
+def read_profile(name_or_path: str) -> tuple[str, str]:
+    """Return text and displayed path of a profile: a bundled one by name, or a file.
+
+    Raises:
+        InputError: there is neither.
+    """
+    return read_named(name_or_path, folder=_PROFILES, what="profile")
+
+
+def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
+    """Return text and displayed path of a bundled file by name, or of a file.
+
+    Args:
+        name_or_path: as the user typed it.
+        folder: of the bundled files.
+        what: it is, for messages: "profile".
+
+    Raises:
+        InputError: there is neither, or the file is no text, or too long to be one of these.
+    """
+    names = bundled_names(folder)
+    if name_or_path in names:
+        bundled = bundled_folder(folder) / f"{name_or_path}.yaml"
+        return bundled.read_text("utf-8"), bundled.name
+    path = Path(name_or_path)
+    try:
+        is_file = path.is_file()
+    except OSError as error:  # a name that is too long
+        raise _unreadable(path, error, what=what) from error
+    if not is_file:
+        raise InputError(
+            f"there is no {what} {name_or_path!r}, neither bundled nor a file",
+            hint=did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
+            context={"path": name_or_path},
+        )
+    return read_text(path, what=what), str(path)
+
+
+def read_text(path: Path, *, what: str) -> str:
+    """Return the text of a file that a person wrote.
+
+    Args:
+        path: of the file.
+        what: it is, for messages: "profile".
+
+    Raises:
+        InputError: it can't be read, is no text, or is too long to be one of these.
+    """
+    try:
+        if path.stat().st_size > _SIZE_LIMIT:
+            raise InputError(f"{path} is larger than 1 MiB", hint=f"a {what} is a short text")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error, what=what) from error
+
+
+def _unreadable(path: Path, error: OSError | UnicodeDecodeError, *, what: str) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(
+        f"{path} can't be read: {reason}",
+        hint=f"a {what} is a YAML file in UTF-8",
+        context={"path": str(path)},
+    )

@@ -1,0 +1,179 @@
+"""Latencies in equal steps of the logarithm: histograms of jobs, and ridges of their repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import COLOUR, KEY, in_steps, key_of
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot
+from volbench.present.plots.distribution.latency_curves import MISSING_BINS, NEEDS_BINS
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
+from volbench.units import format_latency
+
+_BARS, _RIDGE_STEPS = 20, 50
+"""Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use."""
+_MOST_HISTOGRAMS, _MOST_RIDGE_JOBS, _MOST_RIDGES = 24, 12, 30
+_PANEL_IN = 1.4
+_HIGH = 1.7
+"""Height of the highest ridge, in distances between two ridges."""
+
+
+def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return the steps of each job and direction."""
+    return _shares(frames, per_decade=_BARS)
+
+
+def _shares(frames: Frames, names: Sequence[str] = (), *, per_decade: int) -> pd.DataFrame | str:
+    """Add up the bins of runs that are equal in some columns, those of a job unless given.
+
+    Returns:
+        A row for each step that holds an I/O: those columns, ``order`` (number of the set),
+        ``step``, ``low_s`` and ``high_s`` (its ends), ``count``, ``share`` (of the I/Os of the set,
+        0 to 1) and ``latency``, the name of the kind.
+    """
+    rows, kind = in_steps(frames["histogram"], frames["summary"], per_decade=per_decade)
+    if rows.empty:
+        return MISSING_BINS
+    rows["line"] = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
+    key = [*(names or (*key_of(rows, KEY), "label")), *([COLOUR] if COLOUR in rows else [])]
+    order = rows.groupby(key, sort=False, dropna=False).ngroup()
+    by = ["order", *key, "step"]
+    steps = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
+    return steps.assign(
+        share=steps["count"] / steps.groupby("order")["count"].transform("sum"),
+        low_s=10.0 ** (steps["step"] / per_decade),
+        high_s=10.0 ** ((steps["step"] + 1) / per_decade),
+        latency=LATENCY_KINDS[kind],
+    )
+
+
+def build_histogram(rows: pd.DataFrame) -> Plot:
+    """Draw a panel of bars for each job and direction, all on one scale of latency."""
+    limits = log_limits([float(rows["low_s"].min()), float(rows["high_s"].max())], room=(0.9, 1.1))
+    label = f"{rows['latency'].iloc[0].capitalize()} (logarithmic)"
+    x = Axis(label, "latency", "log", limits)
+    jobs = [job for _, job in rows.groupby("order", sort=True)]
+    panels = [(job, _bars(job, x)) for job in jobs[:_MOST_HISTOGRAMS]]
+    plot = labels.job_grid(panels, more=len(jobs) - _MOST_HISTOGRAMS, height_in=_PANEL_IN)
+    note = "Share of the job's I/Os in each step; repeats are added up; dashed: median and p99"
+    return replace(plot, caption=(note, *plot.caption), shared_x=True)
+
+
+def _bars(job: pd.DataFrame, x: Axis) -> Panel:
+    """Draw the bars of one job, with its median and p99 to the step."""
+    data = labels.identified(job, ["low_s", "high_s", "count", "share", "latency"])
+    running = job["share"].cumsum()
+    reached = [float(job.loc[running >= share - 1e-12, "high_s"].iloc[0]) for share in (0.5, 0.99)]
+    lines = [
+        marks.ReferenceLine(value, "x", series="muted", dash="dashed", width=0.9)
+        for value in reached
+    ]
+    bars = marks.Bars(
+        data,
+        at="low_s",
+        at_end="high_s",
+        value="share",
+        is_horizontal=False,
+        series=labels.direction_role(job),
+    )
+    y = Axis("I/Os", "share", limits=(0.0, float(job["share"].max()) * 1.1))
+    return Panel(x=x, y=y, marks=(bars, *lines))
+
+
+def describe_histogram(rows: pd.DataFrame) -> str:
+    """Return the most common step of the fastest job in one sentence."""
+    tops = rows.loc[rows.groupby("order")["share"].idxmax()].sort_values("low_s")
+    first = tops.iloc[0]
+    return (
+        f"Histograms of {first['latency']} for {len(tops)} jobs: the fastest job "
+        f"({first['label']}) has most I/Os between {format_latency(float(first['low_s']))} and "
+        f"{format_latency(float(first['high_s']))}."
+    )
+
+
+HISTOGRAM = Kind(
+    name="histogram",
+    title="Latency histogram",
+    frame_names=("summary", "histogram"),
+    help="How many I/Os of each job took how long, on a logarithmic scale.",
+    needs=NEEDS_BINS,
+    read=read_histogram,
+    build=build_histogram,
+    describe=describe_histogram,
+    is_pooled=True,
+)
+
+
+def read_ridges(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return the steps of each run and direction, job by job."""
+    names = ("line", "label", "direction", "run", "repeat")
+    steps = _shares(frames, names, per_decade=_RIDGE_STEPS)
+    if isinstance(steps, str):
+        return steps
+    return steps.sort_values(["line", "repeat", "run", "step"], ignore_index=True)
+
+
+def build_ridges(rows: pd.DataFrame) -> Plot:
+    """Draw a panel per job, a ridge for each run, the first repeat on top."""
+    jobs = [job for _, job in rows.groupby("line", sort=True)]
+    shown = jobs[:_MOST_RIDGE_JOBS]
+    most = min(_MOST_RIDGES, max(job["run"].nunique() for job in shown))
+    panels = [(job, _ridges(job)) for job in shown]
+    plot = labels.job_grid(panels, more=len(jobs) - len(shown), height_in=0.5 + 0.26 * most)
+    note = "A ridge is the share of one run's I/Os at each latency; all of a panel have one scale"
+    numbers = ["run", "repeat", "low_s", "count", "share", "latency"]
+    return replace(
+        plot,
+        caption=(note, *plot.caption),
+        rows=labels.identified(rows[rows["line"] < _MOST_RIDGE_JOBS], numbers),
+    )
+
+
+def _ridges(job: pd.DataFrame) -> Panel:
+    runs = [run for _, run in job.groupby("run", sort=False)][:_MOST_RIDGES]
+    top = max(float(run["share"].max()) for run in runs)
+    steps = np.arange(int(job["step"].min()) - 1, int(job["step"].max()) + 2)
+    x = 10.0 ** ((steps + 0.5) / _RIDGE_STEPS)
+    parts: list[marks.AnyMark] = []
+    for place, run in enumerate(runs):
+        share = run.set_index("step")["share"].reindex(steps, fill_value=0).to_numpy(dtype=float)
+        base = float(len(runs) - place)
+        ridge = pd.DataFrame({"_x": x, "_low": base, "_high": base + _HIGH * share / top})
+        parts.append(marks.Areas(ridge, alpha=0.55, series=labels.direction_role(job)))
+        parts.append(marks.Lines(ridge, y="_high", width=1.0, series="paper"))
+    y = Axis(
+        scale="category",
+        categories=tuple(f"repeat {int(run['repeat'].iloc[0])}" for run in runs),
+        ticks=tuple(float(len(runs) - place) for place in range(len(runs))),
+        limits=(0.8, len(runs) + _HIGH + 0.1),
+    )
+    label = f"{job['latency'].iloc[0].capitalize()} (logarithmic)"
+    ends = (float(x[0]), float(x[-1]))
+    return Panel(x=Axis(label, "latency", "log", ends), y=y, marks=tuple(parts))
+
+
+def describe_ridges(rows: pd.DataFrame) -> str:
+    """Return the range of the most common latency over the runs, in one sentence."""
+    tops = rows.loc[rows.groupby(["line", "run"])["share"].idxmax(), "low_s"]
+    return (
+        f"Ridges of {rows['latency'].iloc[0]} for {len(tops)} runs: the most common lies between "
+        f"{format_latency(float(tops.min()))} and {format_latency(float(tops.max()))}."
+    )
+
+
+RIDGELINE = Kind(
+    name="ridgeline",
+    title="Latency from repeat to repeat",
+    frame_names=("summary", "histogram"),
+    help="The distribution of latency in each repeat, one ridge above the other.",
+    needs=NEEDS_BINS,
+    read=read_ridges,
+    build=build_ridges,
+    describe=describe_ridges,
+)

@@ -1,0 +1,300 @@
+"""A row for each job: IOPS, bandwidth and CPU time as bars, latency percentiles as points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.present.formatting import Row, number, records, text
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import (
+    BANDWIDTH,
+    IOPS,
+    LATENCY_KINDS,
+    Metric,
+    declared,
+    limits_across,
+    rows_axis,
+)
+from volbench.units import format_latency
+
+_MOST = 60
+"""Maximum number of rows in one chart."""
+_ROOM = 1.14
+"""The axis ends this far beyond the longest bar, for its text."""
+_CPU = (Series("cpu_usr", "user", "palette-5"), Series("cpu_sys", "system", "palette-0"))
+"""The key is the column."""
+_FULL = 100.0
+_PERCENTILES = (
+    Series("p50", "median", "palette-5", "circle"),
+    Series("p90", "p90", "palette-0", "square"),
+    Series("p99", "p99", "palette-4", "diamond"),
+    Series("p999", "p99.9", "palette-1", "up"),
+    Series("max", "max", "palette-6", "cross"),
+)
+"""From fast to slow; the key is the statistic."""
+_STATISTICS = tuple(series.key for series in _PERCENTILES)
+
+
+def _rows_plot(
+    rows: pd.DataFrame,
+    x: Axis,
+    parts: tuple[marks.AnyMark, ...],
+    *,
+    series: tuple[Series, ...],
+    caption: Sequence[str],
+    every: pd.DataFrame | None = None,
+) -> Plot:
+    """Return one panel with the name of each row at its left; `every` has rows it leaves out."""
+    names = labels.job_names(records(rows))
+    return Plot(
+        panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
+        heights=(labels.rows_height_in(names),),
+        series=series,
+        caption=tuple(caption),
+        rows=every,
+    )
+
+
+def _rated(frames: Frames) -> pd.DataFrame:
+    """Return results without sync, which has latencies but no rate."""
+    return frames["summary"][frames["summary"]["direction"] != "sync"]
+
+
+def _is_repeated(rows: pd.DataFrame) -> bool:
+    return bool((rows["repeats"] > 1).any())
+
+
+def _whose(row: Row) -> str:
+    return f"({text(row, 'label')}, {text(row, 'direction')})"
+
+
+@dataclass(frozen=True)
+class _JobBars:
+    """Bars of one metric."""
+
+    metric: Metric
+    axis_label: str
+
+    def read(self, frames: Frames, _: Options) -> pd.DataFrame | str:
+        """Return a row per job and direction."""
+        rows = labels.side_by_side(per_job(_rated(frames), [self.metric.column]))
+        if rows[self.metric.column].isna().all():
+            return f"no {self.metric.label}: no run reported it (dd reports bandwidth alone)"
+        return rows
+
+    def build(self, rows: pd.DataFrame) -> Plot:
+        """Draw horizontal bars from zero, with the declared limits."""
+        column = self.metric.column
+        every = rows
+        rows, fewer = labels.largest(rows, column, most=_MOST, what="results")
+        data = self._data(rows)
+        limits = declared(records(rows), self.metric.limit, self.metric.format)
+        longest = max([*data["_end"], *(limit.value for limit in limits)])
+        parts: tuple[marks.AnyMark, ...] = (
+            marks.Bars(data, by="_series", value=column),
+            *limits_across(limits),
+            marks.Whiskers(data, low=f"{column}_low"),
+            marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0), is_boxed=True),
+        )
+        x = Axis(self.axis_label, self.metric.format, limits=(0, _ROOM * longest or 1))
+        note = "Bars: median of the repeats; whiskers: min to max" * _is_repeated(rows)
+        return _rows_plot(
+            rows,
+            x,
+            parts,
+            series=labels.colour_series(rows),
+            caption=(note, fewer),
+            every=self._data(every) if fewer else None,
+        )
+
+    def _data(self, rows: pd.DataFrame) -> pd.DataFrame:
+        column = self.metric.column
+        ends = [column, f"{column}_low", f"{column}_high", self.metric.limit]
+        return labels.identified(rows, ends).assign(
+            _series=rows[labels.colour_column(rows)],
+            _row=range(len(rows)),
+            _end=rows[f"{column}_high"].fillna(0),
+            _high=rows[f"{column}_high"].where(rows["repeats"] > 1),
+            _text=[self._value(row) for row in records(rows)],
+        )
+
+    def _value(self, row: Row) -> str:
+        value = number(row, self.metric.column)
+        if math.isnan(value):
+            return f"not reported by {text(row, 'tool', missing='the tool')}"
+        return self.metric.text(value)
+
+    def describe(self, rows: pd.DataFrame) -> str:
+        """Return the extremes and the limits in one sentence."""
+        known = records(rows.dropna(subset=[self.metric.column]).sort_values(self.metric.column))
+        most, least = (f"{self._value(row)} {_whose(row)}" for row in (known[-1], known[0]))
+        sentence = f"{self.metric.label} of {len(known)} results: max {most}"
+        if len(known) > 1:
+            sentence += f", min {least}"
+        limits = declared(records(rows), self.metric.limit, self.metric.format)
+        return "; ".join([sentence, *(f"declared {limit.name}" for limit in limits)]) + "."
+
+
+def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind[pd.DataFrame]:
+    label = bars.metric.label
+    return Kind(
+        name=name,
+        title=f"{label} per job",
+        help=f"{label} of each job and direction, with the declared limits.",
+        needs=needs,
+        read=bars.read,
+        build=bars.build,
+        describe=bars.describe,
+        is_pooled=True,
+        in_report=True,
+    )
+
+
+IOPS_BARS = _kind(
+    "iops", _JobBars(IOPS, "I/O operations per second"), needs="a finished run of fio"
+)
+BANDWIDTH_BARS = _kind(
+    "bandwidth",
+    _JobBars(BANDWIDTH, "Bandwidth (1 MB/s = 1,000,000 bytes per second)"),
+    needs="a finished run",
+)
+
+
+def read_cpu(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return a row per job with the medians of user and system time, and of their sum."""
+    # fio reports it once for a job, and both directions of a mixed job repeat it.
+    jobs = _rated(frames).dropna(subset="cpu_usr").drop_duplicates(["run", "group"])
+    jobs = jobs.assign(cpu=jobs["cpu_usr"] + jobs["cpu_sys"])
+    rows = labels.side_by_side(per_job(jobs, [*(part.key for part in _CPU), "cpu"]))
+    return rows if len(rows) else "no CPU time: no run reported any (dd does not; fio does)"
+
+
+def build_cpu(rows: pd.DataFrame) -> Plot:
+    """Draw a bar for each job; the whisker is the range of the sum over the repeats."""
+    every = rows
+    rows, fewer = labels.largest(rows, "cpu", most=_MOST, what="jobs")
+    total = rows["cpu_usr"] + rows["cpu_sys"]
+    data = _cpu_numbers(rows).assign(
+        _row=range(len(rows)),
+        _high=rows["cpu_high"].where(rows["repeats"] > 1),
+        _end=total.combine(rows["cpu_high"], max),
+        _text=[f"{value:.3g} %" for value in total],
+    )
+    most = float(data["_end"].max())
+    parts = (
+        *((marks.ReferenceLine(_FULL, "x"),) if most > _FULL * 0.8 else ()),
+        marks.Bars(data, series="cpu_usr", value="cpu_usr"),
+        marks.Bars(data, series="cpu_sys", value="cpu_sys", base="cpu_usr"),
+        marks.Whiskers(data, low="cpu_low"),
+        marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0)),
+    )
+    caption = (
+        "Share of one CPU that each of the job's processes used",
+        "Bars: medians; whiskers: min to max of the sum",
+        fewer,
+    )
+    x = Axis("CPU time, of one CPU", "percent", limits=(0, max(most * 1.15, 1.0)))
+    return _rows_plot(
+        rows, x, parts, series=_CPU, caption=caption, every=_cpu_numbers(every) if fewer else None
+    )
+
+
+def _cpu_numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    return labels.identified(rows, ["cpu_usr", "cpu_sys", "cpu_low", "cpu_high"])
+
+
+def describe_cpu(rows: pd.DataFrame) -> str:
+    """Return the busiest job in one sentence."""
+    busiest = records(rows.nlargest(1, "cpu"))[0]
+    value = number(busiest, "cpu_usr") + number(busiest, "cpu_sys")
+    return f"CPU time of {len(rows)} jobs: max {value:.3g} % of one CPU ({busiest['label']})."
+
+
+CPU = Kind(
+    name="cpu",
+    title="CPU time of the jobs",
+    help="User and system time that each job's processes used.",
+    needs="a finished run of fio",
+    read=read_cpu,
+    build=build_cpu,
+    describe=describe_cpu,
+    is_pooled=True,
+)
+
+
+def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return a row per job and direction with each percentile and ``latency``, the kind's name."""
+    summary, kind = with_latencies(frames["summary"], _STATISTICS)
+    rows = labels.side_by_side(per_job(summary, _STATISTICS))
+    known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
+    if not (known[list(_STATISTICS)] > 0).any(axis=None):
+        return "no latency: no run reported any (dd does not measure it)"
+    return known.assign(latency=LATENCY_KINDS[kind])
+
+
+def build_latency(rows: pd.DataFrame) -> Plot:
+    """Draw the percentiles of each job along a logarithmic axis."""
+    columns = {name: f"{name}_s" for name in _STATISTICS}
+    every = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
+    rows, fewer = labels.largest(rows, "max", most=_MOST, what="results")
+    values = rows[list(_STATISTICS)]
+    data = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
+    data = data.assign(
+        _row=range(len(rows)),
+        _low=values.min(axis=1),
+        _high=values.max(axis=1),
+        _text=[format_latency(value) for value in rows["max"]],
+    )
+    parts = (
+        marks.Whiskers(data, series="pale", width=5, has_caps=False),
+        marks.Texts(data, x="max_s", y="_row", offset_pt=(8, 0), series="muted"),
+        *(marks.Points(data, series=key, x=column, y="_row") for key, column in columns.items()),
+    )
+    positive = values.where(values > 0)
+    low, high = float(positive.min().min()), float(positive.max().max())
+    span = max(high / low, 3.0)
+    ends = (low / span**0.04, low * span**1.14)  # with room for the text at the right
+    x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
+    note = "Points: median of the repeats" * _is_repeated(rows)
+    return _rows_plot(
+        rows,
+        x,
+        parts,
+        series=_PERCENTILES,
+        caption=(note, fewer),
+        every=every if fewer else None,
+    )
+
+
+def describe_latency(rows: pd.DataFrame) -> str:
+    """Return the lowest and the highest p99 in one sentence."""
+    kind = rows["latency"].iloc[0]
+    known = records(rows.dropna(subset=["p99"]).sort_values("p99"))
+    if not known:
+        worst = records(rows.nlargest(1, "max"))[0]
+        value = format_latency(number(worst, "max"))
+        return f"Max {kind} of {len(rows)} results: {value} ({text(worst, 'label')})."
+    low, high = (
+        f"{format_latency(number(row, 'p99'))} {_whose(row)}" for row in (known[0], known[-1])
+    )
+    return f"Percentiles of {kind} for {len(known)} results: p99 from {low} to {high}."
+
+
+LATENCY = Kind(
+    name="latency",
+    title="Latency percentiles per job",
+    help="Median, p90, p99, p99.9 and max latency of each job and direction.",
+    needs="latencies of fio",
+    read=read_latency,
+    build=build_latency,
+    describe=describe_latency,
+    is_pooled=True,
+    in_report=True,
+)

@@ -1,0 +1,290 @@
+"""Grids over two options as heat maps and towers: swept options, and mixes by block size (SNIA)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import (
+    OPTIONS,
+    SETTING,
+    key_of,
+    swept_options,
+    with_latencies,
+)
+from volbench.analyse.frames.job_frames import grid as grid_points
+from volbench.present.formatting import number, pattern, printable, records
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot
+from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.metrics import IOPS, LATENCY_KINDS
+from volbench.present.plots.time.steady_rounds import judge_rounds
+from volbench.units import format_count, format_latency, format_size
+
+_ROW_IN, _TOWERS_IN = 0.36, 3.3
+_MOST_GRIDS, _MOST_TOWERS = 12, 4
+"""Access patterns in one chart of cells, and of towers."""
+_STATISTICS = ("mean", "least", "greatest")
+
+
+def _category_axis(label: str, names: Sequence[str]) -> Axis:
+    """Return an axis of cells with these names."""
+    ends = (-0.5, len(names) - 0.5)
+    return Axis(label, scale="category", limits=ends, categories=tuple(names))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The points of one access pattern.
+
+    Attributes:
+        name: of the pattern.
+        points: a row per point with both options, ``iops``, ``mean_s`` and ``latency``, and its
+            place ``_x`` and ``_y`` among the values of the options.
+        x: option along the x axis; `y` likewise.
+    """
+
+    name: str
+    points: pd.DataFrame
+    x: str
+    y: str
+
+    def axis(self, option: str) -> Axis:
+        """Return the axis of one of the options."""
+        values = sorted(self.points[option].unique())
+        names = [labels.option_text(option, float(value)) for value in values]
+        return _category_axis(labels.OPTION_NAMES[option], names)
+
+    def panels(self, row: int) -> tuple[Panel, Panel]:
+        """Return the panel of IOPS and that of latency, without marks."""
+        name = printable(self.name)
+        iops = Panel(
+            x=self.axis(self.x), y=self.axis(self.y), marks=(), title=f"IOPS, {name}", row=row
+        )
+        latency = self.points["latency"].iloc[0]
+        return iops, replace(iops, title=f"Mean {latency}, {name}", column=1)
+
+
+def read_grids(frames: Frames, _: Options) -> Sequence[Grid] | str:
+    """Return a grid for each pattern in which two options vary."""
+    options = swept_options(frames["summary"])
+    if len(options) < 2:
+        return "no grid: it takes jobs that sweep two of queue depth, block size and numjobs"
+    x, y = sorted(options[:2], key=("iodepth", "numjobs", "block_bytes").index)
+    summary, kind = with_latencies(frames["summary"], ("mean",))
+    points = grid_points(summary, (x, y), ("iops", "mean")).assign(latency=LATENCY_KINDS[kind])
+    if points.empty:
+        return "no grid: no pattern was measured with several values of both options"
+    groups = [group for _, group in points.groupby("line", sort=True)]
+    names = _names(groups, key_of(points, (*SETTING, *(n for n in OPTIONS if n not in (x, y)))))
+    return [
+        Grid(name, _placed(group, name, x, y), x, y)
+        for name, group in zip(names, groups, strict=True)
+    ]
+
+
+def _names(groups: list[pd.DataFrame], setting: list[str]) -> list[str]:
+    """Return a name for each grid: its pattern, and other attributes that differ."""
+    heads = [records(group.head(1))[0] for group in groups]
+    telling = [
+        name
+        for name in setting
+        if name not in ("rw", "direction") and len({str(head[name]) for head in heads}) > 1
+    ]
+    short = labels.SHORT_NAMES
+    return [
+        ", ".join([pattern(head), *(f"{short.get(n, n)} {head[n]}" for n in telling)])
+        for head in heads
+    ]
+
+
+def _placed(points: pd.DataFrame, name: str, x: str, y: str) -> pd.DataFrame:
+    numbers = labels.identified(points.assign(label=name), ["iops", "mean", "latency"])
+    return numbers.rename(columns={"mean": "mean_s"}).assign(
+        _x=points[x].rank(method="dense").astype(int) - 1,
+        _y=points[y].rank(method="dense").astype(int) - 1,
+        _iops=points["iops"].map(format_count),
+        _mean=points["mean"].map(format_latency),
+    )
+
+
+def build_heatmap(grids: Sequence[Grid]) -> Plot:
+    """Draw IOPS at the left and mean latency at the right, a row of grids per pattern."""
+    every = pd.concat([grid.points for grid in grids], ignore_index=True)
+    left_out, grids = len(grids) - _MOST_GRIDS, grids[:_MOST_GRIDS]
+    columns = max(grid.points[grid.x].nunique() for grid in grids)
+    panels = []
+    for row, grid in enumerate(grids):
+        iops = marks.Cells(grid.points, value="iops", text="_iops")
+        mean = replace(iops, value="mean_s", text="_mean", ramp="orange", format="latency")
+        for panel, cells in zip(grid.panels(row), (iops, mean), strict=True):
+            panels.append(replace(panel, marks=(cells,), background="hatched"))
+    return Plot(
+        panels=tuple(panels),
+        heights=tuple(_ROW_IN * grid.points[grid.y].nunique() for grid in grids),
+        widths=(1.0, 1.0),
+        width_in=max(9.0, 2.2 + 1.2 * columns),
+        legend="",
+        caption=(
+            "Darker: higher",
+            "Hatched: not measured",
+            labels.not_shown(left_out, "patterns"),
+        ),
+        rows=every if left_out > 0 else None,
+    )
+
+
+def build_towers(grids: Sequence[Grid]) -> Plot:
+    """Draw a tower for each measured cell, from zero; cells without a result stay empty."""
+    looks = (("iops", "palette-0", "count"), ("mean_s", "palette-1", "latency"))
+    panels = []
+    for row, grid in enumerate(grids[:_MOST_TOWERS]):
+        for panel, (value, colour, written) in zip(grid.panels(row), looks, strict=True):
+            top = float(grid.points[value].max(skipna=True) or 1.0)
+            towers = marks.Bars3D(grid.points, value=value, series=colour)
+            z = Axis(format=written, limits=(0, 1.02 * top))
+            panels.append(replace(panel, marks=(towers,), z=z))
+    return Plot(
+        panels=tuple(panels),
+        heights=(_TOWERS_IN,) * min(len(grids), _MOST_TOWERS),
+        widths=(1.0, 1.0),
+        legend="",
+        caption=(labels.not_shown(len(grids) - _MOST_TOWERS, "patterns"),),
+    )
+
+
+def describe_grids(grids: Sequence[Grid]) -> str:
+    """Return the best cell of the IOPS grids in one sentence."""
+    points = pd.concat([grid.points for grid in grids], ignore_index=True)
+    options = (grids[0].x, grids[0].y)
+    best = records(points.nlargest(1, "iops"))[0]
+    at = " and ".join(labels.option_named(option, number(best, option)) for option in options)
+    return (
+        "Grids of IOPS and mean latency over "
+        f"{' and '.join(labels.SHORT_NAMES[option] for option in options)} "
+        f"for {len(grids)} access pattern{'s' * (len(grids) > 1)}: max "
+        f"{format_count(number(best, 'iops'))} IOPS at {at}."
+    )
+
+
+HEATMAP = Kind(
+    name="heatmap",
+    title="IOPS and latency over two options",
+    help="Grids of IOPS and mean latency where jobs sweep two options, such as queue depth and "
+    "block size.",
+    needs="a sweep over two of queue depth, block size and numjobs",
+    read=read_grids,
+    build=build_heatmap,
+    describe=describe_grids,
+    is_pooled=True,
+    in_report=True,
+)
+BARS3D = replace(
+    HEATMAP,
+    name="bars3d",
+    help="Towers of IOPS and mean latency where jobs sweep two options, such as queue depth and "
+    "numjobs.",
+    build=build_towers,
+    in_report=False,
+)
+
+
+@dataclass(frozen=True)
+class _Mixes:
+    """Means over mixes and block sizes.
+
+    Attributes:
+        cells: a row for each with its place ``_x`` and ``_y``.
+        x: mixes with most reads first.
+        y: small blocks below.
+        outcome: of the rounds, a sentence.
+    """
+
+    cells: pd.DataFrame
+    x: Axis
+    y: Axis
+    outcome: str
+
+    @property
+    def caption(self) -> tuple[str, ...]:
+        """Sentences below the chart."""
+        means = f"Means of {int(self.cells['rounds'].max())} rounds, with min and max"
+        return means, self.outcome, "Mixes are reads/writes"
+
+
+def read_mixes(frames: Frames, options: Options) -> _Mixes | str:
+    """Return the cells that have one mix and one block size."""
+    judged = judge_rounds(frames, options)
+    if isinstance(judged, str):
+        return judged
+    matrix = judged.matrix
+    cells = matrix[(matrix["mix"] != "") & matrix["block_bytes"].notna()].reset_index(drop=True)
+    mixes = sorted({int(percent) for percent in cells["read_percent"]}, reverse=True)
+    blocks = sorted(set(cells["block_bytes"]))
+    if len(mixes) * len(blocks) < 2:
+        return "no table: it takes jobs of several read/write mixes (rwmixread) or block sizes"
+    placed = cells.rename(columns={name: f"iops_{name}" for name in _STATISTICS}).assign(
+        _x=[mixes.index(int(percent)) for percent in cells["read_percent"]],
+        _y=[blocks.index(block) for block in cells["block_bytes"]],
+    )
+    names = [f"{percent}/{100 - percent}" for percent in mixes]
+    sizes = [format_size(float(block)) for block in blocks]
+    x = _category_axis("Read/write mix (percent)", names)
+    return _Mixes(placed, x, _category_axis("Block size", sizes), judged.outcome)
+
+
+def build_mixes(mixes: _Mixes) -> Plot:
+    """Draw the means as a heat map, each cell with its range."""
+    columns = [f"iops_{name}" for name in _STATISTICS]
+    texts = [_cell_text(*values) for values in mixes.cells[columns].to_numpy(dtype=float)]
+    cells = marks.Cells(mixes.cells.assign(_text=texts), value="iops_mean", text="_text")
+    return Plot(
+        panels=(Panel(x=mixes.x, y=mixes.y, marks=(cells,), background="quiet"),),
+        heights=(0.5 * len(mixes.y.categories),),
+        width_in=max(9.0, 2.0 + 1.3 * len(mixes.x.categories)),
+        caption=mixes.caption,
+    )
+
+
+def _cell_text(mean: float, low: float, high: float) -> str:
+    text = format_count(mean)
+    return f"{text}\n{format_count(low)} to {format_count(high)}" if high > low else text
+
+
+def build_mix_towers(mixes: _Mixes) -> Plot:
+    """Draw a tower for each mix and block size, from zero."""
+    data = mixes.cells.assign(_series=[labels.palette(place) for place in mixes.cells["_y"]])
+    towers = marks.Bars3D(data, by="_series", value="iops_mean")
+    z = IOPS.axis(1.02 * float(data["iops_mean"].max()))
+    panel = Panel(x=mixes.x, y=mixes.y, z=z, marks=(towers,))
+    return Plot(panels=(panel,), heights=(5.4,), caption=mixes.caption)
+
+
+def describe_mixes(mixes: _Mixes) -> str:
+    """Return the outcome of the rounds and the best cell in one sentence."""
+    best = mixes.cells.nlargest(1, "iops_mean").iloc[0]
+    return (
+        f"Mean IOPS over {len(mixes.x.categories)} mixes and {len(mixes.y.categories)} block "
+        f"sizes: max {format_count(float(best['iops_mean']))} at {best['mix']} and "
+        f"{format_size(float(best['block_bytes']))}; {mixes.outcome[:1].lower()}"
+        f"{mixes.outcome[1:]}."
+    )
+
+
+MIXES = Kind(
+    name="mixes",
+    title="IOPS by read/write mix and block size",
+    help="A heat map of mean IOPS over read/write mixes and block sizes.",
+    needs="repeats of jobs with several read/write mixes or block sizes",
+    read=read_mixes,
+    build=build_mixes,
+    describe=describe_mixes,
+)
+MIXES3D = replace(
+    MIXES,
+    name="mixes3d",
+    help="Mean IOPS over read/write mixes and block sizes as towers.",
+    build=build_mix_towers,
+)

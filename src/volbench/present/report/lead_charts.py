@@ -1,0 +1,183 @@
+"""Charts selected for the report: the first screen, and a series for each finding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.warmup_curve import Curve, curves
+from volbench.model.results.finding import Severity
+from volbench.present.formatting import number, records, text
+from volbench.present.plots.chart import build_plots
+from volbench.present.plots.description import Plot, numbers
+from volbench.present.plots.marks import Span
+from volbench.present.tables.findings_table import STYLES
+
+Frames = Mapping[str, pd.DataFrame]
+
+_MOST_BARS = 6
+_PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
+"""Columns that are equal along one curve of a sweep."""
+_HEIGHT_IN = 3.4
+"""Of the panels together, so that title, verdict and chart share the first screen."""
+_MOST_STORMS = 2
+"""Number of parallel steps above which a campaign is a fleet, not a storm."""
+_PENALTY = 0.1
+"""Minimum penalty of fresh blocks for the warm-up to lead."""
+_FEWEST_POINTS = 3
+"""Points from which on a curve has a knee."""
+
+
+def lead_plots(frames: Frames) -> list[Plot]:
+    """Return the charts of the first screen: at most two, none without a result.
+
+    The first shows a storm, a warm-up, a sweep of the load, or bars. The second is the series of a
+    run that stepped or drifted.
+    """
+    for kind, narrow, rows in _CANDIDATES:
+        narrowed = narrow(frames)
+        plot = next(build_plots(narrowed, [kind]), None)
+        if plot is not None and _fits(kind, plot, frames):
+            second = [] if kind in {"storm", "warmup"} else _changed(frames)
+            return [_noted(_cut(plot, rows), narrowed, frames), *second]
+    return []
+
+
+def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
+    """Note the number of results shown if the chart leaves some out."""
+    shown, every = (len(measured(own["summary"])) for own in (narrowed, frames))
+    if shown == every:
+        return plot
+    note = f"Shown: {shown} of {every:,} results; the charts below have more"
+    return replace(plot, caption=(note, *plot.caption))
+
+
+def worst_warm_up(frames: Frames) -> Curve | None:
+    """Return the curve of the volume whose fresh blocks cost most; None where they cost little."""
+    if any(frames.get(name, pd.DataFrame()).empty for name in ("summary", "series")):
+        return None
+    found = curves(frames["summary"], frames["series"])
+    worst = max(found, key=lambda curve: curve.penalty, default=None)
+    return worst if worst and worst.penalty >= _PENALTY else None
+
+
+def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
+    """Return whether a chart is informative: few storms, a climb, curves of several points."""
+    if kind == "warmup":
+        return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
+    if kind == "storm":
+        return len(plot.widths) <= _MOST_STORMS
+    if kind == "knee":
+        return bool((numbers(plot).groupby("label").size() >= _FEWEST_POINTS).any())
+    return True
+
+
+def _whole(frames: Frames) -> Frames:
+    return frames
+
+
+def _one_setting(frames: Frames) -> Frames:
+    """Keep one host, volume and block size: those that most rows have, the smallest of several."""
+    rows = measured(frames["summary"])
+    for column in _PLACE:
+        counts = rows[column].value_counts().sort_index()
+        if len(counts) > 1:
+            rows = rows[rows[column] == counts.idxmax()]
+    return {**frames, "summary": rows}
+
+
+def _largest_jobs(frames: Frames) -> Frames:
+    """Keep the jobs with the highest rates, so that their bars fit."""
+    rows = measured(frames["summary"])
+    rows = rows[rows["direction"] != "sync"]
+    key = ["campaign", "host", "profile", "job", "volume"]
+    column = "iops" if rows["iops"].notna().any() else "bw_bytes_per_s"
+    rates = rows.groupby([*key, "direction"], dropna=False)[column].median()
+    best = rates.groupby(level=key, dropna=False).max().nlargest(_MOST_BARS)
+    is_kept = pd.MultiIndex.from_frame(rows[key]).isin(best.index)
+    return {**frames, "summary": rows[is_kept].reset_index(drop=True)}
+
+
+_CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
+    ("storm", _whole, 1),
+    ("warmup", _whole, 2),
+    ("knee", _one_setting, 1),
+    ("iops", _largest_jobs, 1),
+    ("bandwidth", _largest_jobs, 1),
+)
+"""Kind, the part of the frames that fits, and rows of its panels that are shown."""
+
+
+def _changed(frames: Frames) -> list[Plot]:
+    """Return the series of a run that stepped, drifted or is invalid; empty if none did."""
+    verdicts = frames.get("verdicts", pd.DataFrame())
+    findings = frames.get("findings", pd.DataFrame())
+    runs: list[str] = []
+    if len(verdicts):
+        for verdict in ("stepped", "drifting"):
+            runs += list(verdicts.loc[verdicts["verdict"] == verdict, "run"])
+    if len(findings) and not runs:
+        runs += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
+    if not runs:
+        return []
+    plot = _series(frames, runs[0])
+    return [] if plot is None else [plot]
+
+
+def _series(frames: Frames, run: str) -> Plot | None:
+    """Return the series of one run; None without one."""
+    own = {name: frame[frame["run"] == run] for name, frame in frames.items() if "run" in frame}
+    plot = next(build_plots(own, ["series"]), None)
+    return None if plot is None else replace(_cut(plot, 1), title=f"{plot.title}: {run}")
+
+
+def finding_plots(frames: Frames) -> dict[str, Plot]:
+    """Return rule to the series of the first run it warns about, its stretch of time shaded.
+
+    Rules that only add notes have none, nor have those whose runs have no series.
+    """
+    findings = frames.get("findings", pd.DataFrame())
+    plots: dict[str, Plot] = {}
+    if findings.empty:
+        return plots
+    order = [severity.value for severity in STYLES]
+    severe = findings[findings["severity"] != Severity.NOTE.value]
+    ranked = severe.sort_values("severity", key=lambda own: own.map(order.index), kind="stable")
+    for row in records(ranked.drop_duplicates("rule")):
+        plot = _series(frames, text(row, "run"))
+        if plot is not None:
+            plots[text(row, "rule")] = _shaded(plot, number(row, "from_s"), number(row, "to_s"))
+    return plots
+
+
+def _shaded(plot: Plot, start_s: float, end_s: float) -> Plot:
+    if math.isnan(start_s) or math.isnan(end_s):
+        return plot
+    span = Span(start_s, end_s)
+    panels = (replace(panel, marks=(span, *panel.marks)) for panel in plot.panels)
+    return replace(
+        plot, panels=tuple(panels), caption=("Shaded: the affected stretch", *plot.caption)
+    )
+
+
+def _cut(plot: Plot, rows: int) -> Plot:
+    """Keep the first rows of panels; the last of them names its x axis."""
+    shown = [panel for panel in plot.panels if panel.row < rows]
+    labels = {panel.column: panel.x.label for panel in plot.panels if panel.x.label}
+    last = max(panel.row for panel in shown)
+    heights = plot.heights[: last + 1]
+    scale = min(1.0, _HEIGHT_IN / sum(heights))
+    return replace(
+        plot,
+        panels=tuple(
+            replace(panel, x=replace(panel.x, label=labels.get(panel.column, "")))
+            if panel.row == last
+            else panel
+            for panel in shown
+        ),
+        heights=tuple(height * scale for height in heights),
+    )

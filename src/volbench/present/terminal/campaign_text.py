@@ -1,0 +1,152 @@
+"""Campaigns in words: states of runs, the estimate of a plan, sources of imported results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, SourceFile
+from volbench.plan.expansion.estimate import Estimate
+from volbench.present.formatting import instant
+from volbench.units import format_capacity, format_duration
+
+NAMED_FILES = 4
+"""Files that a sentence names before it counts the rest."""
+
+
+@dataclass(frozen=True)
+class RunNote:
+    """State of a run and the reason for it.
+
+    Attributes:
+        state: planned, running, finished, failed, interrupted or not needed.
+        reason: fio's own words or volbench's; empty when finished.
+    """
+
+    state: RunState
+    reason: str = ""
+
+
+_PLANNED = RunNote(RunState.PLANNED)
+
+
+def note_of(run: Run, states: Mapping[str, RunNote]) -> RunNote:
+    """Return the note of a run; one without a note was planned and never ran."""
+    return states.get(run.id, _PLANNED)
+
+
+def count_states(campaign: Campaign, states: Mapping[str, RunNote]) -> dict[RunState, int]:
+    """Return the number of runs in each state, states without runs left out."""
+    counts = dict.fromkeys(RunState, 0)
+    for run in campaign.runs:
+        counts[note_of(run, states).state] += 1
+    return {state: count for state, count in counts.items() if count}
+
+
+def unfinished(campaign: Campaign, states: Mapping[str, RunNote]) -> list[tuple[Run, RunNote]]:
+    """Return the runs that did not finish though they were needed, in the order of the plan."""
+    noted = [(run, note_of(run, states)) for run in campaign.runs]
+    return [(run, note) for run, note in noted if not note.state.is_settled]
+
+
+def first_line(reason: str) -> str:
+    """Return the first line of a reason that says something."""
+    return next(
+        (line.strip() for line in reason.splitlines() if line.strip()), "no reason was recorded"
+    )
+
+
+def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
+    """Return time, bytes and money, a line each.
+
+    Args:
+        estimate: of the plan.
+        bill: what it costs at most, as text; None if prices are not known.
+    """
+    parts = [f"Time: {_time(estimate)}.", f"Bytes written: {_written(estimate)}."]
+    if bill is not None:
+        parts.append(f"Money: {'at most' if estimate.is_most else 'about'} {bill}.")
+    return "\n".join(parts)
+
+
+def _time(estimate: Estimate) -> str:
+    if estimate.total_s is None:
+        return "limited by sizes alone"
+    most, least_s = _spoken(estimate.total_s), estimate.least_s
+    if not estimate.is_most:
+        words = f"about {most}"
+    elif least_s is not None and _spoken(least_s) != most:
+        words = f"at least {_spoken(least_s)}, at most {most}"
+    else:
+        words = f"at most {most}"
+    if estimate.least_runs < estimate.runs:
+        words += f" ({estimate.least_runs} to {estimate.runs} runs)"
+    if estimate.untimed:
+        words += f", plus {_runs(estimate.untimed)} limited by size, not time"
+    return words
+
+
+def _spoken(seconds: float) -> str:
+    """Return a time to the second, or to the minute from an hour on."""
+    return format_duration(round(seconds / 60) * 60 if seconds >= 3600 else round(seconds))
+
+
+def _written(estimate: Estimate) -> str:
+    most, least = estimate.bytes_written, estimate.least_bytes
+    if most is None and not estimate.bounded_bytes:
+        return "limited by time alone"
+    words = f"at most {format_capacity(estimate.bounded_bytes)}"
+    if most is not None and least is not None and least < most:
+        words += f", or {format_capacity(least)} if everything is steady at once"
+    if estimate.times_capacity >= 1:
+        words += f" ({estimate.times_capacity:.1f} times the capacity)"
+    if estimate.unbounded:
+        words += f", plus {_runs(estimate.unbounded)} limited by time, not size"
+    return words
+
+
+def _runs(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"
+
+
+def came_from(campaign: Campaign) -> str:
+    """Return one sentence on an imported campaign, without names of files; "" for any other."""
+    if not campaign.is_imported:
+        return ""
+    results, logs = _files(campaign)
+    counts = [
+        f"{len(files)} {noun if len(files) == 1 else f'{noun}s'}"
+        for files, noun in ((results, "result file"), (logs, "log"))
+        if files
+    ]
+    return (
+        f"Imported results: measured outside volbench, imported at"
+        f" {instant(campaign.created_utc)} from {' and '.join(counts)}."
+    )
+
+
+def sources(campaign: Campaign) -> str:
+    """Return a sentence that names the files; "" for a campaign that volbench ran itself."""
+    results, logs = _files(campaign)
+    names = results or logs
+    if not names:
+        return ""
+    more = len(names) - NAMED_FILES
+    rest = f" and {more} more" if more > 0 else ""
+    return f"Files: {', '.join(names[:NAMED_FILES])}{rest}."
+
+
+def _files(campaign: Campaign) -> tuple[list[str], list[str]]:
+    """Return the places of all results and of all logs, each once."""
+    results: list[SourceFile] = []
+    logs: list[SourceFile] = []
+    for run in campaign.runs:
+        if run.imported is not None:
+            first = 0 if run.imported.read_as else 1
+            results += run.imported.files[:first]
+            logs += run.imported.files[first:]
+    return _places(results), _places(logs)
+
+
+def _places(files: Iterable[SourceFile]) -> list[str]:
+    return list(dict.fromkeys(file.source for file in files))

@@ -1,0 +1,121 @@
+"""Causes on series of a real NVMe drive: runs in a row over the same range that others published.
+
+Where they are from stands in tests/cases/ssd-series/README.md. Nothing but rates and mean latencies
+is known of them, as of many results that are imported.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.analyse.findings.conftest import a_run, a_view, series_rows, told
+from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.findings import find
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.results.finding import Severity
+
+FOLDER = Path(__file__).parents[2] / "cases" / "ssd-series"
+NEVER = {Cause.CREDITS, Cause.WARMING, Cause.CACHE_FULL, Cause.NEIGHBOUR}
+"""Causes that a local drive, written many times over, cannot have."""
+
+
+def series_of(name: str, place: int, *, jobs: int, depth: int) -> RunView:
+    """Return one of the published runs, as an import knows it."""
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(stream)]
+    run = a_run(
+        {"ioengine": "io_uring", "iodepth": str(depth), "numjobs": str(jobs)},
+        name=name,
+        id=f"{place:03}-{name}-r1",
+        volume=Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/nvme0n1"),
+    )
+    rates = [row["iops"] for row in rows]
+    ios = sum(rates)
+    busy_s = sum(row["iops"] * row["lat_mean_s"] for row in rows)
+    summary = told(
+        run,
+        runtime_s=float(len(rows)),
+        total_ios=int(ios),
+        io_bytes=int(ios) * 4096,
+        iops=ios / len(rows),
+        bw_bytes_per_s=ios * 4096 / len(rows),
+        lat_mean_s=busy_s / ios,
+        lat_min_s=5e-6,
+    )
+    rows_of = {"summary": [summary], "series": series_rows(run, rates)}
+    return a_view(run, **rows_of, device=[], percentiles=[], volume=None, host=None)
+
+
+@pytest.fixture(scope="module")
+def context() -> Context:
+    """Return the seven runs as one campaign, in their order."""
+    return Context(
+        (
+            series_of("ramp-1job-qd1", 1, jobs=1, depth=1),
+            series_of("steady-32jobs-qd1", 6, jobs=32, depth=1),
+            series_of("fall-64jobs-qd1", 7, jobs=64, depth=1),
+            series_of("after-fall-1job-qd2", 8, jobs=1, depth=2),
+            series_of("collapse-32jobs-qd32", 41, jobs=32, depth=32),
+            series_of("after-collapse-64jobs-qd32", 42, jobs=64, depth=32),
+            series_of("next-1job-qd64", 43, jobs=1, depth=64),
+        )
+    )
+
+
+def explained(context: Context, name: str) -> tuple[Explanation, ...]:
+    """Return what explains the rates of a run."""
+    (view,) = (view for view in context.views if view.run.job == name)
+    return context.explanations(view)
+
+
+def test_no_cause_is_impossible(context: Context) -> None:
+    """No burst credits, no cold blocks, no cache of a provider and no neighbour on such a drive."""
+    for view in context.views:
+        assert not {found.cause for found in context.explanations(view)} & NEVER, view.run.job
+
+
+def test_a_fall_between_flat_levels_names_two_candidates(context: Context) -> None:
+    """403k to 314k IOPS after 11 s, both flat: cache of the drive or power state, who knows."""
+    (fall,) = (found for found in explained(context, "fall-64jobs-qd1") if found.candidates)
+    assert fall.cause is Cause.UNKNOWN
+    assert fall.from_s == pytest.approx(11, abs=1)
+    assert "SLC cache" in fall.text
+    assert "thermal" in fall.text
+
+
+def test_a_collapse_is_garbage_collection(context: Context) -> None:
+    """306k to some 25k IOPS after 25 s, uneven, on a drive that earlier runs had written."""
+    found = explained(context, "collapse-32jobs-qd32")
+    (fall,) = (each for each in found if each.cause is Cause.WRITE_CLIFF)
+    assert fall.from_s == pytest.approx(25, abs=1)
+    assert "earlier runs wrote to the volume" in fall.speaks_for
+
+
+def test_the_run_after_a_collapse_recovers(context: Context) -> None:
+    """50k IOPS that become 308k within 9 s are what the run before left behind."""
+    found = explained(context, "after-collapse-64jobs-qd32")
+    (rise,) = (each for each in found if each.cause is Cause.RECOVERY)
+    assert rise.to_s == pytest.approx(9, abs=2)
+    assert not rise.is_certain
+    assert any("of its first rate" in words for words in rise.speaks_for)
+
+
+def test_what_moved_is_warned_of(context: Context) -> None:
+    """The collapse stands among the warnings with its cause, and no rule tells a false one."""
+    found = find(context)
+    rules = {one.rule for one in found}
+    assert not rules & {"credits-ran-out", "cold-blocks", "host-cache", "neighbour"}
+    (unsteady,) = (one for one in found if one.rule == "not-steady" and "collapse-32" in one.run)
+    assert unsteady.severity is Severity.WARNING
+    assert "garbage collection" in unsteady.message
+
+
+def test_a_flat_run_needs_no_event(context: Context) -> None:
+    """403k IOPS to the end: nothing happened."""
+    causes = {found.cause for found in explained(context, "steady-32jobs-qd1")}
+    assert not causes & {Cause.WRITE_CLIFF, Cause.RECOVERY, Cause.RAMP_UP, Cause.STALL}

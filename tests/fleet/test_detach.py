@@ -1,0 +1,44 @@
+"""Controllers without a terminal: hangups, campaigns in the background, and a look at them."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.desk import Desk, check_clean, ended, gate_has
+from tests.fleet.hosts import Fleet
+from tests.waiting import until
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture(name="desk")
+def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
+    return Desk(tmp_path, hosts)
+
+
+def test_closed_terminal_stops_nothing(desk: Desk) -> None:
+    """The controller goes on without its terminal, and can be watched from another one."""
+    desk.prepare(runtime="3s", jobs=["a"])
+    process = desk.run()
+    until(lambda: gate_has(desk.fleet[1], "ready"))
+    process.send_signal(signal.SIGHUP)
+    printed = ended(desk.start("attach", desk.out))
+    assert "campaign ended: 2 finished" in printed
+    assert "campaign ended" not in ended(process)
+    assert desk.states() == ["finished"] * 2
+    check_clean(desk.fleet.hosts)
+
+
+def test_campaign_in_the_background(desk: Desk) -> None:
+    """The command returns at once; status and attach show what goes on."""
+    desk.prepare(runtime="3s", jobs=["a"])
+    assert "runs the campaign in the background" in ended(desk.run("--detach"))
+    assert "a controller runs it" in ended(desk.start("status", desk.out))
+    assert "campaign ended: 2 finished" in ended(desk.start("attach", desk.out))
+    assert desk.states() == ["finished"] * 2
+    assert "no controller runs" in ended(desk.start("attach", desk.out), status=9)
+    assert "no controller runs it" in ended(desk.start("status", desk.out))
+    check_clean(desk.fleet.hosts)

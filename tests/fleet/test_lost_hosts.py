@@ -1,0 +1,66 @@
+"""Campaigns whose hosts do not come back: the others are settled, and what is left is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.fleet.desk import Desk, check_clean, ended, gate_has
+from tests.fleet.hosts import fleet
+from tests.waiting import until
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture(name="desk")
+def _desk(tmp_path: Path) -> Iterator[Desk]:
+    """Yield a desk whose controller was killed in the first step, after vm1 lost its power."""
+    with fleet(2, tmp_path / "f") as found:
+        desk = Desk(tmp_path, found)
+        yield begun(desk)
+
+
+def begun(desk: Desk) -> Desk:
+    """Start a campaign, take the power of vm1, and kill the controller."""
+    desk.prepare(runtime="4s")
+    process = desk.run()
+    until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
+    process.kill()
+    process.communicate()
+    desk.fleet[1].power_off()
+    return desk
+
+
+def states(desk: Desk) -> list[str]:
+    """Return the states of the runs of vm0, then those of vm1."""
+    notes = volbench.open_campaign(desk.out).runs
+    return [str(notes[name].state) for name in sorted(notes, key=lambda name: name[-1])]
+
+
+def test_resume_settles_what_it_can_reach(desk: Desk) -> None:
+    """One command after the other: settled without vm1, gone on without it, and given up."""
+    printed = ended(desk.start("resume", desk.out), status=4)
+    assert "vm1" in printed
+    assert "2 runs left there" in printed
+    assert states(desk) == ["finished", "planned", "running", "planned"]
+    ended(desk.start("resume", desk.out, "--policy", "best-effort"), status=9)
+    assert states(desk) == ["finished", "finished", "running", "planned"]
+    check_clean(desk.fleet.hosts[:1])
+    ended(desk.start("forget", desk.out, "--host", "vm1", "--reason", "deleted"))
+    assert states(desk) == ["finished", "finished", "lost", "lost"]
+    assert "nothing to resume" in ended(desk.start("resume", desk.out))
+    assert "2 runs were lost: vm1 was given up: deleted" in ended(desk.start("show", desk.out))
+
+
+def test_reap_cleans_what_it_can_reach(desk: Desk) -> None:
+    """Nothing goes on where the controller gets to, and the other host is named."""
+    printed = ended(desk.start("reap", desk.out), status=4)
+    assert "vm1" in printed
+    check_clean(desk.fleet.hosts[:1])
+    assert states(desk)[:2] == ["interrupted", "planned"]
+    ended(desk.start("reap", desk.out, "--limit", "vm0"))
+    ended(desk.start("resume", desk.out, "--limit", "vm0"), status=9)
+    assert states(desk) == ["finished", "finished", "running", "planned"]

@@ -1,0 +1,64 @@
+"""Profiles are found by name or by path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.plan.bundled import profile_names, read_profile
+
+
+def test_the_promised_profiles_are_there() -> None:
+    """Each of them is bundled."""
+    promised = {
+        "aks-disk",
+        "quick",
+        "iodepth-sweep",
+        "block-size-sweep",
+        "oltp",
+        "dd-bias",
+        "multi-file",
+        "warmup-curve",
+        "boot-storm",
+        "snia-iops",
+        "snia-throughput",
+        "snia-latency",
+        "snia-latency-histogram",
+        "snia-write-saturation",
+        "cloud-lite",
+        "burst-drain",
+    }
+    assert promised <= set(profile_names())
+
+
+def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
+    """A path keeps its spelling for messages."""
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\n")
+    assert read_profile(str(path)) == ("name: mine\n", str(path))
+
+
+def test_a_misspelt_name_gets_a_suggestion() -> None:
+    """The nearest bundled name is offered."""
+    with pytest.raises(InputError) as caught:
+        read_profile("quik")
+    assert "quick" in caught.value.hint
+
+
+@pytest.mark.parametrize("path", ["a" * 5000, "a/" * 3000, "."])
+def test_a_path_that_can_not_be_is_answered_with_words(path: str) -> None:
+    """Too long a name or a folder is no traceback."""
+    with pytest.raises(InputError) as caught:
+        read_profile(path)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * (2 << 20)])
+def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Binary and huge files are answered with words."""
+    path = tmp_path / "p.yaml"
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        read_profile(str(path))

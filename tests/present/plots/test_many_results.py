@@ -1,0 +1,60 @@
+"""Charts of more results than can be looked at say what they show, and keep all numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.present.frames_by_kind import Frames
+from tests.present.frames_for_plots import bins, frames, intervals, result
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import numbers
+from volbench.present.plots.marks import Bars
+
+MANY = 130
+POINTS = 2
+
+
+@pytest.fixture(name="given", scope="module")
+def _given() -> Frames:
+    """Return many hosts with a job, each at two queue depths, with bins and intervals."""
+    rows = [
+        result(
+            f"job{n:03}-{depth}",
+            iops=100.0 * n + depth,
+            iodepth=depth,
+            rw="randread",
+            cpu_usr=1.0 + n,
+            cpu_sys=1.0,
+        )
+        | {"host": f"vm{n}"}
+        for n in range(MANY)
+        for depth in (1, 4)
+    ]
+    return frames(
+        rows,
+        series=[point for row in rows for point in intervals(row, [float(str(row["iops"]))] * 2)],
+        histogram=[own for row in rows for own in bins(row, {0.001: 90, 0.004: 9})],
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["iops", "latency", "cpu", "sweep", "knee", "lines", "hdr", "series"]
+)
+def test_the_caption_says_what_is_shown(kind: str, given: Frames) -> None:
+    """The picture stays small, a sentence names --where, and the numbers are complete."""
+    plot = build_plot(kind, given)
+    [sentence] = [own for own in plot.caption if "--where" in own]
+    assert any(letter.isdigit() for letter in sentence)
+    assert sum(plot.heights) < 60
+    assert len(numbers(plot)) >= MANY * POINTS
+
+
+def test_the_largest_stay_in_their_order(given: Frames) -> None:
+    """The sixty highest bars are drawn in the order of the campaign."""
+    [panel] = build_plot("iops", given).panels
+    bars = panel.marks[0]
+    assert isinstance(bars, Bars)
+    values = list(bars.data["iops"])
+    assert len(values) == 60
+    assert values == sorted(values)
+    assert min(values) > 100.0 * 99

@@ -1,0 +1,147 @@
+"""First screen of the report: place, verdict, badge of data quality, and the charts that lead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, storms
+from tests.present.report.small_reports import content_of, parsed, row_of, run_of
+from volbench.present.plots.description import numbers
+from volbench.present.plots.marks import Span
+from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
+from volbench.present.report.findings_section import findings_by_rule
+
+RUNS = tuple(run_of(number, f"job{number}") for number in range(1, 41))
+
+
+def finding(run: str, rule: str, severity: str) -> dict[str, object]:
+    """Return a row of the findings frame."""
+    named: dict[str, object] = {
+        "run": run,
+        "rule": rule,
+        "severity": severity,
+        "job": run[4:-3],
+        "direction": "",
+    }
+    texts = {"message": f"{rule} of {run}", "why": "Why.", "advice": "Advice.", "evidence": "{}"}
+    return named | texts
+
+
+def content(findings: list[dict[str, object]]) -> ReportContent:
+    """Return a report of forty runs with a limit that half of them reach."""
+    rates = (500.0, 1000.0)
+    rows = [
+        row_of(run, iops=rates[n % 2], bw_bytes_per_s=4096 * rates[n % 2], limit_iops=1000.0)
+        for n, run in enumerate(RUNS)
+    ]
+    made = content_of(RUNS, rows)
+    return replace(made, frames={**made.frames, "findings": pd.DataFrame(findings)})
+
+
+def test_the_page_begins_with_the_answer() -> None:
+    """Place, verdict, badge and key figures stand before any other section."""
+    html = render_report(content([finding(RUNS[0].id, "noisy", "warning")]))
+    page = parsed(html)
+    assert "/data" in page.text("p")[0]
+    assert "40 runs of 40 jobs" in page.text("p")[0]
+    verdict = next(words for words in page.text("p") if words.startswith("Up to"))
+    assert "1k IOPS and 4.1 MB/s" in verdict
+    assert "20 of 40 jobs reached the declared limit" in verdict
+    assert "100 % of the declared limit" in page.text("dd")
+    assert "Data quality: 1 of 40 runs affected" in page.text("a")
+    assert html.index('class="verdict"') < html.index('id="findings"') < html.index('id="results"')
+
+
+@pytest.mark.parametrize(
+    ("severities", "badge"),
+    [
+        ([], "ok"),
+        (["note"], "ok"),
+        (["note", "warning"], "warning"),
+        (["warning", "invalid"], "invalid"),
+    ],
+)
+def test_the_badge_is_as_bad_as_the_worst(severities: list[str], badge: str) -> None:
+    """Notes are context: they change no colour."""
+    rows = [finding(RUNS[n].id, "noisy", severity) for n, severity in enumerate(severities)]
+    [quality] = [
+        own
+        for own in parsed(render_report(content(rows))).all("a")
+        if "quality" in own.get("class", "")
+    ]
+    assert quality["class"] == f"quality {badge}"
+    assert quality["href"] == "#findings"
+
+
+def test_findings_are_counted_and_never_listed_by_name() -> None:
+    """A cause has the number of its runs; of many different findings the page shows ten."""
+    rows = [finding(run.id, "noisy", "warning") for run in RUNS]
+    rows += [finding(RUNS[0].id, "cached", "invalid")]
+    groups = findings_by_rule(rows)
+    assert [(own.rule, own.severity, own.runs) for own in groups] == [
+        ("cached", "invalid", 1),
+        ("noisy", "warning", 40),
+    ]
+    assert (len(groups[1].findings), groups[1].more) == (10, 30)
+    same = [row | {"message": "the same"} for row in rows[:40]]
+    [group] = findings_by_rule(same)
+    assert [own.where for own in group.findings] == [f"40 runs, such as {RUNS[0].id}"]
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [(storms, "storm"), (climbs, "warmup"), (ladder, "knee"), (repeats, "iops"), (fleet, "iops")],
+)
+def test_the_lead_fits_what_was_measured(given: object, kind: str) -> None:
+    """A storm, a warm-up, a sweep of the load or bars, small enough for the first screen."""
+    assert callable(given)
+    lead, *others = lead_plots(given())
+    assert lead.name == kind
+    assert sum(lead.heights) <= 3.5
+    assert len(others) <= 1
+    assert any(panel.x.label for panel in lead.panels)
+
+
+def test_many_jobs_lead_with_the_largest() -> None:
+    """Bars of six jobs fit, and the caption says that there are more."""
+    [lead] = lead_plots(fleet(hosts=30))
+    assert len(numbers(lead)) == 6
+    assert numbers(lead)["iops"].min() > 1000
+    assert "6 of 30 results" in lead.caption[0]
+
+
+def test_a_run_that_stepped_has_its_series_beside_the_bars() -> None:
+    """The second chart is of the run that changed."""
+    frames = repeats()
+    run = frames["summary"]["run"].iloc[2]
+    verdicts = pd.DataFrame({"run": [run], "verdict": ["stepped"]})
+    _, second = lead_plots({**frames, "verdicts": verdicts})
+    assert second.name == "series"
+    assert run in second.title
+
+
+def test_findings_have_the_series_of_a_run_with_its_stretch_shaded() -> None:
+    """A warning about a stretch of time shades it; notes have no chart."""
+    frames = repeats()
+    run = frames["summary"]["run"].iloc[0]
+    findings = pd.DataFrame(
+        [
+            finding(run, "stalled", "warning") | {"from_s": 2.0, "to_s": 4.0},
+            finding(run, "short", "note") | {"from_s": 0.0, "to_s": 1.0},
+        ]
+    )
+    plots = finding_plots({**frames, "findings": findings})
+    assert list(plots) == ["stalled"]
+    for panel in plots["stalled"].panels:
+        [span] = [mark for mark in panel.marks if isinstance(mark, Span)]
+        assert (span.low, span.high) == (2.0, 4.0)
+
+
+def test_nothing_leads_without_a_result() -> None:
+    """A campaign that failed has no chart on its first screen."""
+    frames = repeats()
+    failed = frames["summary"].assign(status="failed")
+    assert lead_plots({**frames, "summary": failed}) == []

@@ -1,0 +1,50 @@
+"""Layout of tables: which columns stay, where words are broken, and what unknown values read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from volbench.present.tables.render_table import render_table
+from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.text_layout import wrap
+
+
+def test_columns_go_by_priority() -> None:
+    """The column with the largest number is left out first, the identity never."""
+    columns: list[Column[Mapping[str, object]]] = [
+        Column("a", priority=3),
+        Column("name", priority=IDENTITY),
+        Column("b", priority=1),
+        Column("c", priority=2),
+    ]
+    table = Table("t", columns, [{"a": "a" * 30, "name": "n" * 30, "b": "b" * 30, "c": "c" * 30}])
+    assert "aaa" not in render_table(table, "table", width=100)
+    narrow = render_table(table, "table", width=70)
+    assert "ccc" not in narrow
+    assert "n" * 30 in narrow
+    assert "b" * 30 in narrow
+    assert "hidden columns (--wide shows them): a, c" in narrow
+
+
+def test_words_are_broken_behind_punctuation() -> None:
+    """A name that is too long for its column ends a line with its punctuation mark."""
+    assert wrap("random-read-write-4k", 12) == ["random-read-", "write-4k"]
+    assert wrap("a" * 20, 12) == ["a" * 12, "a" * 8]
+
+
+def test_missing_numbers_are_null_and_empty() -> None:
+    """NaN is null in JSON and empty in CSV; in a terminal it reads n/a."""
+    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY)]
+    table = Table("t", columns, [{"a": math.nan, "b": [1, 2]}])
+    assert '"a": null' in render_table(table, "json")
+    assert render_table(table, "csv") == "a,b\n,1;2\n"
+    assert "n/a" in render_table(table, "table")
+
+
+def test_wide_characters_take_two_columns() -> None:
+    """Columns stay aligned beside CJK text."""
+    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY), Column("b")]
+    lines = render_table(Table("t", columns, [{"a": "測試", "b": "x"}]), "table").splitlines()
+    assert lines[2] == "測試  x"
+    assert lines[1] == "────  ─"
