@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from volbench.model.campaign.target import Volume
     from volbench.model.profile.profile_model import Profile
 
+_JOB_FILES = (".fio", ".job", ".ini")
+"""Endings of fio's own job files."""
+
 
 def load_profiles(
     executor: Executor,
@@ -37,6 +40,11 @@ def load_profiles(
     table = options_on(executor)
     profiles = []
     for name in names:
+        if Path(name).suffix in _JOB_FILES:
+            raise InputError(
+                f"{name} is a fio job file, not a profile",
+                hint=f"turn it into one: volbench profile import {name} -o profile.yaml",
+            )
         text, path = read_profile(name)
         profiles.append(load_profile(text, path=path, table=table, allow_exec=allow_exec))
     return tuple(

@@ -170,7 +170,7 @@ def show_results(layout: Layout, shown: TableOutput) -> None:
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    shown.write(*result_tables(opened, opened.runs))
+    shown.write(*result_tables(opened, opened.runs, is_brief=shown.is_brief))
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:
