@@ -82,7 +82,7 @@ def groups_table(
     ]
     counts = Counter(note.state.value for note in states.values() if not note.state.is_settled)
     without = ", ".join(f"{count} {state}" for state, count in counts.items())
-    more = [f"without results: {without}; see volbench show --runs"] if without else []
+    more = [f"not finished: {without}; see volbench show --runs"] if without else []
     if warnings:
         more.append("warnings: results with data-quality warnings; see volbench check")
     return Table("groups", columns, named, notes=[*notes, *more])
@@ -108,7 +108,7 @@ def _group(
 ) -> dict[str, object]:
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
     iops = _known(number(row, "iops") for row in rows)
-    spread = f"{format_count(min(iops))} to {format_count(max(iops))}" if iops else MISSING
+    ends = dict.fromkeys(format_count(value) for value in (min(iops), max(iops))) if iops else ()
     return {
         **{name.removeprefix(LABEL_PREFIX): value for name, value in zip(keys, key, strict=True)},
         "results": len(rows),
@@ -118,7 +118,7 @@ def _group(
             if name not in keys
         },
         "iops": median(iops) if iops else None,
-        "range": spread,
+        "range": " to ".join(ends) or MISSING,
         "bw_bytes_per_s": _median(number(row, "bw_bytes_per_s") for row in rows),
         "lat_p99_s": _median(latency(row, "p99").seconds for row in rows),
         "warnings": f"{len(marks)}{'!' if any('!' in mark for mark in marks) else ''}"
