@@ -25,7 +25,7 @@ from volbench.units import format_count
 MOST_RESULTS = 60
 """More results than these are shown by group."""
 _MOST_GROUPS = 20
-"""As many rows as a screen of 24 lines can show below a heading and above a prompt."""
+"""Number of rows that fit a screen of 24 lines with heading and prompt."""
 
 _KEYS: Mapping[str, Callable[[Row], str]] = {
     "campaign": lambda row: text(row, "campaign"),
@@ -37,14 +37,14 @@ _KEYS: Mapping[str, Callable[[Row], str]] = {
     "iodepth": lambda row: text(row, "iodepth"),
     "numjobs": lambda row: text(row, "numjobs"),
 }
-"""What results are grouped by, as far as there are few enough groups, in the order it is tried."""
+"""Grouping keys in the order in which they are added, while there are few enough groups."""
 _RANGES = ("iodepth", "numjobs", "repeat")
 
 
 def groups_table(
     rows: Sequence[Row], warnings: Mapping[str, str], states: Mapping[str, RunNote]
 ) -> Table[Row]:
-    """Return a row for each group of results: how many, and how their numbers spread.
+    """Return a row for each group of results: size, medians and range.
 
     Args:
         rows: of the summary frame.
@@ -89,7 +89,7 @@ def groups_table(
 
 
 def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
-    """Return the keys whose combinations are few enough, without those that never differ."""
+    """Return the grouping keys, without those that are equal in all rows."""
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
     candidates = dict(_KEYS)
     for name in labels:
