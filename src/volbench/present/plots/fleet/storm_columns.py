@@ -74,7 +74,7 @@ def build(found: Sequence[Storm]) -> Plot:
 
 def _notes(found: Sequence[Storm], shown: int) -> tuple[str, ...]:
     """Return the notes needed to read the panels."""
-    missing_count = sum(len(storm.untold) for storm in found)
+    missing_count = sum(len(storm.without_series) for storm in found)
     return (
         f"Means of {INTERVAL_S:g} s",
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
@@ -344,8 +344,8 @@ def _sentence(storm: Storm) -> str:
 
 
 def _clients(storm: Storm) -> str:
-    if storm.untold:
-        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.untold)} clients"
+    if storm.without_series:
+        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.without_series)} clients"
     return f"{len(storm.clients)} client{'s' * (len(storm.clients) != 1)}"
 
 
