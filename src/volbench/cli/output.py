@@ -166,10 +166,7 @@ class TableOutput:
 
     def note(self, words: str) -> None:
         """Print a note below a table, or to stderr for the other formats."""
-        from volbench.present.tables.text_layout import wrap
-
-        lines = wrap(words, self._width())
-        click.echo("\n".join(lines), err=not self.is_for_people)
+        click.echo(words, err=not self.is_for_people)
 
     def _rendered(self, tables: tuple[Table[Any], ...], *, width: int | None, colour: bool) -> str:
         from volbench.present.tables.render_table import render_table
