@@ -174,6 +174,10 @@ ALLOW_DESTROY = click.option(
     help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
 )
 
+ALLOW_SHARED_FOLDER = flag(
+    "--allow-shared-folder",
+    "As root, measure in a folder that other users can write to: they could lead fio to any file.",
+)
 KEEP_FILES = flag("--keep-files", "Leave scratch files on the volumes.")
 DRY_RUN = flag("--dry-run", "Check and show the plan; run nothing, write nothing.")
 YES = flag("--yes", "Skip the confirmation of a long campaign.")

@@ -106,6 +106,7 @@ class TableOutput:
         output: file, folder, or ``-`` for standard output.
         columns: names of the columns; those of the table if empty.
         is_wide: all columns of the table, however narrow the screen is.
+        sort: column that the rows are sorted by; empty for the table's own order.
         more_formats: formats of the verb beside those of every table.
     """
 
@@ -114,6 +115,7 @@ class TableOutput:
     output: str = "-"
     columns: tuple[str, ...] = ()
     is_wide: bool = False
+    sort: str = ""
     more_formats: tuple[str, ...] = ()
 
     @property
@@ -129,6 +131,12 @@ class TableOutput:
         """Whether notes may stand around the table: other formats are data alone."""
         return self.format == "table"
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether a long table may be summed up: nothing asks for its rows."""
+        is_plain = self.is_for_people and self.output == "-"
+        return is_plain and not self.columns and not self.sort
+
     def write(
         self, *tables: Table[Any], text: Callable[[int | None, bool], str] | None = None
     ) -> None:
@@ -143,7 +151,9 @@ class TableOutput:
             InputError: there is no such column, or the file cannot be written.
         """
         width, colour = self._width(), self._has_colour()
-        if self.is_for_people and text is not None and not self.columns:
+        if self.sort:
+            tables = (tables[0].sorted_by(self.sort), *tables[1:])
+        if text is not None and self.is_for_people and not (self.columns or self.sort):
             content = text(width, colour)
         else:
             content = self._rendered(tables, width=width, colour=colour)
@@ -156,7 +166,10 @@ class TableOutput:
 
     def note(self, words: str) -> None:
         """Print a line that belongs to a table: below it, or on stderr beside other formats."""
-        click.echo(words, err=not self.is_for_people)
+        from volbench.present.tables.text_layout import wrap
+
+        lines = wrap(words, self._width())
+        click.echo("\n".join(lines), err=not self.is_for_people)
 
     def _rendered(self, tables: tuple[Table[Any], ...], *, width: int | None, colour: bool) -> str:
         from volbench.present.tables.render_table import render_table
@@ -207,6 +220,12 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
         *([output] if has_output else []),
         names_option(
             "--columns", "columns", text="Only these columns, in this order.", metavar="NAME,..."
+        ),
+        click.option(
+            "--sort",
+            default="",
+            metavar="NAME",
+            help="Sort the rows by a column; -NAME for the largest first.",
         ),
         flag("--wide", "All columns at their full width.", "is_wide"),
     )

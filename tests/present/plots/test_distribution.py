@@ -137,13 +137,14 @@ def test_all_runs_stand_on_one_axis() -> None:
     assert panel.y.limits[0] == 0
 
 
-def test_a_hundred_lines_have_a_series_each() -> None:
-    """Every job keeps its own series; the renderer decides how many the legend names."""
+def test_of_a_hundred_lines_as_many_are_drawn_as_have_a_look_of_their_own() -> None:
+    """No two lines look alike; the caption counts the jobs, and the numbers have them all."""
     rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
     series = [point for row in rows for point in intervals(row, [1.0, 2.0, 3.0])]
     plot = build_plot("lines", frames(rows, series=series))
-    assert len({look.key for look in plot.series}) == 100
-    assert "100 lines" not in caption_of(plot)
+    assert len({(look.colour, look.dash) for look in plot.series}) == len(plot.series) == 28
+    assert "28 largest of 100 jobs" in caption_of(plot)
+    assert numbers(plot)["job"].nunique() == 100
 
 
 def test_without_bins_there_is_no_distribution() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,8 @@ from volbench.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Prepared
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.campaign.planned_run import Campaign
     from volbench.model.campaign.target import Volume
     from volbench.plan.prices import Bill, Rented
 
@@ -76,8 +79,15 @@ def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
     return [Rented(volume_type, size_bytes=size) for size in sizes]
 
 
-def confirm_destruction(prepared: Prepared) -> None:
+def confirm_destruction(
+    hosts: Sequence[ConnectedHost], campaign: Campaign, *, only: Sequence[str] = ()
+) -> None:
     """Have the name of each device that a run may write typed; scripts use --allow-destroy.
+
+    Args:
+        hosts: of the plan, connected.
+        campaign: the plan.
+        only: devices as --allow-destroy names them; all where it is empty.
 
     Raises:
         RefusedError: something else was typed.
@@ -88,9 +98,11 @@ def confirm_destruction(prepared: Prepared) -> None:
     from volbench.engine.hosts.volume_probe import probe_volume
     from volbench.model.campaign.host import LOCAL
 
-    executors = {host.name: host.executor for host in prepared.hosts}
-    for (host, target), volume in _written_devices(prepared).items():
+    executors = {host.name: host.executor for host in hosts}
+    for (host, target), volume in _written_devices(campaign).items():
         name = target if host == LOCAL else f"{host}:{target}"
+        if only and name not in only:
+            continue
         click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
         typed = click.prompt(
             f"All of it will be overwritten. Type {name} to go on", err=True, default=""
@@ -102,13 +114,13 @@ def confirm_destruction(prepared: Prepared) -> None:
             )
 
 
-def _written_devices(prepared: Prepared) -> dict[tuple[str, str], Volume]:
+def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:
     """Return the devices that will be written, by host and path."""
     from volbench.fio.jobs.output_files import writes
     from volbench.model.campaign.target import VolumeKind
 
     return {
         (run.host, run.volume.target): run.volume
-        for run in prepared.campaign.runs
+        for run in campaign.runs
         if run.volume.kind is VolumeKind.DEVICE and writes(run)
     }

@@ -12,6 +12,7 @@ import click
 from volbench.cli.make.controller_log import logged_listener, resume_in_background
 from volbench.cli.options import (
     ALLOW_DESTROY,
+    ALLOW_SHARED_FOLDER,
     DRY_RUN,
     GRACE,
     NEW_CAMPAIGN,
@@ -37,6 +38,7 @@ class StartOptions:
     Attributes:
         output: its folder; None for one with a default name.
         allow_destroy: devices and files that may be overwritten.
+        allow_shared_folder: as root, measure in a folder that other users can write to.
         grace_s: how late a run may be before it is stopped.
         dry_run: show the plan instead.
         yes: skip the confirmation of a long one.
@@ -48,6 +50,7 @@ class StartOptions:
 
     output: Path | None
     allow_destroy: tuple[str, ...]
+    allow_shared_folder: bool
     grace_s: float
     dry_run: bool
     yes: bool
@@ -69,7 +72,7 @@ def start_options(*more: Decorator) -> Decorator:
     Args:
         more: the options of the last attributes of `StartOptions`.
     """
-    usual = (NEW_CAMPAIGN, ALLOW_DESTROY, DRY_RUN, YES, GRACE)
+    usual = (NEW_CAMPAIGN, ALLOW_DESTROY, ALLOW_SHARED_FOLDER, DRY_RUN, YES, GRACE)
     return option_group("start", StartOptions, *usual, *more)
 
 
@@ -98,6 +101,7 @@ def carry_out(
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.archive import create_campaign
+    from volbench.store.consent import sign_campaign
 
     prepared = prepare(hosts, request)
     bill = bill_of(prepared, start.prices)
@@ -105,8 +109,9 @@ def carry_out(
         _show_plan(prepared, bill=bill, shown=shown)
         return
     confirm_length(prepared, bill=bill, yes=start.yes)
-    confirm_destruction(prepared)
+    confirm_destruction(prepared.hosts, prepared.campaign)
     layout = create_campaign(request.into, prepared.archive)
+    sign_campaign(layout)
     if start.detach:
         resume_in_background(layout, [*start.resume_options, *resume_options])
         return
@@ -170,7 +175,7 @@ def show_results(layout: Layout, shown: TableOutput) -> None:
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    shown.write(*result_tables(opened, opened.runs))
+    shown.write(*result_tables(opened, opened.runs, is_brief=shown.is_brief))
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:

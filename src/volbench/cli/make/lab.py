@@ -80,9 +80,10 @@ def schema() -> object:
     "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Another size, such as 256m."
 )
 def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bool) -> None:
-    """Serve SCENARIO as a volume until Ctrl-C; each time it is as at first.
+    """Serve SCENARIO as a volume until Ctrl-C.
 
-    The NBD URI is printed on standard output, and the device below it if there is one.
+    Each time it is as at first. The NBD URI is printed on standard output, and the device below it
+    if there is one.
     """
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.lab.scenario import read_scenario

@@ -46,7 +46,9 @@ def command(
     )
     shown.write(
         findings_table(rows),
-        text=lambda width, colour: findings_text(rows, runs=finished, width=width, colour=colour),
+        text=lambda width, colour: findings_text(
+            rows, runs=finished, width=width, colour=colour, is_brief=not wanted
+        ),
     )
     if strict:
         _fail_on_warnings(rows)

@@ -87,18 +87,23 @@ class ChartOutput:
             beside = place if is_folder else str(Path(place).with_suffix(".csv"))
             _write_numbers(plot, self.numbers or beside)
 
-    def write_page(self, plots: Sequence[Plot], *, folder: Path) -> None:
+    def write_page(self, plots: Sequence[Plot], *, folder: Path, name: str) -> None:
         """Write one page with interactive charts, and their numbers if they are wanted.
+
+        Args:
+            plots: one or several.
+            folder: where it goes if no other place is named.
+            name: over several charts.
 
         Raises:
             InputError: it can't be written, or a kind needs a picture.
         """
         from volbench.present.renderers.interactive import chart_page
 
-        first, name = plots[0], plots[0].name if len(plots) == 1 else "charts"
-        title = first.title if len(plots) == 1 else self.title or folder.resolve().parent.name
+        first, stem = plots[0], plots[0].name if len(plots) == 1 else "charts"
+        title = first.title if len(plots) == 1 else self.title or name
         page = chart_page(plots, title=title, theme=self.theme or "")
-        with binary_output(self.output or str(folder), default_name=f"{name}.html") as sink:
+        with binary_output(self.output or str(folder), default_name=f"{stem}.html") as sink:
             sink.write(page.encode())
         for plot in plots if self.numbers else ():
             _write_numbers(plot, str(self.numbers))
@@ -130,7 +135,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         "volbench plot sweep results --by volume_type,zone --output sweep.png",
     ),
 )
-@click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
+@click.argument("kind", type=click.Choice([*KINDS, "all"], case_sensitive=False), metavar="KIND")
 @CAMPAIGNS
 @click.option(
     "--list",
@@ -167,7 +172,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     output_option(
         metavar="PATH",
         help="File or folder; - is standard output. Default: a file in the campaign's report "
-        "folder.",
+        "folder; of several campaigns, in this folder.",
     ),
     click.option(
         "--csv",
@@ -219,10 +224,11 @@ def command(
         for profile, rounds in data.campaign.rounds.items()
     }
     options = Options(rounds, size_bytes, amount, currency)
-    folder = Path() if chart.output else report_folder(dataset)
+    is_single = len(dataset.names) == 1
+    folder = report_folder(dataset) if is_single and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)
     if chart.format == "html":
-        chart.write_page([*plots], folder=folder)
+        chart.write_page([*plots], folder=folder, name=", ".join([*dataset.names][:3]))
         return
     for plot in plots:
         chart.write(plot, folder=folder)

@@ -50,7 +50,7 @@ def build_plot(
         return plot
     others = ", ".join(other.name for other in build_plots(frames))
     raise InputError(
-        f"the chart {chosen.name} can't be drawn: {plot}",
+        f"the chart {chosen.name} cannot be drawn: {plot}",
         hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
     )
 
@@ -147,7 +147,7 @@ _MOST_CAMPAIGNS = 6
 
 
 def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return the sentences of a caption: campaigns and setting, those given, what is not shown."""
+    """Return the sentences of a caption: campaigns and setting, those given, runs left out."""
     campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
     names = ", ".join(campaigns[:_MOST_CAMPAIGNS])
     if len(campaigns) > _MOST_CAMPAIGNS:
@@ -166,10 +166,10 @@ def _not_shown(state: str, count: int) -> str:
 
 
 def setting(summary: pd.DataFrame) -> str:
-    """Return what the measured runs have in common, such as ``Block 4k, queue depth 16, direct``.
+    """Return the setting shared by the measured runs, such as ``Block 4k, queue depth 16, direct``.
 
-    A result can't be read without cache, queue depth, block size, volume and runtime. What differs
-    is given as a range, or left to the labels where it takes too many words.
+    A result cannot be interpreted without cache, queue depth, block size, volume and runtime.
+    What differs is given as a range, or left to the labels if it takes too many words.
     """
     rows = measured(summary)
     rows = rows[rows["direction"] != "sync"]
@@ -179,7 +179,7 @@ def setting(summary: pd.DataFrame) -> str:
 
 
 def pooled(summary: pd.DataFrame) -> str:
-    """Return what one mark of a chart stands for, such as ``Pooled: 3 repeats``; "" for one run."""
+    """Return the runs pooled in one mark, such as ``Pooled: 3 repeats``; "" for a single run."""
     rows = measured(summary)
     if rows.empty:
         return ""

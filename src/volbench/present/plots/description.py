@@ -1,4 +1,4 @@
-"""Plot description: what a chart shows, independent of the library that draws it.
+"""Plot description: content of a chart, independent of the library that draws it.
 
 A `Plot` is a grid of panels with two axes each and marks on them. A mark names the columns of its
 frame that hold places, lengths and texts. Columns that begin with an underscore serve the drawing
@@ -72,7 +72,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """One look, and its entry in the legend.
+    """Style of a series, and its legend entry.
 
     Attributes:
         key: by which marks name it.
@@ -100,7 +100,7 @@ class Panel:
         row: of the grid, from 0 at the top; `column` likewise from the left.
         has_grid: lines at the ticks of axes without categories.
         background: empty, ``hatched`` where cells may be missing, or ``quiet``.
-        legend: where the panel explains its own series; empty to leave it to the plot.
+        legend: position of a legend of the panel's own series; empty to leave it to the plot.
     """
 
     x: Axis
@@ -127,10 +127,10 @@ class Plot:
         widths: of the columns, in relation to each other.
         width_in: of the whole.
         series: the looks of the marks, in the order of the legend.
-        legend: where it stands; empty for none.
+        legend: position; empty for none.
         caption: sentences, without their full stops.
-        rows: the numbers of the chart, where marks hold shapes that are made from them.
-        description: its main numbers in one sentence, for people who can't see it.
+        rows: numbers of the chart, if marks hold derived shapes or a part of them.
+        description: its main numbers in one sentence, for readers who cannot see it.
         shared_x: zooming one panel zooms all along x; `shared_y` likewise, with the names of a
             category axis only at the left.
     """
@@ -196,7 +196,7 @@ def _ordered(frame: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Format:
-    """How values of one quantity are written.
+    """Text form of the values of one quantity.
 
     Attributes:
         unit: base unit of the values; empty for counts and ratios.

@@ -59,7 +59,7 @@ def _mark(mark: AnyMark, tables: dict[int, tuple[int, pd.DataFrame]]) -> Json:
 
 
 def _thinned(mark: AnyMark) -> AnyMark:
-    """Return a mark without the points of long lines that can't be seen."""
+    """Return a mark without the points of long lines that would not be visible."""
     if not isinstance(mark, Lines):
         return mark
     keys = [name for name in (mark.by, mark.group) if name]

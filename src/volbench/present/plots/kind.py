@@ -1,4 +1,4 @@
-"""One kind of chart: what it needs and how frames become its description."""
+"""Kind of chart: requirements, and steps from frames to plot description."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True)
 class Options:
-    """What some kinds take beside frames.
+    """Inputs of some kinds beside the frames.
 
     Attributes:
         rounds: profile to its tracking variables, for the kinds that show rounds.
@@ -41,15 +41,15 @@ class Kind(Generic[Data]):
     Attributes:
         name: on the command line.
         title: over the chart unless another is given.
-        help: what it shows, one sentence.
-        needs: what a campaign must have for it, a few words.
-        read: frames to what is drawn, or to the reason why there is nothing.
-        build: what is drawn to its description.
-        describe: its main numbers in one sentence, for people who can't see it.
+        help: content of the chart in one sentence.
+        needs: what a campaign must contain, in a few words.
+        read: frames to the data to draw, or to the reason why there is none.
+        build: data to plot description.
+        describe: its main numbers in one sentence, for readers who cannot see it.
         frame_names: the frames it reads.
-        is_pooled: a mark stands for all repeats of a job, which the caption counts.
+        is_pooled: a mark represents all repeats of a job; the caption counts them.
         needs_results: `read` is only called when a measured run has finished.
-        in_report: every report shows it.
+        in_report: shown in every report.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Kind(Generic[Data]):
 
 
 def missing_results(frames: Frames) -> str:
-    """Return why there is nothing to draw at all; empty when a measured run finished."""
+    """Return the reason why nothing can be drawn; empty if a measured run finished."""
     summary = frames["summary"]
     if len(measured(summary)):
         return ""

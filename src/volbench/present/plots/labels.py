@@ -40,7 +40,7 @@ def option_named(option: str, value: float) -> str:
 
 
 def not_shown(count: int, what: str) -> str:
-    """Return the sentence of a caption about what a chart leaves out; empty for nothing."""
+    """Return the sentence of a caption that counts parts left out; empty for none."""
     return f"{count} further {what} are not shown: choose with --where" if count > 0 else ""
 
 
@@ -60,7 +60,7 @@ def largest(rows: pd.DataFrame, column: str, *, most: int, what: str) -> tuple[p
 
 
 def shape(row: Row) -> str:
-    """Return what a job does, such as ``randwrite 4k, queue depth 16, buffered``."""
+    """Return the workload of a job, such as ``randwrite 4k, queue depth 16, buffered``."""
     parts = [pattern(row)]
     if size(row, "block_bytes") != "n/a":
         parts[0] += f" {size(row, 'block_bytes')}"
@@ -74,7 +74,7 @@ def shape(row: Row) -> str:
 
 
 def job_names(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return a label for each row: the job and what it does, on one line when there are many."""
+    """Return a label for each row: job and workload, on one line if there are many rows."""
     names = [text(row, "label") for row in rows]
     if len(rows) <= TWO_LINES:
         pairs = zip(names, rows, strict=True)
@@ -154,7 +154,7 @@ def colour_series(frame: pd.DataFrame) -> tuple[Series, ...]:
 
 
 def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...]:
-    """Return a series for each name, told apart by colour, marker and dash."""
+    """Return a series for each name, distinguished by colour, marker and dash."""
     return tuple(
         Series(name, wrap_name(printable(name), columns=columns), *line_look(place))
         for place, name in enumerate(names)
@@ -162,7 +162,7 @@ def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...
 
 
 def line_look(place: int) -> tuple[str, str, Dash]:
-    """Return colour, marker and dash of the line at a place; 28 can be told apart."""
+    """Return colour, marker and dash of the line at a place; 28 are distinguishable."""
     dash = DASHES[place // PALETTE_SIZE % len(DASHES)]
     return palette(place), marker(place), dash
 

@@ -1,4 +1,4 @@
-"""Marks of a plot description: what is drawn on a panel, and from which columns.
+"""Marks of a plot description: shapes on a panel, and the columns that hold their positions.
 
 Columns that begin with an underscore serve the drawing alone. A mark uses ``_x``, ``_y``, ``_row``,
 ``_low``, ``_high`` and ``_text`` unless it names others.
@@ -49,7 +49,7 @@ class Lines(Mark):
     """A line for each value of `group` and each series.
 
     Attributes:
-        step: ``post`` keeps a value up to the next point, ``pre`` has it since the last one.
+        step: ``post`` holds a value until the next point, ``pre`` from the previous one.
         has_dots: lines of few points show them.
     """
 
@@ -63,7 +63,7 @@ class Lines(Mark):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Areas(Mark):
-    """Filled bands from `low` to `high` along `x`; upright, along the y axis, if so told."""
+    """Filled bands from `low` to `high` along `x`, or along the y axis if upright."""
 
     x: str = "_x"
     low: str = "_low"
@@ -126,7 +126,7 @@ class Texts(Mark):
     """Texts beside points.
 
     Attributes:
-        x_in: what `x` counts in: the ``data``, or shares of the ``panel``; `y_in` likewise.
+        x_in: unit of `x`: that of the ``data``, or shares of the ``panel``; `y_in` likewise.
         offset_pt: distance from the point.
         has_leader: a thin line joins text and point.
     """
@@ -165,7 +165,7 @@ class ReferenceLine:
         axis: that it crosses.
         name: beside it; empty for none.
         extent: its ends on the other axis; None for the whole panel.
-        is_beyond: the value lies outside the panel, so only its name is shown.
+        is_beyond: the value lies outside the panel, and its name alone is shown.
     """
 
     value: float

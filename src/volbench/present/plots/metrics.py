@@ -63,7 +63,7 @@ def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[f
 
 
 def time_axis(end_s: float, *, label: str = SINCE_START) -> Axis:
-    """Return an axis of seconds from zero to the end of what is shown."""
+    """Return an axis of seconds from zero to the end of the data."""
     return Axis(label, "duration", "time", (0.0, end_s or 1.0))
 
 
@@ -82,18 +82,18 @@ def rows_axis(names: Sequence[str]) -> Axis:
 
 
 _FAR = 4.0
-"""A limit this many times above the data would flatten it: only its name is shown."""
+"""Ratio of limit to data above which only the limit's name is shown."""
 _HALF_ROW = 0.45
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A promise.
+    """A declared limit.
 
     Attributes:
         value: in the unit of the axis.
         name: such as ``limit of data: 1.1k``.
-        rows: numbers of the rows it holds for, ascending.
+        rows: indices of the rows it applies to, ascending.
     """
 
     value: float
@@ -119,7 +119,7 @@ def declared(rows: Sequence[Row], column: str, format_name: str) -> list[Limit]:
 
 
 def limits_across(limits: Sequence[Limit]) -> list[ReferenceLine]:
-    """Return lines across horizontal bars, each along the rows that its limit holds for."""
+    """Return lines across horizontal bars, each along the rows that its limit applies to."""
     return [
         ReferenceLine(
             value=limit.value,
@@ -133,7 +133,7 @@ def limits_across(limits: Sequence[Limit]) -> list[ReferenceLine]:
 
 
 def limits_along(limits: Sequence[Limit], *, top: float) -> tuple[list[ReferenceLine], float]:
-    """Return lines over a panel that begins at zero, and the end that its axis needs for them.
+    """Return lines for a panel that starts at zero, and the end of an axis that includes them.
 
     Args:
         limits: on the y axis.

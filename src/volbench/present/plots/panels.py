@@ -41,7 +41,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def by_columns(summary: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the columns that are meant.
+    """Return the columns of the summary that ``--by`` names.
 
     Raises:
         InputError: there is no such column, or there are more than two.
@@ -147,7 +147,7 @@ def _placed(plot: Plot, name: str, *, row: int, column: int) -> list[Panel]:
 
 
 def _tallest(heights: Sequence[Sequence[float]]) -> list[float]:
-    """Return the height of each row of plots that stand beside each other."""
+    """Return the height of each row of adjacent plots."""
     rows = max(len(own) for own in heights)
     return [max(own[row] for own in heights if row < len(own)) for row in range(rows)]
 
@@ -209,12 +209,12 @@ def _joined_rows(parts: Sequence[tuple[str, Plot]]) -> pd.DataFrame:
 
 
 def short_name(column: str) -> str:
-    """Return a column as people call it."""
+    """Return the display name of a column."""
     return SHORT_NAMES.get(column, column.removeprefix(LABEL_PREFIX))
 
 
 def value_text(column: str, value: object) -> str:
-    """Return a value of a column for people: ``4k``, ``direct``, ``2.5 ms``."""
+    """Return a value of a column as text: ``4k``, ``direct``, ``2.5 ms``."""
     if value is None or pd.isna(value):  # type: ignore[call-overload]  # a single value, no array
         return MISSING
     if column == "direct":

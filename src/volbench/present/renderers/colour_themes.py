@@ -1,7 +1,7 @@
 """Light, dark and print: the colour of each role that plot descriptions name.
 
 The palette is that of Okabe and Ito (Color Universal Design, 2008), which people with any of the
-common colour deficiencies can tell apart; yellow is left out because it fades on white.
+common colour deficiencies can distinguish; yellow is omitted because it fades on white.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MEANINGS = {"read": 0, "write": 1, "trim": 2, "sync": 3, "mixed": 6}
 
 @dataclass(frozen=True)
 class Theme:
-    """How roles look.
+    """Colours of roles.
 
     Attributes:
         colours: role to ``#rrggbb``.

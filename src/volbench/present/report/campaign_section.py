@@ -50,7 +50,7 @@ JobRun = tuple[str, str, RunState]
 
 @dataclass(frozen=True)
 class CampaignSection:
-    """Everything the template shows of one campaign.
+    """Template context of one campaign.
 
     Attributes:
         id: begins the ids in the page, so that those of two campaigns differ.
@@ -111,10 +111,10 @@ class CampaignSection:
 def campaign_section(
     content: ReportContent, *, prefix: str, level: int, room_chars: int
 ) -> CampaignSection:
-    """Arrange what is shown of a campaign.
+    """Return the section of a campaign.
 
     Args:
-        content: all that is known of it.
+        content: gathered by the caller.
         prefix: of its ids.
         level: of its headings.
         room_chars: that its downloads may take.
@@ -162,7 +162,7 @@ def _jobs(content: ReportContent) -> list[tuple[str, list[JobRun]]]:
 
 
 def _plan_facts(content: ReportContent) -> dict[str, str]:
-    """Return what was decided before the campaign started."""
+    """Return the settings of the plan."""
     campaign = content.campaign
     return {
         "campaign": campaign.name,

@@ -1,4 +1,4 @@
-"""Content of a report: what the caller gathers, and the page arranges."""
+"""Content of a report, gathered by the caller and arranged by the page."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ReportFigure:
     Attributes:
         kind: its name, such as ``iops``.
         title: its heading.
-        description: its main numbers in a sentence, for readers who can't see it.
-        plot: what the page draws; None for a picture.
+        description: its main numbers in a sentence, for readers who cannot see it.
+        plot: drawn by the page; None for a picture.
         picture: a data URI; empty where the page draws the chart.
     """
 
@@ -37,14 +37,14 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class ReportContent:
-    """Everything a report shows of one campaign.
+    """Content of the report of one campaign.
 
     Attributes:
         title: of the page, or of the campaign's part of it.
         campaign: the plan.
         states: run id to its state; a run without one was planned and never ran.
         frames: frame name to frame; ``summary`` is shown, and all are offered for download;
-            ``findings`` stand beside the numbers they are about.
+            ``findings`` mark the numbers they are about.
         hosts: label to fact, for each host.
         volumes: label to fact, for each volume.
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
@@ -71,7 +71,7 @@ class ReportContent:
 
 @dataclass(frozen=True)
 class MultiCampaignContent:
-    """What a report shows of several campaigns beside each other.
+    """Content of the comparison of several campaigns.
 
     Attributes:
         frames: frame name to frame with the rows of all of them; ``campaign`` distinguishes them.

@@ -74,7 +74,7 @@ class DataTable:
 
     Attributes:
         name: also of its file.
-        caption: what a row is.
+        caption: meaning of a row.
         headings: one for each cell of a row.
         rows: in their first order.
     """

@@ -15,7 +15,7 @@ from volbench.present.tables.table import Column
 from volbench.present.tables.use_table import run_names, use_columns
 
 KIND = "device"
-"""The chart that stands beside the table."""
+"""Kind of the chart beside the table."""
 
 _ORDER: Mapping[str, tuple[str, ...]] = {
     "IOPS": ("read_iops", "write_iops"),

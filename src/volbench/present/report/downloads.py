@@ -13,7 +13,7 @@ from volbench.present.export.frame_export import export_frame
 from volbench.present.renderers.interactive import pack
 
 ROOM_CHARS = 3_000_000
-"""For all downloads of a page: charts need their part of what can be mailed too."""
+"""Maximum size of all downloads of a page, so that it can be mailed."""
 _ORDER = (
     *("summary", "verdicts", "findings", "aggregate", "use", "percentiles"),
     *("histogram", "series", "device"),

@@ -45,7 +45,7 @@ class DistinctFinding:
         severity: note, warning or invalid.
         runs: ids, in order.
         when: direction and time; may be empty.
-        message: what was observed.
+        message: the observation.
         evidence: name with its unit to number or text.
     """
 
@@ -70,7 +70,7 @@ class RuleFindings:
         severity: of the worst.
         counts: of each severity, in words.
         runs: number of runs with a finding of that severity.
-        example: what was observed in the worst.
+        example: observation of the worst finding.
         findings: those of most runs first.
         more: different findings that are not shown.
     """
@@ -145,7 +145,7 @@ def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
 
 
 def findings_count(rows: Sequence[Row]) -> str:
-    """Return how many findings of each severity there are, in how many runs; empty for none."""
+    """Return the number of findings of each severity and of their runs; empty for none."""
     runs = len({text(row, "run") for row in rows})
     where = "1 run" if runs == 1 else f"{runs} runs"
     return f"{counted(count_severities(rows))} in {where}" if rows else ""

@@ -36,7 +36,7 @@ class QualityBadge:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """What a reader sees before anything else, beside the charts."""
+    """Content of the first screen besides the charts."""
 
     place: str
     verdict: str
@@ -49,7 +49,7 @@ def first_screen(
     """Return the first screen of a campaign.
 
     Args:
-        content: all that is known of it.
+        content: gathered by the caller.
         key: its headline numbers.
         limits: its jobs as shares of the declared limits.
     """
@@ -65,7 +65,7 @@ def first_screen(
 
 
 def _place(content: ReportContent, rows: Sequence[Row]) -> str:
-    """Return where, on what, with what, how much and when, in one line."""
+    """Return hosts, volume, number of runs, fio version and start in one line."""
     runs = content.campaign.runs
     hosts = list(dict.fromkeys(run.host for run in runs))
     volumes = {run.volume.target: run.volume.role for run in runs}
@@ -90,7 +90,7 @@ def _place(content: ReportContent, rows: Sequence[Row]) -> str:
 
 
 def _badge(content: ReportContent, findings: Sequence[Row]) -> QualityBadge:
-    """Return how many runs have a warning or no result; notes are context."""
+    """Return the number of runs with a warning or without a result; notes don't count."""
     severe = [row for row in findings if row["severity"] != Severity.NOTE.value]
     affected = {text(row, "run") for row in severe} - {""}
     total = len(content.campaign.runs)
@@ -108,12 +108,12 @@ def _badge(content: ReportContent, findings: Sequence[Row]) -> QualityBadge:
 
 
 def _without_result(content: ReportContent, measured: Collection[str]) -> int:
-    """Return how many runs ended without a result; those that were not needed don't count."""
+    """Return the number of runs without a result, except those that were not needed."""
     return sum(run.id not in measured for run, _ in unfinished(content.campaign, content.states))
 
 
 def _curve_text(curve: Curve) -> str:
-    """Return what the first touch of a volume showed."""
+    """Return the warm-up curve as a sentence."""
     reached = "never reached 90 % of that"
     if curve.to_90_s is not None:
         reached = f"reached 90 % of that after {format_duration(curve.to_90_s)}"
@@ -127,7 +127,7 @@ def _curve_text(curve: Curve) -> str:
 def _answer(
     key: Sequence[KeyNumber], verdicts: Sequence[Row], limits: Sequence[AgainstLimit]
 ) -> str:
-    """Return the highest rates, what holds them, and whether they are steady."""
+    """Return the highest rates, their bottleneck, and how many results are steady."""
     if not key:
         return "No run has a result yet."
     rates = [

@@ -1,4 +1,4 @@
-"""Charts that the report chooses: those of the first screen, and a series for each finding."""
+"""Charts selected for the report: the first screen, and a series for each finding."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Frames = Mapping[str, pd.DataFrame]
 
 _MOST_BARS = 6
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
-"""What one curve of a sweep has in common."""
+"""Columns that are equal along one curve of a sweep."""
 _HEIGHT_IN = 3.4
 """Of the panels together, so that title, verdict and chart share the first screen."""
 _MOST_STORMS = 2
-"""Steps of many clients beyond which a campaign is no storm but a fleet."""
+"""Number of parallel steps above which a campaign is a fleet, not a storm."""
 _PENALTY = 0.1
-"""Share of the warm rate that fresh blocks must cost to come first."""
+"""Minimum penalty of fresh blocks for the warm-up to lead."""
 _FEWEST_POINTS = 3
 """Points from which on a curve has a knee."""
 
@@ -35,8 +35,8 @@ _FEWEST_POINTS = 3
 def lead_plots(frames: Frames) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
-    The first is that of a storm, a warm-up, a sweep of the load, or bars. The second is the series
-    of the run that changed most, where one did.
+    The first shows a storm, a warm-up, a sweep of the load, or bars. The second is the series of a
+    run that stepped or drifted.
     """
     for kind, narrow, rows in _CANDIDATES:
         narrowed = narrow(frames)
@@ -48,7 +48,7 @@ def lead_plots(frames: Frames) -> list[Plot]:
 
 
 def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
-    """Say how many of the results a chart is about, where it leaves some out."""
+    """Note the number of results shown if the chart leaves some out."""
     shown, every = (len(measured(own["summary"])) for own in (narrowed, frames))
     if shown == every:
         return plot
@@ -66,7 +66,7 @@ def worst_warm_up(frames: Frames) -> Curve | None:
 
 
 def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
-    """Return whether a chart says something: few storms, a climb, curves of several points."""
+    """Return whether a chart is informative: few storms, a climb, curves of several points."""
     if kind == "warmup":
         return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
     if kind == "storm":
@@ -113,7 +113,7 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
 
 
 def _changed(frames: Frames) -> list[Plot]:
-    """Return the series of a run that stepped, drifted or is invalid; none where nothing did."""
+    """Return the series of a run that stepped, drifted or is invalid; empty if none did."""
     verdicts = frames.get("verdicts", pd.DataFrame())
     findings = frames.get("findings", pd.DataFrame())
     runs: list[str] = []

@@ -54,7 +54,7 @@ class NamedTable:
 
 @dataclass(frozen=True)
 class MultiCampaignSection:
-    """What stands before the campaigns' own sections; the verdict is empty without a comparison."""
+    """Content before the campaigns' own sections; the verdict is empty without a comparison."""
 
     verdict: str
     sentences: Sequence[str]
@@ -63,7 +63,7 @@ class MultiCampaignSection:
 
 
 def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSection:
-    """Arrange what is shown of several campaigns beside each other."""
+    """Return the section that compares several campaigns."""
     summary = content.frames["summary"]
     campaigns = [str(name) for name in summary["campaign"].dropna().unique()]
     rows = pooled_by_campaign(summary)
@@ -82,7 +82,7 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
 
 
 def _verdict_sentence(comparison: Comparison) -> str:
-    """Return how many comparisons each campaign won and lost against the base."""
+    """Return the number of verdicts of each kind for each campaign."""
     parts = []
     for candidate in dict.fromkeys(row.candidate for row in comparison.rows):
         verdicts = [row.verdict for row in comparison.rows if row.candidate == candidate]
@@ -283,7 +283,7 @@ def _value(row: Row | None, column: str, show: Callable[[float], str], *, unit: 
 
 
 def _ratio(by_campaign: Mapping[str, Row], column: str, base: str, name: str) -> Cell:
-    """Return a campaign's value as a multiple of the base's."""
+    """Return the ratio of a campaign's value to the base's."""
     first, second = (number(by_campaign.get(own, {}), column) for own in (base, name))
     if math.isnan(first) or math.isnan(second) or first == 0:
         return Cell(MISSING)

@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A headline number: what it is, its value, its job, and its share of the declared limit."""
+    """A headline number with its label, its job, and its share of the declared limit."""
 
     label: str
     value: str
@@ -105,7 +105,7 @@ def _median(values: Iterable[float]) -> float:
 
 
 def _setting(row: Row) -> str:
-    """Return what a job did in a few words, such as ``randwrite, 4k blocks, queue depth 16``."""
+    """Return the workload of a job, such as ``randwrite, 4k blocks, queue depth 16``."""
     block, depth = number(row, "block_bytes"), number(row, "iodepth")
     parts = [text(row, "rw")]
     parts += [] if math.isnan(block) else [f"{format_size(block)} blocks"]
@@ -127,7 +127,7 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
     direct = [outcome for outcome in valid if outcome.direct]
     chosen = direct or list(valid)
     cached = [outcome for outcome in chosen if outcome.buffered]
-    kind = "through the page cache" if cached else "direct or not is unknown"
+    kind = "through the page cache" if cached else "page cache use unknown"
     kind = "direct I/O" if direct else kind
     measures: tuple[tuple[str, Callable[[Outcome], float], Callable[[float], str], int], ...] = (
         ("Highest IOPS", lambda outcome: outcome.iops, format_count, 1),

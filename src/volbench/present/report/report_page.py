@@ -34,7 +34,7 @@ def render_reports(
     Args:
         contents: at least one.
         title: of the page.
-        together: what is shown of all of them.
+        together: content of the comparison.
     """
     room = ROOM_CHARS // len(contents)
     sections = [

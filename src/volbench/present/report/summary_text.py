@@ -1,4 +1,4 @@
-"""Summary of the report in sentences: what was requested, what was found, what to mind.
+"""Summary of the report in sentences: plan, results and reservations.
 
 Every sentence is made from the frames, so that it says no more than the tables below it.
 """
@@ -38,7 +38,7 @@ _STATES = {
 
 
 def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
-    """Return sentences on what was run, where and when."""
+    """Return sentences about profiles, hosts, volumes and time."""
     campaign = content.campaign
     profiles = listed(dict.fromkeys(run.profile for run in campaign.runs))
     hosts = dict.fromkeys(run.host for run in campaign.runs)
@@ -77,7 +77,7 @@ def requested(content: ReportContent, rows: Sequence[Row]) -> list[str]:
 
 
 def ending(content: ReportContent) -> str:
-    """Return how many runs ended in which state."""
+    """Return the number of runs in each state."""
     counts = count_states(content.campaign, content.states)
     unneeded = counts.pop(RunState.NOT_NEEDED, 0)
     total = sum(counts.values())
@@ -100,7 +100,7 @@ def found(verdicts: Sequence[Row], limits: Sequence[AgainstLimit]) -> list[str]:
 
 
 def cautions(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return what a reader must keep in mind about these numbers."""
+    """Return reservations about the numbers."""
     buffered = [outcome.job for outcome in outcomes if outcome.buffered]
     sentences = []
     if buffered:
@@ -142,7 +142,7 @@ def listed(names: Iterable[str], *, most: int = _MOST_NAMES, joint: str = ", ") 
 
 
 def _steady(verdicts: Sequence[Row]) -> list[str]:
-    """Return how many results were steady, and which were not."""
+    """Return the number of steady results, and the names of others."""
     by_verdict: dict[str, dict[str, None]] = {}
     for row in verdicts:
         by_verdict.setdefault(text(row, "verdict"), {})[job_label(row)] = None
@@ -171,7 +171,7 @@ def _bottlenecks(verdicts: Sequence[Row]) -> list[str]:
 
 
 def _reached(limits: Sequence[AgainstLimit]) -> list[str]:
-    """Return how many jobs reached the declared limit."""
+    """Return the number of jobs that reached the declared limit."""
     if not limits:
         return []
     counts = Counter(re.split("[:,]", limit.reading)[0] for limit in limits)

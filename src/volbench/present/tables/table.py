@@ -10,8 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from volbench.errors import InputError
-from volbench.present.formatting import MISSING, Row, printable, shown, unit_words
+from volbench.errors import InputError, did_you_mean
+from volbench.model.frames.column_names import meaning_of
+from volbench.present.formatting import (
+    MISSING,
+    UNIT_ENDINGS,
+    Row,
+    printable,
+    shown,
+    unit_words,
+)
 
 IDENTITY = 0
 """Priority of columns that tell rows apart: they are shown at any width."""
@@ -98,27 +106,55 @@ class Table(Generic[Item]):
         """Return the table with the named columns alone, in that order, none of them left out.
 
         Args:
-            names: of columns, as they are named in JSON or as their headings read.
+            names: of columns, as they are named in JSON, as their headings read, or as an alias
+                of a frame's column such as ``p99.9``.
 
         Raises:
             InputError: no column and no value has that name.
         """
-        known = {spelled: column for column in self.columns for spelled in _spellings(column)}
-        values = dict.fromkeys(name for record in self.records() for name in record)
-        chosen: list[Column[Item]] = []
-        for name in names:
-            key = _key(name)
-            if key not in known and name not in values:
-                names_there = dict.fromkeys([*(column.name for column in self.columns), *values])
-                raise InputError(
-                    f"no column is named {name!r}", hint=f"columns: {', '.join(names_there)}"
-                )
-            column = known.get(key) or Column(name, self._value_text(name))
-            chosen.append(replace(column, priority=IDENTITY, is_optional=False))
+        chosen = [replace(self._found(n), priority=IDENTITY, is_optional=False) for n in names]
         return replace(self, columns=tuple(chosen), document=None)
 
+    def sorted_by(self, name: str) -> Table[Item]:
+        """Return the table with its rows in the order of a column, unknown values last.
+
+        Args:
+            name: of the column, as for `with_columns`; the largest first behind a ``-``.
+
+        Raises:
+            InputError: no column and no value has that name.
+        """
+        column = self._found(name.removeprefix("-"))
+
+        def value_of(item: Item) -> object:
+            return self.record_of(item).get(column.name, column.cell(item))
+
+        known = [item for item in self.rows if plain_text(value_of(item)) != MISSING]
+        are_numbers = all(isinstance(value_of(item), int | float) for item in known)
+        key = value_of if are_numbers else lambda item: str(value_of(item))
+        ordered = sorted(known, key=key, reverse=name.startswith("-"))  # type: ignore[arg-type]  # numbers, or texts
+        unknown = [item for item in self.rows if plain_text(value_of(item)) == MISSING]
+        return replace(self, rows=[*ordered, *unknown], document=None)
+
+    def _found(self, name: str) -> Column[Item]:
+        known = {spelled: column for column in self.columns for spelled in _spellings(column)}
+        values = dict.fromkeys(value for record in self.records() for value in record)
+        value = name if name in values else meaning_of(name, values)
+        if _key(name) in known:
+            return known[_key(name)]
+        if value:
+            return Column(value, self._value_text(value), header=name)
+        own = [column.name for column in self.columns]
+        hint = did_you_mean(name, [*own, *values], f"columns are {', '.join(own)}")
+        raise InputError(f"no column is named {name!r}", hint=hint)
+
     def _value_text(self, name: str) -> Callable[[Item], str]:
-        return lambda item: plain_text(self.record_of(item).get(name))
+        def show(item: Item) -> str:
+            value = self.record_of(item).get(name)
+            has_unit = isinstance(value, float) and name.endswith(UNIT_ENDINGS)
+            return shown({name: value}, name, unit_words(name)) if has_unit else plain_text(value)
+
+        return show
 
 
 def plain_text(value: object) -> str:

@@ -24,12 +24,12 @@ _VERDICTS = (
     Series(Verdict.NOT_SHOWN, Verdict.NOT_SHOWN.value, "muted", "circle"),
 )
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
-"""Markers of faster and slower point to where the estimate lies, for grey printers too."""
+"""Markers of faster and slower point towards the estimate, so that greyscale prints show it."""
 _MOST_ABREAST = 3
 _NARROWEST = math.log(1.05)
-"""What a panel shows at least, so that noise does not look like a difference."""
+"""Minimum span of a panel, so that noise does not look like a difference."""
 _WIDE = math.log(3)
-"""From which span on even steps would crowd at one end of a logarithmic axis."""
+"""Span above which even steps would crowd at one end of a logarithmic axis."""
 
 
 def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:

@@ -21,7 +21,7 @@ _PANEL_IN = 2.7
 _ROOM = 1.12
 """The axes end this far beyond the last point, for its name."""
 _DOT, _LETTER, _LINE = 0.03, 0.02, 0.05
-"""Half a point, a letter and a line as shares of a panel."""
+"""Half a point, a letter and a line, as shares of a panel."""
 
 _Box = tuple[float, float, float, float]
 
@@ -99,7 +99,7 @@ def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
 
 
 def _is_shown(offer: Offer) -> bool:
-    """Return whether an offer is on the frontier, shown to beat what is cheaper."""
+    """Return whether an offer is on the frontier and faster than cheaper ones with confidence."""
     return offer.is_on_front and not offer.no_faster_than
 
 
@@ -139,7 +139,7 @@ def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.AnyMark]:
-    """Return each name where it covers the fewest other points and names."""
+    """Return the names, each at the position that covers least of other points and names."""
     places = [
         (str(name), x / most[0], y / most[1])
         for name, x, y in zip(data["name"], data["monthly"], data["iops"], strict=True)
@@ -171,7 +171,7 @@ def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.A
 
 
 def _clashes(at: tuple[float, float], width: float, boxes: Sequence[_Box]) -> float:
-    """Return how much of a name would lie on something, or outside the panel."""
+    """Return the area of a name that would overlap something or leave the panel."""
     left, low = at
     right, high = left + width, low + _LINE
     outside = max(0.0, -left) + max(0.0, right - _ROOM) + max(0.0, -low)

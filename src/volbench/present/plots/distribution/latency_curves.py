@@ -1,7 +1,7 @@
 """Share of I/Os by latency as curves: distribution, percentiles (HDR), cumulative (ECDF).
 
-The percentile plot is the one that HdrHistogram made known (Gil Tene): percentiles stand on an axis
-of nines, so that the slowest thousandth has as much room as the slowest tenth.
+The percentile plot is that of HdrHistogram (Gil Tene): the axis counts nines, so that the slowest
+thousandth has as much room as the slowest tenth.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 
 def _fewer(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the bins of the curves that have most I/Os, as many as can be told apart."""
+    """Return the bins of the curves with most I/Os, up to the number of distinguishable lines."""
     totals = rows.groupby("_line", sort=True)["count"].sum().reset_index()
     kept, note = labels.largest(totals, "count", most=_MOST_LINES, what="jobs by number of I/Os")
     return (rows[rows["_line"].isin(kept["_line"])], note) if note else (rows, "")

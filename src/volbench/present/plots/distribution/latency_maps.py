@@ -22,13 +22,13 @@ _LINES = (
     ("lat_p99_s", Series("p99", "p99", "palette-1")),
 )
 _LOWEST_S = 1e-9
-"""Where the first bin, which begins at zero, begins on a logarithmic axis."""
+"""Start of the first bin, which begins at zero, on a logarithmic axis."""
 _COLUMNS = ("run", "repeat", "from_s", "t_s", "bin_low_s", "bin_high_s", "count")
 
 
 @dataclass(frozen=True)
 class _Maps:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         runs: name to the cells of each run and direction.
@@ -60,7 +60,7 @@ def read(frames: Frames, _: Options) -> _Maps | str:
 
 
 def build(maps: _Maps) -> Plot:
-    """Draw a map for each run: darker where more I/Os took so long."""
+    """Draw a map for each run: the darker a cell, the more I/Os had its latency."""
     shown = list(maps.runs.items())[:_MOST]
     panels = [_panel(name, run, maps.series) for name, run in shown]
     return replace(
@@ -107,7 +107,7 @@ def _lines(run: pd.DataFrame, series: pd.DataFrame) -> list[marks.AnyMark]:
 
 
 def describe(maps: _Maps) -> str:
-    """Return how many I/Os there are and the extremes of their latency in one sentence."""
+    """Return the number of I/Os and the extremes of their latency in one sentence."""
     rows = pd.concat(maps.runs.values(), ignore_index=True)
     low, high = float(rows["bin_low_s"].min()), float(rows["bin_high_s"].max())
     return (

@@ -87,7 +87,7 @@ def _bars(job: pd.DataFrame, x: Axis) -> Panel:
 
 
 def describe_histogram(rows: pd.DataFrame) -> str:
-    """Return the commonest step of the fastest job in one sentence."""
+    """Return the most common step of the fastest job in one sentence."""
     tops = rows.loc[rows.groupby("order")["share"].idxmax()].sort_values("low_s")
     first = tops.iloc[0]
     return (
@@ -159,10 +159,10 @@ def _ridges(job: pd.DataFrame) -> Panel:
 
 
 def describe_ridges(rows: pd.DataFrame) -> str:
-    """Return how far the commonest latency moves between runs, in one sentence."""
+    """Return the range of the most common latency over the runs, in one sentence."""
     tops = rows.loc[rows.groupby(["line", "run"])["share"].idxmax(), "low_s"]
     return (
-        f"Ridges of {rows['latency'].iloc[0]} for {len(tops)} runs: the commonest lies between "
+        f"Ridges of {rows['latency'].iloc[0]} for {len(tops)} runs: the most common lies between "
         f"{format_latency(float(tops.min()))} and {format_latency(float(tops.max()))}."
     )
 

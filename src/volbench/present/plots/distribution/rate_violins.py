@@ -17,10 +17,10 @@ _MOST = 16
 """Panels in one chart."""
 _PANEL_IN = 1.5
 _CLOSE = 0.6
-"""From this share of min to max on, the axis begins above zero."""
+"""Ratio of min to max from which the axis starts above zero."""
 _POINTS = 80
 _FEWEST = 5
-"""Intervals from which on a shape can be drawn; fewer are dots."""
+"""Minimum number of intervals for a density; fewer are dots."""
 _MOST_TICKS = 20
 
 

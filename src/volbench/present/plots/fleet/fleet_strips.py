@@ -21,17 +21,17 @@ from volbench.present.plots.metrics import IOPS, LATENCY_KINDS, P99_LATENCY, Met
 
 FENCE = 1.5
 _NEAR = 0.05
-"""Nearer than this share to the middle half no host is an outlier, however alike the others are."""
+"""Minimum distance of an outlier from the middle half, as a share of the median."""
 _FEWEST = 5
-"""Hosts from which on an outlier can be found."""
+"""Minimum number of hosts for outlier detection."""
 _MOST_NAMED = 6
-"""Outliers of a job that are named; the others are counted."""
+"""Maximum number of named outliers of a job; the others are counted."""
 _ROW_IN = 0.62
 _MOST_STRIPS = 40
 
 
 def member_column(summary: pd.DataFrame) -> str:
-    """Return what a dot is: a host, or a client where one host has several; empty for neither."""
+    """Return the column whose values are dots: host, client or volume; empty if none varies."""
     rows = measured(summary)
     for column in ("host", "client", "volume"):
         if len(rows[column].dropna().unique()) > 1:
@@ -41,13 +41,13 @@ def member_column(summary: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class _Fleet:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         dots: a row per job, direction and member: medians of its repeats (``iops``,
             ``lat_p99_s``), ``latency``, ``outlier_iops`` and ``outlier_p99`` (bool), in the order
             of the jobs.
-        member: what a dot is, such as ``host``.
+        member: kind of a dot, such as ``host``.
     """
 
     dots: pd.DataFrame
@@ -77,7 +77,7 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
 
 
 def _job_names(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return jobs told apart by all but the members."""
+    """Return names of jobs that ignore host, volume and campaign."""
     same = rows.assign(host="", volume="", campaign="")
     return job_labels(same.drop(columns=BY) if BY in same else same)
 
@@ -172,7 +172,7 @@ def _names(data: pd.DataFrame, metric: Metric) -> list[marks.AnyMark]:
 
 
 def describe(fleet: _Fleet) -> str:
-    """Return how many members there are and which are outliers, in one sentence."""
+    """Return the number of members and the outliers in one sentence."""
     rows = fleet.dots
     found = rows.loc[rows["outlier_iops"] | rows["outlier_p99"], "member"]
     out = [str(name) for name in found.value_counts().index[:_MOST_NAMED]]

@@ -33,7 +33,7 @@ _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
 _NAMED = 50
 """Strips up to which each has its name."""
 _DEVICE_ROOM = 1.3
-"""How far above its clients a device is drawn; beyond it is told in words."""
+"""Ratio of device to clients up to which the device is drawn; beyond it a text gives its rate."""
 _SERIES = (
     Series("read", "reads", "read"),
     Series("write", "writes", "write"),
@@ -73,8 +73,8 @@ def build(found: Sequence[Storm]) -> Plot:
 
 
 def _notes(found: Sequence[Storm], shown: int) -> tuple[str, ...]:
-    """Return what must be known to read the panels."""
-    missing_count = sum(len(storm.untold) for storm in found)
+    """Return the notes needed to read the panels."""
+    missing_count = sum(len(storm.without_series) for storm in found)
     return (
         f"Means of {INTERVAL_S:g} s",
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
@@ -190,7 +190,7 @@ def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
 
 
 def _peak(storm: Storm) -> list[marks.AnyMark]:
-    """Point at the busiest interval; the text stands on the side where there is room."""
+    """Label the busiest interval, on the side that has more room."""
     is_late = storm.peak_s > 0.6 * float(storm.edges_s[-1])
     at = marks.text_at(storm.peak_s, storm.peak_iops, f"peak {format_count(storm.peak_iops)}")
     return [
@@ -331,7 +331,7 @@ def _headline(storm: Storm) -> str:
 
 
 def _sentence(storm: Storm) -> str:
-    """Return the main numbers of a storm, for people who can't see the chart."""
+    """Return the main numbers of a storm, for readers who cannot see the chart."""
     both = ""
     if storm.overlap_s is not None:
         lasted = format_duration(storm.overlap_s[1] - storm.overlap_s[0])
@@ -344,13 +344,13 @@ def _sentence(storm: Storm) -> str:
 
 
 def _clients(storm: Storm) -> str:
-    if storm.untold:
-        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.untold)} clients"
+    if storm.without_series:
+        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.without_series)} clients"
     return f"{len(storm.clients)} client{'s' * (len(storm.clients) != 1)}"
 
 
 def _pace(storm: Storm) -> str:
-    """Return how the clients started, from their first I/Os."""
+    """Return the interval between the starts of clients, from their first I/Os."""
     starts = [client.start_s for client in storm.clients]
     if starts[-1] - starts[0] < _SIMULTANEOUS_S:
         return "started at once"
@@ -358,7 +358,7 @@ def _pace(storm: Storm) -> str:
 
 
 def _when(storm: Storm) -> str:
-    """Return when the peak came, relative to the last start."""
+    """Return the time of the peak relative to the last start."""
     gap_s = storm.peak_s - storm.last_start_s
     if abs(gap_s) < INTERVAL_S / 2:
         return "at the last start"

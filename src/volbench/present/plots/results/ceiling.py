@@ -1,6 +1,6 @@
 """Every job on a plane of IOPS and bandwidth, with lines of equal block size and declared limits.
 
-Both axes are logarithmic, so that every block size is a straight line; a volume can't leave the
+Both axes are logarithmic, so that every block size is a straight line; a volume stays within the
 corner below its IOPS limit and its bandwidth limit.
 """
 

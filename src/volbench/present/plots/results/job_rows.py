@@ -25,7 +25,7 @@ from volbench.present.plots.metrics import (
 from volbench.units import format_latency
 
 _MOST = 60
-"""Rows that can be looked at in one picture."""
+"""Maximum number of rows in one chart."""
 _ROOM = 1.14
 """The axis ends this far beyond the longest bar, for its text."""
 _CPU = (Series("cpu_usr", "user", "palette-5"), Series("cpu_sys", "system", "palette-0"))

@@ -20,7 +20,7 @@ _SPREADS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
 """Metric to the column of its standard deviation."""
 _MOST_LINES = 7
 _GROUP = 0.82
-"""Width of a group of bars, as a share of the room for it."""
+"""Width of a group of bars, as a share of its slot."""
 _PANEL_IN, _ROW_IN = 2.0, 0.2
 
 

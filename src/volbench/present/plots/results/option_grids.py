@@ -86,7 +86,7 @@ def read_grids(frames: Frames, _: Options) -> Sequence[Grid] | str:
 
 
 def _names(groups: list[pd.DataFrame], setting: list[str]) -> list[str]:
-    """Return a name for each grid: its pattern, and what else differs from grid to grid."""
+    """Return a name for each grid: its pattern, and other attributes that differ."""
     heads = [records(group.head(1))[0] for group in groups]
     telling = [
         name

@@ -31,9 +31,9 @@ from volbench.present.plots.metrics import (
 
 _LOADS = ("iodepth", "numjobs")
 _WIDE = 30.0
-"""Latencies that differ more than so many times stand on a logarithmic axis."""
+"""Ratio of latencies above which their axis is logarithmic."""
 _MOST_LINES = 28
-"""Looks of lines that can be told apart."""
+"""Number of distinguishable line styles."""
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
 
 
@@ -57,7 +57,7 @@ class Sweep:
         return list(dict.fromkeys(self.points["label"]))
 
     def fewer(self) -> tuple[Sweep, str]:
-        """Return the lines with the highest points, as many as can be told apart."""
+        """Return the lines with the highest points, up to the number of distinguishable styles."""
         tops = self.points.groupby("label", sort=False)[self.metrics[0].column].max().reset_index()
         kept, note = labels.largest(tops, self.metrics[0].column, most=_MOST_LINES, what="lines")
         points = self.points[self.points["label"].isin(kept["label"])]
@@ -93,7 +93,7 @@ def sweep_points(
 
 
 def _line_names(points: pd.DataFrame, option: str) -> list[str]:
-    """Return a name for each line: its pattern, and what else distinguishes lines."""
+    """Return a name for each line: its pattern, and other attributes that differ."""
     heads = records(points.drop_duplicates("line").sort_values("line"))
     others = [name for name in OPTIONS if name != option]
     places = ["by"] if "by" in points else ["campaign", "profile", "host", "volume"]

@@ -18,15 +18,15 @@ from volbench.present.plots.labels import shape
 GAP = 0.012
 """Space between runs, as a share of all of them."""
 _NARROWEST = 0.4
-"""A run takes at least this share of the place of the longest."""
+"""Minimum width of a run, as a share of the longest run's."""
 _TICKS, _TICK_SHARE = 12, 0.022
-"""How many names of times fit over the whole width, and how much of it each takes."""
+"""Number of tick labels that fit over the whole width, and the share that each takes."""
 _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
 
 
 @dataclass(frozen=True)
 class Span:
-    """One run as it is drawn.
+    """A run as drawn.
 
     Attributes:
         label: its job, with what distinguishes it from others.
@@ -35,7 +35,7 @@ class Span:
         own: samples of the volume's device since the I/O began, in order.
         backing: rates of the backing disks, added; None when they are the same.
         fio: the tool's own rates by ``t_s``, reads and writes added; None without a series.
-        fio_end_s: when the tool's I/O ended; NaN when it is not known.
+        fio_end_s: end of the tool's I/O; NaN if unknown.
     """
 
     label: str
@@ -54,24 +54,24 @@ class Span:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run stands on the shared axis, in units of its own."""
+    """Position of a run on the shared axis, in units of the axis."""
 
     span: Span
     left: float
     per_s: float
 
     def at(self, seconds: float) -> float:
-        """Return the place of an instant of the run."""
+        """Return the position of an instant of the run."""
         return self.left + seconds * self.per_s
 
     @property
     def right(self) -> float:
-        """Return the place of its end."""
+        """Return the position of its end."""
         return self.at(self.span.length_s)
 
     @property
     def fio_end(self) -> float:
-        """Return the place at which the tool ended; its own end when that is not known."""
+        """Return the position at which the tool ended; the run's own end if unknown."""
         end = self.span.fio_end_s
         return self.right if math.isnan(end) else min(self.right, self.at(end))
 

@@ -11,11 +11,11 @@ from volbench.present.plots.description import Axis, Scale
 from volbench.present.plots.time.device_layout import Place
 
 _TOWERING = 2.0
-"""fio's value is cut off when it is this much above the device: the device is what is shown."""
+"""Ratio to the device's rate above which fio's rate is cut off: the device is the subject."""
 _SPREAD = 8.0
-"""From this ratio on a linear axis would hide the small values."""
+"""Ratio from which a linear axis would hide small values."""
 _FAR = 4.0
-"""A limit this much above the data would flatten it."""
+"""Ratio of limit to data above which the limit is outside the axis."""
 
 
 @dataclass(frozen=True)

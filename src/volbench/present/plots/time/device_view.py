@@ -1,4 +1,4 @@
-"""What the device did: samples beside each run, a panel per quantity over one axis.
+"""Device activity: samples taken during each run, a panel per quantity on a shared axis.
 
 The panels are those of "Disk performance on Azure Kubernetes Service" (Øvrevåge, 2019). Runs stand
 one after another; each has a scale of its own where they differ much in length, as its ticks show.
@@ -38,9 +38,9 @@ _ABREAST = 9
 _COLUMNS = 118
 """Letters that fit beside each other over a block."""
 _MOST = 36
-"""Runs in one chart: beyond that it would be too tall to be looked at."""
+"""Maximum number of runs in one chart; more would make it too tall."""
 _ALMOST_ZERO = 1e-12
-"""Where areas begin: a logarithmic axis has no zero."""
+"""Lower edge of areas: a logarithmic axis has no zero."""
 _SERIES = (
     Series("read", "device: reads", "read"),
     Series("write", "device: writes", "write"),
@@ -58,7 +58,7 @@ _SERIES = (
 
 @dataclass(frozen=True)
 class _Runs:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         uses: rows of the USE table, one for each run with samples.
@@ -101,7 +101,7 @@ def _keys(mark: marks.AnyMark) -> set[str]:
 
 
 def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
-    """Return what must be known to read the panels."""
+    """Return the notes needed to read the panels."""
     devices = dict.fromkeys(text(use, "device") for use in uses)
     named = ", ".join(name for name in devices if name)
     return (
@@ -136,7 +136,7 @@ def _block(places: Sequence[Place]) -> list[Panel]:
 
 
 def _stretches(places: Sequence[Place]) -> list[marks.AnyMark]:
-    """Shade what came after the tool's end, and part runs by a line."""
+    """Shade the time after the tool's end, and separate runs by a line."""
     shades: list[marks.AnyMark] = [
         marks.Span(place.fio_end, place.right, series="after")
         for place in places
@@ -246,7 +246,7 @@ def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[m
 
 
 def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
-    """Write the name of each run above its stretch, and below the name what it did."""
+    """Write name and workload of each run above its stretch."""
     total = places[-1].right
     columns = [max(9, int((place.right - place.left) / total * _COLUMNS)) for place in places]
     pairs = list(zip(places, columns, strict=True))
@@ -271,7 +271,7 @@ def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
 
 
 def describe(runs: _Runs) -> str:
-    """Return the extremes of what the device did in one sentence."""
+    """Return the extremes of the device's rates in one sentence."""
     uses = runs.uses
     sentence = f"What the device did beside {len(uses)} run{'s' * (len(uses) != 1)}"
     parts = []

@@ -29,14 +29,14 @@ _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MOST_JOBS, _MOST_LINES = 24, 28
-"""Rows of panels in one chart, and looks of lines that can be told apart."""
+"""Maximum number of job rows, and number of distinguishable line styles."""
 _MANY = 12
-"""Lines of one axis from which on they are thinner."""
+"""Number of lines above which they are thinner."""
 
 
 @dataclass(frozen=True)
 class _Jobs:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         series: label of a job to its intervals, in the order of appearance.
@@ -196,7 +196,7 @@ def _line(line: str, label: str, direction: str) -> Series:
 
 
 def describe_lines(rows: pd.DataFrame) -> str:
-    """Return how many lines there are, and the extremes of IOPS, in one sentence."""
+    """Return the number of lines and the extremes of IOPS in one sentence."""
     sentence = f"{rows['_run'].nunique()} lines over time on one axis"
     span = _span(rows)
     return f"{sentence}: {span}." if span else f"{sentence}."

@@ -255,7 +255,7 @@ def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
 
 
 def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
-    """Return what each variable measured, and whether it passes."""
+    """Return mean, range and slope of each variable, and whether it passes."""
     rows = []
     for variable in shown:
         judged, quantity = variable.judged, QUANTITIES[variable.track.metric]

@@ -24,13 +24,13 @@ _LATENCY_IN = 1.1
 
 @dataclass(frozen=True)
 class _WarmUps:
-    """What is drawn.
+    """Data of the chart.
 
     Attributes:
         curves: first runs over fresh volumes.
         passes: that went over a volume in several extents.
         summary: of the runs.
-        costs: what warming a volume costs, a sentence each.
+        costs: estimated time and money of warming a volume, a sentence each.
     """
 
     curves: Sequence[Curve]

@@ -1,4 +1,4 @@
-"""HTML page with charts alone, complete in one file: what ``plot --format html`` writes."""
+"""Self-contained HTML page of charts, as written by ``plot --format html``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
     """
     if flat := [plot.name for plot in plots if plot.has_towers]:
         raise InputError(
-            f"the chart {flat[0]} can't be drawn in a page",
+            f"the chart {flat[0]} cannot be drawn in a page",
             hint="choose --format svg, png or pdf",
         )
     scripts = chart_scripts()

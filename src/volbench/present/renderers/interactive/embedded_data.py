@@ -1,4 +1,4 @@
-"""What a page carries inside to draw charts: Bokeh's library, our scripts and their settings.
+"""Embedded parts of a page with charts: Bokeh's library, volbench's scripts and their settings.
 
 Browsers unpack gzip themselves (Compression Standard, WHATWG, 2023), so nothing is carried twice
 and the report of hundreds of runs is still a file that can be mailed.
@@ -79,7 +79,7 @@ def asset(name: str) -> str:
 
 
 def _settings() -> Json:
-    """Return what the scripts share with other renderers, so that it is defined once."""
+    """Return the settings that scripts share with other renderers."""
     return {
         "column_formats": COLUMN_FORMATS,
         "defaults": {part.__name__: _defaults(part) for part in _PARTS},

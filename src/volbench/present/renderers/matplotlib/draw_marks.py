@@ -31,7 +31,7 @@ from volbench.present.plots.marks import (
 from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks
 
 _FEW_POINTS = 15
-"""Lines with fewer points show them as dots, where they are told to."""
+"""Lines with fewer points show dots if `has_dots`."""
 _MANY_POINTS = 24
 """Lines with more points have a marker at every sixth part alone."""
 _DARK = 0.6
@@ -39,7 +39,7 @@ _DARK = 0.6
 
 
 def draw_mark(axes: Axes, mark: object, looks: Looks) -> None:
-    """Draw one mark over what is there."""
+    """Draw one mark on top of earlier ones."""
     _DRAWERS[type(mark)](axes, mark, looks)
 
 

@@ -24,7 +24,7 @@ from volbench.present.renderers.matplotlib.placement import legend_inside, place
 from volbench.present.renderers.matplotlib.scales import set_scales
 
 _MARGINS_IN = 1.6
-"""What labels take of a column's width, before they are measured."""
+"""Estimated width of labels in a column, before they are measured."""
 _CROWDED = 0.2
 """Share of the axis below which the names of two lines would touch."""
 _LINE_IN = 0.17
@@ -34,7 +34,7 @@ def draw(plot: Plot, *, theme: str = "light") -> Figure:
     """Draw a plot description.
 
     Args:
-        plot: what is drawn.
+        plot: the description.
         theme: ``light``, ``dark`` or ``print``.
 
     Returns:
@@ -71,7 +71,7 @@ def draw(plot: Plot, *, theme: str = "light") -> Figure:
 
 
 def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
-    """Draw a panel in about its final size, so that what its labels take can be measured."""
+    """Draw a panel in about its final size, so that its labels can be measured."""
     column_in = plot.width_in * plot.widths[panel.column] / sum(plot.widths)
     width_in = max(column_in * panel.columns - _MARGINS_IN, 0.5 * column_in)
     height_in = plot.heights[panel.row]
@@ -185,11 +185,11 @@ def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa
 
     Raises:
         InputError: the format is not one of svg, png and pdf.
-        VolbenchError: the file can't be written.
+        VolbenchError: the file cannot be written.
     """
     if format not in PICTURE_FORMATS:
         raise InputError(
-            f"a chart can't be written as {format!r}",
+            f"a chart cannot be written as {format!r}",
             hint=f"choose one of {', '.join(PICTURE_FORMATS)}",
         )
     try:
@@ -197,14 +197,14 @@ def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa
             figure.savefig(path, format=format, metadata=_METADATA[format])
     except OSError as error:
         raise VolbenchError(
-            f"the chart can't be written: {error.strerror or error}",
+            f"the chart cannot be written: {error.strerror or error}",
             hint="check that the folder exists, permissions and free space",
             context={"path": str(path)},
         ) from error
 
 
 def svg_text(figure: Figure) -> str:
-    """Return a figure as an SVG element that can stand in a page beside others.
+    """Return a figure as an SVG element that can be embedded beside others.
 
     The ids inside begin with the figure's label, so that those of two charts never collide.
     """

@@ -77,7 +77,7 @@ _COLOURED = MappingProxyType(
 
 @contextmanager
 def styled(theme: Theme | None = None) -> Iterator[None]:
-    """Set the style for what is drawn or saved inside, and nothing outside."""
+    """Apply the style inside the context only."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
@@ -92,7 +92,7 @@ def styled(theme: Theme | None = None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Looks:
-    """How the series of a plot look in a theme."""
+    """Styles of the series of a plot in a theme."""
 
     theme: Theme
     series: Mapping[str, Series]

@@ -31,7 +31,7 @@ _LABEL_IN = 0.16
 
 @dataclass(frozen=True)
 class _Margins:
-    """What stands around the axes of a panel, in inches; `height` is what it takes at least."""
+    """Margins around the axes of a panel, in inches; `height` is the minimum height."""
 
     left: float
     right: float
@@ -177,7 +177,7 @@ def _renderer(figure: Figure) -> RendererAgg:
 
 
 MOST_ENTRIES = 20
-"""Entries of a legend beyond which the rest is counted."""
+"""Maximum number of legend entries; the rest is counted."""
 _MOST_ABREAST = 6
 
 
@@ -206,7 +206,7 @@ def legend_beside(
     if not handles:
         return None
     figure = axes.get_figure(root=True)
-    shift = ScaledTranslation(offset_in, 0, figure.dpi_scale_trans)  # type: ignore[union-attr]  # they stand in one
+    shift = ScaledTranslation(offset_in, 0, figure.dpi_scale_trans)  # type: ignore[union-attr]  # axes are in a figure
     return axes.legend(
         handles=handles,
         loc="upper left",
@@ -229,7 +229,7 @@ def _shown_in(plot: Plot, panel: Panel) -> list[Series]:
 
 
 def _handles(plot: Plot, series: Sequence[Series], looks: Looks) -> list[Artist]:
-    """Return an entry for each label; what has no room is counted."""
+    """Return an entry for each label; entries without room are counted."""
     kinds = _mark_types(plot)
     entries = {entry.label: entry for entry in reversed(series) if entry.label}
     handles = [_handle(own, kinds.get(own.key), looks) for own in reversed(entries.values())]
