@@ -27,7 +27,7 @@ from volbench.analyse.time.round_convergence import (
     Variable,
     determination,
 )
-from volbench.analyse.time.steady_state import MOST_DRIFT, State, Steadiness, judge_last
+from volbench.analyse.time.steady_state import State, Steadiness, judge_last
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Severity
 from volbench.units import format_count, format_duration, format_latency
@@ -35,6 +35,8 @@ from volbench.units import format_count, format_duration, format_latency
 _LEAST_S = 20.0
 _LEAST_STEPPED_S = 12.0
 """A step shows in fewer seconds than a drift."""
+_LARGE_DRIFT = 0.2
+"""Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %."""
 _EDGE_S = 2.0
 _EDGE_SHARE = 0.05
 _AT_DEADLINE = 0.95
@@ -55,7 +57,7 @@ _LONGEST = 5
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
         " 10 % of the median. Runs of less than 20 s are not judged, 12 s for a step. A series that"
-        " is only noisy is a note, a warning if it seems to drift by more than 10 %; one that"
+        " is only noisy is a note, a warning if its estimated drift exceeds 20 %; one that"
         " stepped only within 5 % (at least 2 s) of its begin or end is a note. Jobs with"
         " `thinktime` or `latency_target` are left out. Jobs with `until: steady` are judged by"
         " their last window, when they ran into their deadline."
@@ -87,8 +89,7 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             severity = Severity.NOTE if _at_edges(judged) else None
             yield _unsteady(judged, message, direction, severity)
         else:
-            may_drift = abs(judged.drift) > MOST_DRIFT
-            severity = Severity.WARNING if may_drift else Severity.NOTE
+            severity = Severity.WARNING if abs(judged.drift) > _LARGE_DRIFT else Severity.NOTE
             yield _unsteady(judged, f"{_moved(judged)}.", direction, severity)
 
 
