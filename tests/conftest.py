@@ -13,6 +13,14 @@ _MARKED_FOLDERS = {"browser", "fleet"}
 """Folders below tests/ whose tests have the marker of the same name."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Sign campaigns with a key of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of the folders that `scripts/test` leaves out."""
     for item in items:

@@ -38,19 +38,19 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
         between: a column whose values are compared, within all folders.
         base: its value that the others are compared with; empty for the first.
         where: keep only runs for which this holds.
-        tolerance: a relative change that nobody minds, such as 0.05; None to tell any.
-        confidence: of all verdicts together.
-        allow_different: what may differ although it matters, such as ``kernel``.
-        keep_invalid: take runs that a rule called invalid.
+        tolerance: an acceptable relative change, such as 0.05; None to report any.
+        confidence: family-wise, of all verdicts.
+        allow_different: relevant facts that may differ, such as ``kernel``.
+        keep_invalid: keep runs that a rule marked invalid.
 
     Returns:
         The columns of ``volbench compare --format csv``, in base SI units: ``ratio`` is candidate
         over base with its ends at ``confidence``, NaN where there are too few repeats; ``words``
-        tells the verdict. ``attrs["remarks"]`` has what a reader must know, a sentence each.
+        is the verdict. ``attrs["remarks"]`` has the caveats, a sentence each.
 
     Raises:
         InputError: a name, a share or a path is wrong, or there is nothing to compare with.
-        ComparisonError: what matters differs, or nothing is left to compare.
+        ComparisonError: relevant facts differ, or nothing is left to compare.
     """
     question = Question(
         metrics=_listed(metric),
@@ -88,7 +88,7 @@ def compare_folders(folders: Sequence[Path], question: Question, *, where: str =
 
     Raises:
         InputError: there is one folder and nothing to compare within it, or a folder twice.
-        ComparisonError: they can't be compared.
+        ComparisonError: they cannot be compared.
     """
     if not folders or (len(folders) < 2 and not question.between):
         raise InputError(
@@ -113,16 +113,16 @@ def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _share(value: float, name: str, *, least: float) -> float:
-    """Return a share that is one: 5 is easily written for 5 %."""
+    """Return a share below 1: 5 is easily written for 5 %."""
     if not least <= value < 1:
         raise InputError(
-            f"{name} {value:g} is no share from {least:g} to below 1", hint="write 5 % as 0.05"
+            f"{name} {value:g} must be a share from {least:g} to below 1", hint="write 5 % as 0.05"
         )
     return value
 
 
 def _side_names(folders: Sequence[Path]) -> list[str]:
-    """Return the shortest names of folders that tell them apart."""
+    """Return the shortest unique names of folders."""
     resolved = [folder.resolve() for folder in folders]
     twice = next((path for place, path in enumerate(resolved) if path in resolved[:place]), None)
     if twice is not None:

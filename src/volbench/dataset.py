@@ -43,7 +43,7 @@ class Dataset:
     """Campaigns opened for reading together.
 
     Frames have the columns of docs/reference/frames.md. Where there are several campaigns,
-    ``campaign`` tells them apart although two may have the same name, and ``run`` has it as a
+    ``campaign`` distinguishes them although two may have the same name, and ``run`` has it as a
     prefix (``aks/0001-test1``), so that ids stay unique.
 
     Attributes:
@@ -75,7 +75,7 @@ class Dataset:
         Rows of runs that the condition leaves out of the summary are left out of every frame.
 
         Raises:
-            InputError: no frame has that name, or the condition can't be read.
+            InputError: no frame has that name, or the condition cannot be parsed.
         """
         if name not in self._frames:
             self._frames[name] = self._filtered(name)

@@ -83,9 +83,13 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        """Return ``path:line:column: key: message (hint)``, leaving out what is unknown."""
+        """Return ``path:line:column: key: message (hint)``, leaving out what is unknown.
+
+        The name of an option at the start of the message is left out where the key ends with it.
+        """
         place = ":".join(str(part) for part in (self.path, self.line, self.column) if part)
-        text = ": ".join(part for part in (place, self.key, self.message) if part)
+        message = self.message.removeprefix(f"{self.key.rpartition('.')[2]}: ")
+        text = ": ".join(part for part in (place, self.key, message) if part)
         return f"{text} ({self.hint})" if self.hint else text
 
 

@@ -311,7 +311,7 @@ def test_accessible(watched: Watched, drawn: Drawn) -> None:
     assert drawn
     watched.page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
     for scheme in ("dark", "light"):
-        watched.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # a scheme
+        watched.page.emulate_media(color_scheme=scheme)
         watched.page.wait_for_function(
             "ink => charts[0].drawn.get(0).drawing.figure.below[0].major_label_text_color === ink",
             arg=THEMES[scheme].colours["ink"],

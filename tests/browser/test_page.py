@@ -260,7 +260,7 @@ def wrong_in_either_theme(watched: Watched) -> dict[str, list[str]]:
     """Return what axe-core finds wrong in the light and in the dark theme."""
     found = {}
     for scheme in ("dark", "light"):
-        watched.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # a scheme
+        watched.page.emulate_media(color_scheme=scheme)
         wait_for_theme(watched, scheme)
         found[scheme] = axe(watched.page)
     return found

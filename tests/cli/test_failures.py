@@ -190,3 +190,45 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         assert list(scratch.iterdir()) == []
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "hint"),
+    [
+        (("shwo",), "no such command 'shwo'", "did you mean `show`?"),
+        (("profile", "lst"), "no such command 'lst'", "did you mean `list`?"),
+        (("plot", "iopss", "."), "'iopss' is not one of", "did you mean `iops`?"),
+        (("show", "--fromat", "json", "."), "'--fromat'", "see volbench show --help"),
+        (("show",), "missing argument 'DIR...'", "see volbench show --help"),
+        (("run", "disk.fio", "--on", "."), "is a fio job file", "profile import disk.fio"),
+        (("warmup", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
+        (("price", ".", "--prices", "x", "--by", ","), "--by names nothing", "--by COLUMN"),
+    ],
+)
+def test_every_mistake_on_the_command_line_has_a_hint(
+    arguments: tuple[str, ...], words: str, hint: str, volbench: Volbench
+) -> None:
+    """Exit code 2, what is wrong in a line, and what to type instead."""
+    done = volbench(*arguments)
+    assert done.returncode == 2, done.stderr
+    message, advice = done.stderr.splitlines()
+    assert message.startswith("volbench: ")
+    assert words in message
+    assert advice.startswith("  hint: ")
+    assert hint in advice
+
+
+def test_without_a_verb_the_help_is_shown(volbench: Volbench) -> None:
+    """A new user who types only the name sees the verbs."""
+    done = volbench()
+    assert done.returncode == 2
+    assert "  show " in done.stdout + done.stderr
+
+
+def test_a_problem_of_a_profile_names_its_key_once(tmp_path: Path, volbench: Volbench) -> None:
+    """The key stands before the message, and the message does not repeat it."""
+    path = write_profile(tmp_path, "jobs:\n  a: {rw: writ, iodepth: abc}\n")
+    lines = volbench("profile", "check", path).stderr.splitlines()
+    assert "name: is missing (write it like" in lines[0]
+    assert "jobs.a.rw: must be one of" in lines[1]
+    assert "jobs.a.iodepth: must be an integer" in lines[2]

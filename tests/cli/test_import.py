@@ -91,7 +91,7 @@ def test_exit_codes(volbench: Volbench, results: Path, tmp_path: Path) -> None:
     assert volbench("import", tmp_path / "nothing", "--output", "campaign").returncode == 2
     unfit = volbench("import", results, "--labels", "{a}/{b}/{c}/{d}", "--output", "campaign")
     assert unfit.returncode == 2
-    assert "for example" in unfit.stderr
+    assert "write it like" in unfit.stderr
     assert volbench("import", results, "--output", "campaign").returncode == 0
     assert volbench("import", results, "--output", "campaign").returncode == 7
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from volbench.engine.guard.run_guard import check_run
+from volbench.engine.guard.run_guard import Consent, check_run
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.planned_run import Extent, Run, Section
 from volbench.model.campaign.target import Volume
 
 IMAGE_BYTES = 32 * 1024**2
@@ -141,6 +141,9 @@ def disks(tmp_path: Path) -> Iterator[Disks]:
         made.close()
 
 
+_READ = Extent(offset_bytes=0, size_bytes=1, volume_bytes=1, direction="read")
+
+
 def refusal(  # noqa: PLR0913 - one argument for each of the guard's
     executor: Executor,
     volume: Volume | str,
@@ -167,11 +170,17 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
             volume = find_volume(executor, role="data", target=volume)
         check_run(
             executor,
-            Run(id="1-j-r1", profile="p", job="j", volume=volume, sections=(Section(name="j"),)),
-            writes=writes,
+            Run(
+                id="1-j-r1",
+                profile="p",
+                job="j",
+                volume=volume,
+                sections=(Section(name="j", options={"rw": "write" if writes else "read"}),),
+                # A warm-up that reads lays out nothing.
+                extent=None if writes else _READ,
+            ),
             files=files,
-            allow_destroy=[volume.target] if allow is None else allow,
-            campaign_dir=campaign_dir,
+            consent=Consent(campaign_dir, [volume.target] if allow is None else allow),
             ours=made.__contains__,
         )
     except RefusedError as error:

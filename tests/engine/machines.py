@@ -31,6 +31,7 @@ class Server:
         self.machine.files |= {
             _MOUNTINFO: "27 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n",
             "/proc/swaps": "Filename Type Size Used Priority\n",
+            "/proc/sys/kernel/random/boot_id": "b00t\n",
             "/data/x": "",
         }
         self.machine.answers |= {"blkid": self._blkid, "od": self._od}
@@ -62,7 +63,9 @@ class Server:
         self, folder: str, name: str, number: tuple[int, int], attributes: Mapping[str, str]
     ) -> str:
         node, text = "/dev/" + name.replace("!", "/"), f"{number[0]}:{number[1]}"
-        told = {"dev": text, "size": str(10 * GIB // 512), "ro": "0", **attributes}
+        diskseq = str(1 + len(self.machine.stats))
+        told = {"dev": text, "size": str(10 * GIB // 512), "ro": "0", "diskseq": diskseq}
+        told |= attributes
         for attribute, value in told.items():
             place = attribute.replace("__", "/")
             self.machine.files[f"{folder}/{place}"] = f"{value}\n"

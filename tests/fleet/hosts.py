@@ -326,6 +326,7 @@ def _furnish(
         (home / "run/home" / user).mkdir(parents=True)
         os.chown(home / "run/home" / user, number, 4711)
     place = home / "run/fleet"
+    (place / "ash").symlink_to("/usr/bin/busybox")
     make_key(place / "host_key")
     for name, source in (("authorized_keys", key), ("user_ca", user_ca)):
         (place / name).write_bytes(Path(f"{source}.pub").read_bytes())

@@ -61,6 +61,20 @@ PrintLastLog no
 LogLevel VERBOSE
 """
 
+SHELLS = {
+    "dash": "/usr/bin/dash",
+    "bash": "/usr/bin/bash",
+    "rbash": "/usr/bin/rbash",
+    "ash": f"{PLACE}/ash",
+    "zsh": "/usr/bin/zsh",
+    "tcsh": "/usr/bin/tcsh",
+    "fish": "/usr/bin/fish",
+}
+"""Ordinary users of every host, each named after the login shell that it has."""
+_SHELL_USERS = "".join(
+    f"{name}:x:4711:4711::/run/home/{USER}:{path}\n" for name, path in SHELLS.items()
+)
+
 PASSWD = f"""\
 root:x:0:0:root:/root:/bin/sh
 daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
@@ -68,9 +82,9 @@ sshd:x:105:65534::/run/sshd:/usr/sbin/nologin
 {USER}:x:4711:4711::/run/home/{USER}:/bin/sh
 {NOBODY}:x:4712:4711::/run/home/{NOBODY}:/bin/sh
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
-"""
+{_SHELL_USERS}"""
 SHADOW = f"""\
-root:*:19000:0:99999:7:::
+{"".join(f"{name}:*:19000:0:99999:7:::{chr(10)}" for name in SHELLS)}root:*:19000:0:99999:7:::
 {USER}:*:19000:0:99999:7:::
 {NOBODY}:*:19000:0:99999:7:::
 """

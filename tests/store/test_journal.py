@@ -8,12 +8,15 @@ import pytest
 
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import RunState
+from volbench.store.consent import Seal
 from volbench.store.journal import Journal, read_history
 
+SEAL = Seal(b"key", "plan")
 
-def write_three(path: Path) -> None:
-    """Write a Run that started and finished, and one that is running."""
-    with Journal(path) as journal:
+
+def write_three(path: Path, *, seal: Seal | None = None) -> None:
+    """Write a run that started and finished, and one that is running."""
+    with Journal(path, seal) as journal:
         journal.write("run", run="001-a", state=RunState.RUNNING, process={"pid": 7})
         journal.write("run", run="001-a", state=RunState.FINISHED, reason="")
         journal.write("run", run="002-b", state=RunState.RUNNING, process={"pid": 8})
@@ -66,11 +69,55 @@ def test_scratch_files_are_remembered_until_removed(tmp_path: Path) -> None:
     """Files on volumes are known again after a crash, and forgotten once removed."""
     path = tmp_path / "journal.jsonl"
     with Journal(path) as journal:
-        journal.write("scratch", path="/d/a", identity=[])
-        journal.write("scratch", path="/d/a", identity=[8, 1, 12])
-        journal.write("scratch", path="/d/b", identity=[])
-        journal.write("scratch-removed", path="/d/b")
-    assert read_history(path).scratch_of("local") == {"/d/a": [8, 1, 12]}
+        journal.write("scratch", host="h", files={"/d/a": None, "/d/b": None, "/d/c": [8, 1]})
+        journal.write("scratch", host="h", files={"/d/a": [8, 1, 12, 345]})
+        journal.write("scratch-removed", host="h", paths=["/d/b"])
+    assert read_history(path).scratch == {"h": {"/d/a": (8, 1, 12, 345), "/d/c": None}}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind": "run", "run": "1", "state": "unheard-of"}',
+        '{"kind": "pin", "host": "h", "target": "/dev/x", "pin": {"major": "?"}}',
+        "[" * 200_000,
+    ],
+)
+def test_an_entry_that_says_what_no_entry_can_is_refused(tmp_path: Path, line: str) -> None:
+    """With its line, and no traceback."""
+    path = tmp_path / "journal.jsonl"
+    path.write_text(f'{line}\n{{"kind": "other"}}\n')
+    with pytest.raises(ArchiveError, match=r"journal\.jsonl:1"):
+        read_history(path)
+
+
+def test_a_signed_journal_is_continued(tmp_path: Path) -> None:
+    """Also after a crash has cut off its last line."""
+    path = tmp_path / "journal.jsonl"
+    write_three(path, seal=SEAL)
+    with path.open("a") as file:
+        file.write('{"kind": "run", "ru')
+    write_three(path, seal=SEAL)
+    with Journal(path, SEAL):
+        assert len(path.read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize("change", ["edit", "insert", "remove", "swap", "other key", "other plan"])
+def test_a_changed_journal_is_refused(tmp_path: Path, change: str) -> None:
+    """Each line is signed together with all lines before it, and with the plan."""
+    path = tmp_path / "journal.jsonl"
+    write_three(path, seal=SEAL)
+    first, second, third = path.read_text().splitlines()
+    lines = {
+        "edit": [first, second.replace("2", "3", 1), third],
+        "insert": [first, second, '{"kind": "scratch"}', third],
+        "remove": [first, third],
+        "swap": [second, first, third],
+    }.get(change, [first, second, third])
+    path.write_text("\n".join(lines) + "\n")
+    seal = {"other key": Seal(b"other", "plan"), "other plan": Seal(b"key", "other")}
+    with pytest.raises(ArchiveError, match="not written by your volbench"):
+        Journal(path, seal.get(change, SEAL))
 
 
 def test_several_runs_enter_a_state_in_one_entry(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Frames in, answers out."""
+"""Analysis of frames: verdicts, findings, comparisons, prices."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import NoReturn
 
 import click
+from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 from click.shell_completion import CompletionItem
 
 from volbench import __version__
-from volbench.errors import VolbenchError
+from volbench.errors import InputError, VolbenchError, did_you_mean
 
 VERBS: dict[str, tuple[str, str]] = {
     "run": ("make.run", "Run profiles on volumes; results go into a campaign folder."),
@@ -51,9 +53,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a verb and return its command."""
         del ctx
-        if cmd_name not in VERBS:
+        if cmd_name.lower() not in VERBS:
             return None
-        module, _ = VERBS[cmd_name]
+        module, _ = VERBS[cmd_name.lower()]
         command: click.Command = import_module(f"volbench.cli.{module}").command
         return command
 
@@ -90,9 +92,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _fail(error)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
-    except click.ClickException as error:
+    except NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _fail(InputError(_message(error), hint=_hint(error)))
     except (click.Abort, KeyboardInterrupt):
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
@@ -100,6 +104,27 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of a pipe, such as `head`, has what it wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
+
+
+def _message(error: click.ClickException) -> str:
+    """Return the message of a usage error in the style of volbench's own errors."""
+    is_unknown = isinstance(error, NoSuchCommand)
+    words = (error.message if is_unknown else error.format_message()).removesuffix(".")
+    return words[:1].lower() + words[1:]
+
+
+def _hint(error: click.ClickException) -> str:
+    """Return the hint of a usage error: the nearest name, or the command that shows help."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    command = context.command_path if context else "volbench"
+    otherwise = f"see {command} --help"
+    if isinstance(error, NoSuchCommand) and context and isinstance(context.command, click.Group):
+        return did_you_mean(error.command_name, context.command.list_commands(context), otherwise)
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
+    given = re.match("'(.*)' is not one of", error.message)
+    if isinstance(kind, click.Choice) and given:
+        return did_you_mean(given[1], [str(choice) for choice in kind.choices], otherwise)
+    return otherwise
 
 
 def _fail(error: VolbenchError) -> NoReturn:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from volbench.errors import TransportError
+from volbench.errors import RefusedError, TransportError
 from volbench.execute.local_base import LocalBase, LocalProcessBase
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
+from volbench.model.campaign.target import FileIdentity
 
 ROOT_FILESYSTEM = (8, 1)
 """Device number of the filesystem that every scripted file is on."""
@@ -73,6 +74,22 @@ class FakeProcess(LocalProcessBase):
         return self.poll()
 
 
+@dataclass(frozen=True)
+class FakeHeldDevice:
+    """A scripted device that is open."""
+
+    number: tuple[int, int]
+    is_exclusive: bool
+    edges: str
+
+    def digest(self, size_bytes: int) -> str:
+        """Return the scripted digest, whatever the size."""
+        return self.edges if size_bytes else ""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 @dataclass
 class FakeExecutor(LocalBase):
     """A scripted machine.
@@ -85,6 +102,7 @@ class FakeExecutor(LocalBase):
         answers: program name to a function of its argument list.
         processes: program name to a function that makes its process.
         busy: path of a block device to why it can't be opened exclusively.
+        edges: path of a block device to the digest of its first and last MiB.
         free: bytes free on every filesystem.
         ran: every argument list that was run or started.
         timeouts_s: time limit of every program that was run.
@@ -98,6 +116,7 @@ class FakeExecutor(LocalBase):
     answers: dict[str, Callable[[tuple[str, ...]], Completed]] = field(default_factory=dict)
     processes: dict[str, Callable[[tuple[str, ...]], FakeProcess]] = field(default_factory=dict)
     busy: dict[str, str] = field(default_factory=dict)
+    edges: dict[str, str] = field(default_factory=dict)
     free: int = 1024**4
     ran: list[tuple[str, ...]] = field(default_factory=list)
     timeouts_s: list[float] = field(default_factory=list)
@@ -169,8 +188,10 @@ class FakeExecutor(LocalBase):
                 waiting, here, hops = [*_parts(self.links[here]), *waiting], "", hops + 1
         return here or "/"
 
-    def stat(self, path: str) -> FileStat | None:
+    def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
         """Return what a scripted path is, or None when nothing is there."""
+        if not follow and path in self.links:
+            return FileStat("other", ROOT_FILESYSTEM, (0, 0), zlib.crc32(path.encode()), 0)
         real = self.real_path(path)
         if real in self.stats:
             return self.stats[real]
@@ -195,6 +216,36 @@ class FakeExecutor(LocalBase):
     def remove(self, path: str) -> None:
         """Forget one file; nothing happens when it is gone."""
         self.files.pop(path, None)
+
+    def remove_exact(self, path: str, identity: FileIdentity) -> bool:
+        """Forget a file if it is the one with an identity."""
+        found = self.stat(path, follow=False)
+        if found is None or found.identity != identity:
+            return found is None
+        self.remove(path)
+        return True
+
+    def make_private_folder(self, path: str) -> bool:
+        """Script a folder; False when something is there already."""
+        if self.stat(path, follow=False) is not None:
+            return False
+        inode = zlib.crc32(path.encode())
+        self.stats[path] = FileStat("directory", ROOT_FILESYSTEM, (0, 0), inode, 4096, mode=0o700)
+        return True
+
+    def hold(self, path: str, *, exclusive: bool) -> FakeHeldDevice:
+        """Return a scripted device.
+
+        Raises:
+            RefusedError: it is busy.
+        """
+        found = self.stat(path)
+        reason = self.exclusive_error(path) if exclusive else ""
+        if found is None or reason:
+            raise RefusedError(
+                f"{path} cannot be opened exclusively: {reason}", hint="script it otherwise"
+            )
+        return FakeHeldDevice(found.rdev, exclusive, self.edges.get(self.real_path(path), ""))
 
     def write_text(self, path: str, text: str) -> None:
         """Keep a text under its path."""

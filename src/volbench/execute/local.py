@@ -22,9 +22,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from volbench.errors import InputError, TransportError, VolbenchError
+from volbench.errors import InputError, RefusedError, TransportError, VolbenchError
 from volbench.execute.local_base import LocalBase, LocalProcessBase
-from volbench.execute.protocol import FILE_KINDS, FOREVER_S, Completed, FileStat
+from volbench.execute.local_files import LocalHeldDevice, file_stat, remove_exact
+from volbench.execute.protocol import FOREVER_S, Completed, FileStat
+from volbench.model.campaign.target import FileIdentity
 
 _SYSTEM_PATH = ("/usr/sbin", "/sbin")
 """Folders of blkid and the like; not on every ordinary user's PATH."""
@@ -166,25 +168,26 @@ class LocalExecutor(LocalBase):
         """Return the path with every symlink resolved; parts that do not exist are kept."""
         return os.path.realpath(path)
 
-    def stat(self, path: str) -> FileStat | None:
+    def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
         """Return what a path is, or None when nothing is there.
 
         Raises:
             InputError: the system does not let us look.
         """
         try:
-            found = Path(path).stat()
+            return file_stat(path, follow=follow)
         except OSError as error:
             if error.errno in _ABSENT:
                 return None
             raise _not_examined(path, error) from error
-        return FileStat(
-            kind=FILE_KINDS.get(stat.S_IFMT(found.st_mode), "other"),
-            device=(os.major(found.st_dev), os.minor(found.st_dev)),
-            rdev=(os.major(found.st_rdev), os.minor(found.st_rdev)),
-            inode=found.st_ino,
-            size_bytes=found.st_size,
-        )
+
+    def hold(self, path: str, *, exclusive: bool) -> LocalHeldDevice:
+        """Open a block device.
+
+        Raises:
+            RefusedError: it can't be opened.
+        """
+        return LocalHeldDevice(path, exclusive=exclusive)
 
     def exclusive_error(self, path: str) -> str:
         """Open a block device with O_EXCL and close it; return "" or the system's reason."""
@@ -222,6 +225,39 @@ class LocalExecutor(LocalBase):
                 hint="remove it by hand",
                 context={"path": path},
             ) from error
+
+    def remove_exact(self, path: str, identity: FileIdentity) -> bool:
+        """Remove a file or an empty folder if it is the one with an identity.
+
+        Raises:
+            VolbenchError: the system refused.
+        """
+        try:
+            return remove_exact(path, identity)
+        except OSError as error:
+            raise VolbenchError(
+                f"{path} can't be removed: {error.strerror}",
+                hint="remove it by hand",
+                context={"path": path},
+            ) from error
+
+    def make_private_folder(self, path: str) -> bool:
+        """Make a folder that only its owner may use; False when something is there already.
+
+        Raises:
+            RefusedError: the system refused.
+        """
+        try:
+            Path(path).mkdir(mode=0o700)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise RefusedError(
+                f"{path} can't be made: {error.strerror}",
+                hint="check permissions and free space",
+                context={"path": path},
+            ) from error
+        return True
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file so that a reader sees all of it or nothing.

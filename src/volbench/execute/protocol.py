@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from volbench.model.campaign.target import FileIdentity
+
 FOREVER_S = 30 * 86400.0
 """A month: longer than any run."""
 
@@ -35,16 +37,26 @@ class Completed:
     stderr: str
 
 
+EDGE_BYTES = 1 << 20
+"""Length of the first and of the last part of a device that `HeldDevice.digest` covers."""
+
+BLANK = "blank"
+"""Digest of edges that hold only zeros."""
+
+
 @dataclass(frozen=True)
 class FileStat:
-    """What a path is, symlinks followed.
+    """What a path is.
 
     Attributes:
         kind: ``file``, ``directory``, ``block``, ``char`` or ``other``.
         device: (major, minor) of the filesystem that holds it.
         rdev: (major, minor) of the device it is; (0, 0) for none.
-        inode: with `device`, its identity.
+        inode: with `device`, its identity as long as it exists.
         size_bytes: apparent size; 0 for a device.
+        born_ns: when it was made, in ns since 1970; 0 where its filesystem does not record that.
+        owner: user id.
+        mode: permission bits, such as 0o1777.
     """
 
     kind: str
@@ -52,6 +64,35 @@ class FileStat:
     rdev: tuple[int, int]
     inode: int
     size_bytes: int
+    born_ns: int = 0
+    owner: int = 0
+    mode: int = 0o600
+
+    @property
+    def identity(self) -> FileIdentity:
+        """What no other file has, not even one that is made later with the same inode."""
+        return (*self.device, self.inode, self.born_ns)
+
+
+class HeldDevice(Protocol):
+    """A block device that was opened, and is identified by what was opened."""
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Its (major, minor)."""
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether it is open with O_EXCL until `close`: nobody can mount or replace it."""
+
+    def digest(self, size_bytes: int) -> str:
+        """Return the SHA-256 of its first and last MiB; "" where it can't be read.
+
+        `BLANK` stands for nothing but zeros.
+        """
+
+    def close(self) -> None:
+        """Release it."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +202,25 @@ class Executor(Protocol):
     def real_path(self, path: str) -> str:
         """Return the path with every symlink resolved; parts that do not exist are kept."""
 
-    def stat(self, path: str) -> FileStat | None:
-        """Return what a path is, or None when nothing is there."""
+    def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
+        """Return what a path is, or None when nothing is there.
+
+        Args:
+            path: absolute.
+            follow: of a symlink, return what it leads to.
+        """
+
+    def hold(self, path: str, *, exclusive: bool) -> HeldDevice:
+        """Open a block device.
+
+        Args:
+            path: of its node.
+            exclusive: with O_EXCL, until it is closed. On machines that keep nothing open for
+                their controller it is only looked at: `HeldDevice.is_exclusive` says so.
+
+        Raises:
+            RefusedError: it can't be opened.
+        """
 
     def exclusive_error(self, path: str) -> str:
         """Open a block device with O_EXCL and close it; return "" or the system's reason."""
@@ -172,6 +230,26 @@ class Executor(Protocol):
 
     def remove(self, path: str) -> None:
         """Remove one file; nothing happens when it is gone."""
+
+    def remove_exact(self, path: str, identity: FileIdentity) -> bool:
+        """Remove a file or an empty folder if it is the one with an identity.
+
+        Returns:
+            Whether nothing is there now.
+
+        Raises:
+            VolbenchError: the system refused.
+        """
+
+    def make_private_folder(self, path: str) -> bool:
+        """Make a folder that only its owner may use.
+
+        Returns:
+            False when something is there already, even a symlink.
+
+        Raises:
+            RefusedError: the system refused.
+        """
 
     def make_work_folder(self, folder: str, *, name: str) -> str:
         """Return the folder on the machine that stands for one of the controller's; it is made.

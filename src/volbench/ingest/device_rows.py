@@ -1,4 +1,4 @@
-"""The samples beside one run in, rows of the device frame out."""
+"""Rows of the device frame, from the samples taken during a run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SHORT = 0.5
 
 @dataclass(frozen=True)
 class Samples:
-    """What was sampled beside a run.
+    """Samples taken during a run.
 
     Attributes:
         taken: in order.
         page_bytes: of the host.
-        marks: what volbench noted between them.
+        marks: volbench's own lines between them.
     """
 
     taken: Sequence[Sample]
@@ -38,7 +38,7 @@ class Samples:
 
 
 def read_samples(folder: RunFolder) -> Samples:
-    """Return what was sampled beside a run; nothing when nobody did.
+    """Return the samples taken during a run; empty if there are none.
 
     Raises:
         ArchiveError: the log is damaged.
@@ -66,8 +66,8 @@ def device_rows(
 ) -> Iterator[Row]:
     """Yield a row for each device and interval between samples.
 
-    Without a block device each interval has one row with the host's own numbers. Times are told by
-    the clock that nobody sets, laid over the time of day as it was when the run started.
+    Without a block device each interval has one row with the host's own numbers. Times are by
+    the monotonic clock, aligned with the time of day at the start of the run.
 
     Args:
         samples: of one run.
@@ -99,8 +99,8 @@ def begun_utc_s(
 ) -> float | None:
     """Return when a run's measured I/O began, in seconds since the epoch; None if it is unknown.
 
-    The series tell it, so that both lie over each other; without one fio tells it from 3.36 on.
-    Before, it is the time of fio's result less its longest runtime. For dd, and where fio told
+    It is that of the series, so that both are aligned; without one fio 3.36 and later report it.
+    Before, it is the time of fio's result less its longest runtime. For dd, and where fio reported
     nothing, it is when the process was started.
 
     Args:

@@ -1,6 +1,6 @@
 """Readers of the raw files in a run's folder: output, facts, status, standard error.
 
-An imported result may hold many runs, and its file lies in the folder of each: it is parsed once.
+An imported result may hold many runs, with a copy in the folder of each: it is parsed once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATUS_FORMAT = 1
 
 
 def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
-    """Read back what one run measured.
+    """Read the result of a run.
 
     Raises:
         OutputError: the raw file is missing or malformed.
@@ -47,12 +47,12 @@ def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
 
 
 def read_stderr(run: Run, folder: RunFolder) -> str:
-    """Return what the tool wrote to standard error."""
+    """Return the tool's standard error."""
     return read_text(folder.dd_output if run.tool is Tool.DD else folder.stderr)
 
 
 def read_facts(folder: RunFolder) -> VolumeFacts | None:
-    """Return what the volume was right before a run; None if it was not recorded.
+    """Return the facts of the volume right before a run; None if not recorded.
 
     Raises:
         OutputError: facts.json is damaged.
@@ -77,10 +77,10 @@ def read_status(folder: RunFolder) -> Mapping[str, object]:
 
 
 def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
-    """Return what one imported run measured; of logs without a result, their form alone.
+    """Return the result of an imported run; of logs without a result, only their version.
 
     Raises:
-        OutputError: the file is missing, was changed, or can't be read.
+        OutputError: the file is missing, was changed, or cannot be read.
     """
     if imported.read_as:
         return RunOutput(imported.read_as, ())
@@ -89,7 +89,7 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise OutputError(f"{path} can't be read: {error}", hint="restore a copy") from error
+        raise OutputError(f"{path} cannot be read: {error}", hint="restore a copy") from error
     if sha256(content).hexdigest() != source.sha256:
         raise OutputError(
             f"{path} is not as it was imported",
@@ -103,7 +103,7 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
 
 
 class _Content:
-    """Bytes that are told apart by their digest, so that each are parsed once."""
+    """Bytes that compare by their digest, so that each content is parsed once."""
 
     def __init__(self, content: bytes, digest: str) -> None:
         self.content = content

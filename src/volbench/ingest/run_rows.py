@@ -169,7 +169,7 @@ def clock_offset_s(status: Mapping[str, object]) -> float:
     """Return the seconds that the clock of a run's host was ahead of the controller's.
 
     Args:
-        status: of the run; 0 when it tells none, as of a run that started alone.
+        status: of the run; without an offset, as of a run that started alone, it is 0.
     """
     start = status.get("start")
     recorded = start.get("clock_offset_s") if isinstance(start, Mapping) else None
@@ -178,7 +178,7 @@ def clock_offset_s(status: Mapping[str, object]) -> float:
 
 
 def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
-    """Return how a run's start among others went, for the summary; nothing where it was alone."""
+    """Return the summary columns of a synchronised start; empty for a run that started alone."""
     start = status.get("start")
     if not isinstance(start, Mapping):
         return {}
@@ -196,7 +196,7 @@ def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
 
 
 def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
-    """Return an instant later by some seconds; what is no text, and by 0 s, as it was.
+    """Return an instant shifted by some seconds; None and a shift of 0 s leave it as it is.
 
     Args:
         utc: ISO 8601 with Z; None if it is unknown.

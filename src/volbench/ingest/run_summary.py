@@ -1,4 +1,4 @@
-"""Columns of the summary frame for one run: what was planned, and what fio or dd reported."""
+"""Columns of the summary frame for one run: planned columns, and those reported by fio or dd."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome:
     Attributes:
         run: the run.
         status: as in the column of that name.
-        started_utc: when its process was started; None if nobody recorded it.
+        started_utc: start of its process; None if not recorded.
     """
 
     run: Run

@@ -1,4 +1,4 @@
-"""The log files of one run in, rows of the series frame out."""
+"""Rows of the series frame, from the log files of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from volbench.store.log_files import open_log, plain_name
 
 @dataclass(frozen=True)
 class SectionSeries:
-    """What the logs of one section hold.
+    """Content of the logs of one section.
 
     Attributes:
         section: the section.
@@ -35,7 +35,7 @@ class SectionSeries:
 
     @property
     def bad_row_count(self) -> int:
-        """Return how many lines were left out of the series."""
+        """Return the number of lines left out of the series."""
         return sum(log.bad_rows for log in self.bad_rows)
 
 
@@ -54,7 +54,7 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
 def section_logs(
     run: Run, folder: RunFolder, output: RunOutput
 ) -> Iterable[tuple[Section, list[Log], Recording]]:
-    """Yield each section of a run with its logs and how they came to be; none for dd.
+    """Yield each section of a run with its logs and their recording parameters; none for dd.
 
     fio numbers logs from 1 over all jobs of all sections, in the order of the job file.
     """
@@ -82,7 +82,7 @@ def section_logs(
 
 
 def _log_count(run: Run, section: Section) -> int:
-    """Return how many numbered logs a section has."""
+    """Return the number of numbered logs of a section."""
     for job in run.imported.jobs if run.imported else ():
         if job.section == section.name:
             return job.numjobs
@@ -128,10 +128,10 @@ def _recorded_start_s(run: Run, output: RunOutput, section: Section) -> float | 
 
 
 def _begun_by_s(output: RunOutput, runtime_s: float | None) -> float | None:
-    """Return an instant at which I/O had begun: fio tells its end when it writes its result."""
+    """Return an instant at which I/O had begun: fio reports its end with its result."""
     if output.ended_utc_s is None or runtime_s is None:
         return None
-    # Old versions tell whole seconds only, cut off.
+    # Old versions report whole seconds only, truncated.
     cut_s = 1.0 if output.ended_utc_s.is_integer() else 0.0
     return output.ended_utc_s + cut_s - runtime_s
 

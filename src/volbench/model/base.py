@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+_MAX_NAME = 255
+"""NAME_MAX of Linux (limits.h)."""
 
 
 class Frozen(BaseModel):
@@ -10,3 +15,14 @@ class Frozen(BaseModel):
 
     # Deferred: a command builds validators only of the models that it reads.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+def _file_name(text: str) -> str:
+    plain = text.isprintable() and "/" not in text and not text.startswith(".")
+    if not text or not plain or len(text.encode()) > _MAX_NAME:
+        raise ValueError("must be the name of a file, not a path")
+    return text
+
+
+FileName = Annotated[str, AfterValidator(_file_name)]
+"""Name that becomes a part of a path: whoever wrote it, it stays in its folder."""

@@ -79,6 +79,7 @@ def percent_text(value: float) -> str:
 
 _UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
 """End of a column's name to the unit of its numbers."""
+UNIT_ENDINGS = tuple(_UNITS)
 _UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
     "bytes/s": format_rate,
     "bytes": format_size,
@@ -160,6 +161,8 @@ def printable(value: str) -> str:
     Line ends and tabs stay; other control characters, such as the escape that begins a terminal
     command, are spelled out.
     """
+    if value.isprintable():
+        return value
     return "".join(
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in value.replace("\r\n", "\n")

@@ -141,16 +141,25 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
     """
     layout = Layout(root)
     try:
-        text = layout.campaign.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        content = layout.campaign.read_bytes()
+    except OSError as error:
         raise ArchiveError(
             f"{root} is no campaign folder: {layout.campaign.name} can't be read ({error})",
             hint="name the folder that `volbench run` wrote with --output",
             context={"path": str(root)},
         ) from error
-    _check_format(layout.campaign, text)
+    return layout, parse_campaign(layout, content)
+
+
+def parse_campaign(layout: Layout, content: bytes) -> Archive:
+    """Return what campaign.json says.
+
+    Raises:
+        ArchiveError: it is damaged, or was written by a newer volbench.
+    """
+    _check_format(layout.campaign, content)
     try:
-        return layout, Archive.model_validate_json(text)
+        return Archive.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -161,7 +170,7 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
         ) from error
 
 
-def _check_format(path: Path, text: str) -> None:
+def _check_format(path: Path, text: bytes) -> None:
     """Refuse a folder of a newer volbench before its content is looked at."""
     try:
         found = json.loads(text)

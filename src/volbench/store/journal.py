@@ -9,11 +9,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from volbench.errors import ArchiveError
-from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import RunState
+from volbench.model.campaign.target import DevicePin, FileIdentity
+
+if TYPE_CHECKING:
+    from volbench.store.consent import Seal
+
+_MAC_START, _MAC_END = ', "mac": "', '"}'
 
 
 def utc_now() -> str:
@@ -29,17 +34,21 @@ class History:
         states: run id to its last state; runs never started are absent.
         reasons: run id to the reason of its last state.
         processes: run id to what identifies the process it was last started as.
-        scratch: host and path to identity of files that volbench made and has not removed.
+        scratch: host to path to identity of files that volbench made and has not removed; None
+            for those that a run was about to make.
+        folders: host to target to path and identity of the private folder made there.
+        edges: host to target to the digest of a device's edges as the last run left them; empty
+            while a run writes.
+        pins: host to target to the identity of a device that its user allowed anew.
     """
 
     states: dict[str, RunState] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     processes: dict[str, dict[str, object]] = field(default_factory=dict)
-    scratch: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-
-    def scratch_of(self, host: str) -> dict[str, list[int]]:
-        """Return path to identity of what was made on one host."""
-        return {path: identity for (at, path), identity in self.scratch.items() if at == host}
+    scratch: dict[str, dict[str, FileIdentity | None]] = field(default_factory=dict)
+    folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
+    edges: dict[str, dict[str, str]] = field(default_factory=dict)
+    pins: dict[str, dict[str, DevicePin]] = field(default_factory=dict)
 
 
 class Journal:
@@ -47,15 +56,26 @@ class Journal:
 
     Args:
         path: ``journal.jsonl``; made when missing. An entry that a crash cut off is removed.
+        seal: signs every line together with the one before it; None for a journal that nobody
+            will act upon.
+
+    Raises:
+        ArchiveError: it can't be written, or a line was not signed with `seal`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, seal: Seal | None = None) -> None:
         self._path = path
+        self._seal = seal
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             _mend_tail(self._descriptor)
         except OSError as error:
             raise _unwritable(path, error) from error
+        try:
+            self._mac = "" if seal is None else _check_lines(path, seal)
+        except ArchiveError:
+            self.close()
+            raise
 
     def write(self, kind: str, **facts: object) -> None:
         """Append one entry.
@@ -68,6 +88,9 @@ class Journal:
             ArchiveError: the filesystem refused; nothing more should be started.
         """
         line = json.dumps({"utc": utc_now(), "kind": kind, **facts}, ensure_ascii=False)
+        if self._seal is not None:
+            self._mac = self._seal.follow(self._mac, line)
+            line = f"{line[:-1]}{_MAC_START}{self._mac}{_MAC_END}"
         try:
             _write_all(self._descriptor, f"{line}\n".encode())
             os.fsync(self._descriptor)
@@ -90,6 +113,24 @@ class Journal:
     ) -> None:
         """Close the file."""
         self.close()
+
+
+def _check_lines(path: Path, seal: Seal) -> str:
+    """Return the signature of the last line of a journal, or of the plan where it has none."""
+    mac = seal.plan
+    for number, content in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not content:
+            continue
+        body, mark, rest = content.decode("utf-8", errors="replace").rpartition(_MAC_START)
+        mac = seal.follow(mac, body + "}")
+        if not mark or rest != mac + _MAC_END:
+            raise ArchiveError(
+                f"{path}:{number} was not written by your volbench, or lines before it are missing",
+                hint="the folder can be read, not continued; plan it again: "
+                f"volbench run --like {path.parent}",
+                context={"path": str(path), "line": number},
+            )
+    return mac
 
 
 def _mend_tail(descriptor: int) -> None:
@@ -119,30 +160,73 @@ def read_history(path: Path) -> History:
     A last line that a crash cut off is passed over: what it would have said had not happened yet.
 
     Raises:
-        ArchiveError: an entry other than the last can't be read.
+        ArchiveError: an entry other than the last can't be read, or says what no entry can.
     """
     history = History()
-    for entry in _entries(path):
-        match entry:
-            case {"kind": "run", "run": str(run), "state": str(state)}:
-                history.states[run] = RunState(state)
-                history.reasons[run] = str(entry.get("reason", ""))
-                if isinstance(process := entry.get("process"), dict):
-                    history.processes[run] = process
-            case {"kind": "runs", "runs": list(runs), "state": str(state)}:
-                history.states.update(dict.fromkeys(map(str, runs), RunState(state)))
-                history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
-            case {"kind": "scratch", "path": str(name), "identity": list(identity)}:
-                place = str(entry.get("host", LOCAL)), name
-                history.scratch[place] = [int(number) for number in identity]
-            case {"kind": "scratch-removed", "path": str(name)}:
-                history.scratch.pop((str(entry.get("host", LOCAL)), name), None)
-            case _:
-                pass  # an entry of a later volbench: it can't change what these mean
+    for number, entry in _entries(path):
+        try:
+            _note(history, entry)
+        except ValueError as error:
+            raise _damaged(path, number, error) from error
     return history
 
 
-def _entries(path: Path) -> Iterator[Mapping[str, object]]:
+def _note(history: History, entry: Mapping[str, object]) -> None:
+    match entry:
+        case {"kind": "run", "run": str(run), "state": str(state)}:
+            history.states[run] = RunState(state)
+            history.reasons[run] = str(entry.get("reason", ""))
+            if isinstance(process := entry.get("process"), dict):
+                history.processes[run] = process
+        case {"kind": "runs", "runs": list(runs), "state": str(state)}:
+            history.states.update(dict.fromkeys(map(str, runs), RunState(state)))
+            history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
+        case {"kind": str(kind), "host": str(host)}:
+            _note_place(history, kind, host, entry)
+        case _:
+            pass  # an entry of a later volbench: it can't change what these mean
+
+
+def _note_place(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
+    """Add what an entry says about a host's files and devices."""
+    match {**entry, "kind": kind}:
+        case {"kind": "scratch", "files": dict(files)}:
+            made = {str(path): _identity(numbers) for path, numbers in files.items()}
+            history.scratch.setdefault(host, {}).update(made)
+        case {"kind": "scratch-removed", "paths": list(paths)}:
+            for path in paths:
+                history.scratch.get(host, {}).pop(str(path), None)
+        case {"kind": "folder", "target": str(target), "path": str(path), "identity": numbers}:
+            if (identity := _identity(numbers)) is not None:
+                history.folders.setdefault(host, {})[target] = path, identity
+        case {"kind": "folder-removed", "target": str(target)}:
+            history.folders.get(host, {}).pop(target, None)
+        case {"kind": "edges", "target": str(target), "digest": str(digest)}:
+            history.edges.setdefault(host, {})[target] = digest
+        case {"kind": "pin", "target": str(target), "pin": dict(pin)}:
+            allowed = DevicePin.model_validate(pin)
+            history.pins.setdefault(host, {})[target] = allowed
+            history.edges.get(host, {}).pop(f"{allowed.major}:{allowed.minor}", None)
+
+
+def _identity(numbers: object) -> FileIdentity | None:
+    match numbers:
+        case [int(major), int(minor), int(inode), int(born_ns)]:
+            return major, minor, inode, born_ns
+        case _:
+            return None
+
+
+def _damaged(path: Path, number: int, error: Exception) -> ArchiveError:
+    return ArchiveError(
+        f"{path}:{number}: not a journal entry: {error}",
+        hint="restore the journal from a copy",
+        context={"path": str(path), "line": number},
+    )
+
+
+def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield line number and content of every entry."""
     try:
         lines = path.read_bytes().split(b"\n") if path.exists() else []
     except OSError as error:
@@ -152,16 +236,12 @@ def _entries(path: Path) -> Iterator[Mapping[str, object]]:
             continue
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if not any(later.strip() for later in lines[number:]):
                 continue
-            raise ArchiveError(
-                f"{path}:{number}: not a journal entry: {error}",
-                hint="restore the journal from a copy",
-                context={"path": str(path), "line": number},
-            ) from error
+            raise _damaged(path, number, error) from error
         if isinstance(entry, dict):
-            yield entry
+            yield number, entry
 
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:

@@ -106,6 +106,11 @@ class Layout:
         return self.root / "campaign.json"
 
     @property
+    def consent(self) -> Path:
+        """Signature of the plan by the user who made it."""
+        return self.root / "consent.json"
+
+    @property
     def journal(self) -> Path:
         """One line for each state change of a run."""
         return self.root / "journal.jsonl"

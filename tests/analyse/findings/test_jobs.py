@@ -224,6 +224,10 @@ def test_done_with_its_size_before_its_time() -> None:
         {"time_based": None, "runtime": None, "size": str(IOPS_BYTES)},
         {"time_based": None, "runtime": "60s", "size": str(10 * IOPS_BYTES)},
         {"time_based": None, "runtime": None, "number_ios": "100"},
+        {"time_based": None, "runtime": "300s", "steadystate": "iops:1%"},
+        {"runtime": "300s", "steadystate": "iops:1%"},
+        {"runtime": "300s", "number_ios": "100"},
+        {"runtime": "300s", "exitall": "1"},
         {"time_based": None, "runtime": None, "size": str(IOPS_BYTES // 2), "loops": "2"},
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.analyse.findings.conftest import (
@@ -122,6 +124,25 @@ def test_engines_outside_the_kernel_have_no_page_cache(engine: str, direct: str)
     reads = a_run({"ioengine": engine, "direct": direct, "rw": "randread"})
     view = a_view(reads, summary=[told(reads, direction="read")], device=idle)
     assert found(view, rule="never-written") == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "count"),
+    [
+        ({"device": "", "filesystem": "tmpfs"}, 1),
+        ({"device": "zram0"}, 1),
+        ({"device": "loop3", "backing": ("ram0",)}, 1),
+        ({"device": "loop3", "backing": ("sda",)}, 0),
+        ({"device": "sdb"}, 0),
+    ],
+)
+def test_memory_is_no_disk(facts: dict[str, object], count: int) -> None:
+    """direct=1 on tmpfs looks like a fast disk."""
+    view = a_view(a_run(kind=VolumeKind.DIRECTORY))
+    assert view.volume is not None
+    there = replace(view, volume=view.volume.model_copy(update=facts))
+    findings = found(there, rule="memory-volume")
+    assert [one.severity for one in findings] == [Severity.INVALID] * count
 
 
 def test_mmap_uses_the_page_cache_whatever_direct_says() -> None:

@@ -44,6 +44,15 @@ def test_a_steady_rate(seconds: int) -> None:
     assert found(over_time(restless(seconds, spread=0.01)), rule="not-steady") == []
 
 
+def test_a_noisy_decline_is_warned_of_with_its_bound() -> None:
+    """5.3k to 3.8k IOPS in half a minute, under noise of a fifth."""
+    noise = restless(30, spread=0.2, seed=4)
+    rates = [one * (5.3 - 1.5 * second / 29) for second, one in enumerate(noise)]
+    (one,) = found(over_time(rates), rule="not-steady")
+    assert one.severity is Severity.WARNING
+    assert one.evidence["drift_bound_percent"] > 10
+
+
 def test_a_short_run_is_not_judged() -> None:
     """A step within ten seconds proves nothing."""
     assert found(over_time([3000.0] * 5 + [1000.0] * 5), rule="not-steady") == []

@@ -190,7 +190,7 @@ def test_failed_clients_are_named_and_left_out() -> None:
     told = [point for row in ended for point in series(row, "read", [1.0], start_s=START_S)]
     (found,) = storms(frames(rows, series=told))
     assert [one.name for one in found.clients] == ["c01", "c03"]
-    assert found.untold == ("001-vm-r1-c02",)
+    assert found.without_series == ("001-vm-r1-c02",)
 
 
 def test_storms_of_campaigns_and_repeats_stand_apart() -> None:

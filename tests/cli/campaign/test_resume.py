@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Volbench
+from volbench.store.consent import sign_campaign
+from volbench.store.layout import Layout
 
 
 @pytest.fixture
@@ -26,11 +28,12 @@ def stopped(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
 
 
 def change(out: Path, **options: str) -> None:
-    """Put options into the second Run of a stored plan."""
+    """Put options into the second run of a stored plan, as one who has the user's key."""
     path = out / "campaign.json"
     archive: dict[str, Any] = json.loads(path.read_text())
     archive["campaign"]["runs"][1]["options"].update(options)
     path.write_text(json.dumps(archive))
+    sign_campaign(Layout(out))
 
 
 def test_the_rest_is_done_and_failed_runs_only_when_asked(
@@ -55,6 +58,7 @@ def test_a_plan_of_another_machine_is_refused(
     archive = json.loads(path.read_text())
     archive["provenance"]["hosts"][0]["machine"] = "0123456789abcdef"
     path.write_text(json.dumps(archive))
+    sign_campaign(Layout(stopped))
     done = volbench("resume", stopped)
     assert done.returncode == 3
     assert "another machine" in done.stderr

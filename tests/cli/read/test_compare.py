@@ -163,7 +163,7 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
         (("slow", "fast", "--base", "1"), "--base names a value of --between"),
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),
-        (("slow", "fast", "--where", "bs=="), "can't be read"),
+        (("slow", "fast", "--where", "bs=="), "cannot be parsed"),
         (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is not the name of a picture"),
         (("slow", "fast", "--metric", ","), "--metric names nothing"),
     ],
@@ -211,9 +211,9 @@ def test_python_tells_too_few_repeats(folder: Path) -> None:
 def test_bad_input_in_python(folder: Path) -> None:
     """A percentage for a share, no second folder, and a metric that is none are told."""
     both = folder / "slow", folder / "fast"
-    with pytest.raises(InputError, match="tolerance 5 is no share"):
+    with pytest.raises(InputError, match="tolerance 5 must be a share"):
         volbench.compare(*both, tolerance=5)
-    with pytest.raises(InputError, match=r"confidence 0\.05 is no share from 0\.5"):
+    with pytest.raises(InputError, match=r"confidence 0\.05 must be a share from 0\.5"):
         volbench.compare(*both, confidence=0.05)
     with pytest.raises(InputError, match="nothing to compare with"):
         volbench.compare(folder / "slow")

@@ -20,6 +20,7 @@ from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.profile.profile_model import Start
 from volbench.store.archive import Archive, Provenance, create_campaign
+from volbench.store.consent import seal_of, sign_campaign
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
@@ -64,6 +65,7 @@ def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> 
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
     layout = create_campaign(folder, archive)
+    sign_campaign(layout)
     execute(layout, campaign, require_fio(LocalExecutor()), [] if events is None else events)
     return layout
 
@@ -165,6 +167,7 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
     layout = create_campaign(tmp_path / "c", archive)
+    sign_campaign(layout)
     with pytest.raises(CampaignError, match="2 of 2 runs failed"):
         execute(layout, campaign, "/no/such/fio", [])
 
@@ -176,7 +179,7 @@ def test_a_step_is_repeated_on_all_clients(tmp_path: Path, data: Path, redo: int
     layout = run(tmp_path / "c", campaign)
     first, second, *others = campaign.runs
     before = {one.id: status(layout, one.id)["started_utc"] for one in campaign.runs}
-    with Journal(layout.journal) as journal:
+    with Journal(layout.journal, seal_of(layout)) as journal:
         journal.write("run", run=second.id, state=RunState.INTERRUPTED, reason="rebooted")
     settings = Settings(redo_steps=frozenset({redo}))
     execute(layout, campaign, require_fio(LocalExecutor()), [], settings=settings)

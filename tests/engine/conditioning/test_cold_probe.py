@@ -32,6 +32,7 @@ from volbench.model.campaign.event import Event, Notice, RunStarted
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.plan.profile.load_profile import load_profile
 from volbench.store.archive import create_campaign
+from volbench.store.consent import sign_campaign
 from volbench.store.layout import Layout, ProbeFolder
 
 KIB = 1024
@@ -283,7 +284,9 @@ def a_campaign(target: str | Path, tmp_path: Path) -> Case:
         allow_destroy=(str(target),),
     )
     prepared = prepare([this_machine()], request)
-    return Case(prepared, create_campaign(tmp_path / "out", prepared.archive))
+    layout = create_campaign(tmp_path / "out", prepared.archive)
+    sign_campaign(layout)
+    return Case(prepared, layout)
 
 
 def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
@@ -338,7 +341,9 @@ def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path)
         into=tmp_path / "out",
     )
     prepared = prepare([this_machine()], request)
-    case = Case(prepared, create_campaign(tmp_path / "out", prepared.archive))
+    layout = create_campaign(tmp_path / "out", prepared.archive)
+    sign_campaign(layout)
+    case = Case(prepared, layout)
     case.run()
     kept = read_probe(case.layout.probe("data"))
     assert kept is not None

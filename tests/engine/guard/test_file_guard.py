@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -158,7 +159,8 @@ def test_a_folder_among_devices_is_refused(executor: LocalExecutor) -> None:
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/dev/pts/..")
     message = refusal(executor, volume, files=["/dev/new"])
     assert message == "/dev/pts/.. is not a block device but a file in memory below /dev"
-    assert refusal(executor, "/dev/shm", files=["/dev/shm/volbench-never-made"]) == ""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        assert refusal(executor, folder, files=[f"{folder}/new"]) == ""
 
 
 @pytest.mark.parametrize("writes", [True, False])

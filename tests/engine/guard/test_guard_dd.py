@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks
-from volbench.engine.guard.run_guard import check_run
+from volbench.engine.guard.run_guard import Consent, check_run
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
@@ -35,10 +35,8 @@ def dd_refusal(
         check_run(
             executor,
             run,
-            writes=False,
             files=planned_files(run),
-            allow_destroy=allow,
-            campaign_dir="/",
+            consent=Consent("/", allow),
             ours=lambda _path: False,
         )
     except RefusedError as error:

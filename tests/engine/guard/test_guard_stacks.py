@@ -183,10 +183,10 @@ def test_what_is_hidden_from_an_ordinary_user_is_no_hindrance(server: Server) ->
     """A loop file or mount source in a folder of root's does not stop what has nothing to do."""
 
     class Hiding(FakeExecutor):
-        def stat(self, path: str) -> FileStat | None:
+        def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
             if path.startswith("/root/"):
                 raise InputError(f"{path} can't be examined: Permission denied")
-            return super().stat(path)
+            return super().stat(path, follow=follow)
 
     server.mount("28 27 0:30 / /archive rw - fuse.archive /root/archive rw")
     server.disk("loop0", (7, 0), loop__backing_file="/root/image")

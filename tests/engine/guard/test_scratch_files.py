@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from volbench.engine.guard.scratch_files import Scratch
+from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
+from volbench.fio.jobs.output_files import planned_files
+from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.store.journal import Journal, read_history
 
 
@@ -19,10 +23,29 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         yield opened
 
 
+def scratch_from(journal: Journal, tmp_path: Path, *, allow: Sequence[str] = ()) -> Scratch:
+    """Return the scratch files that a journal knows of."""
+    history = read_history(tmp_path / "journal.jsonl")
+    return Scratch(
+        LocalExecutor(),
+        journal,
+        key="key",
+        allowed=lambda _run: allow,
+        files=history.scratch.get("local", {}),
+        folders=history.folders.get("local", {}),
+    )
+
+
+def run_in(folder: Path) -> Run:
+    """Return a run of one file in a directory."""
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(folder))
+    return Run(id="1", profile="p", job="j", volume=volume, sections=(Section(name="w"),))
+
+
 def test_what_a_run_made_is_removed(tmp_path: Path, journal: Journal) -> None:
     """A file that was not there before its run is volbench's, and goes at the end."""
     path = tmp_path / "made"
-    scratch = Scratch(LocalExecutor(), journal, {})
+    scratch = scratch_from(journal, tmp_path)
     scratch.expect([str(path)])
     path.write_text("data")
     scratch.settle([str(path)])
@@ -32,10 +55,10 @@ def test_what_a_run_made_is_removed(tmp_path: Path, journal: Journal) -> None:
 
 
 def test_what_was_there_before_stays(tmp_path: Path, journal: Journal) -> None:
-    """A file that stood there before is not volbench's, even if a run names it."""
+    """A file that existed before is not volbench's, even if a run names it."""
     path = tmp_path / "precious"
     path.write_text("data")
-    scratch = Scratch(LocalExecutor(), journal, {})
+    scratch = scratch_from(journal, tmp_path)
     scratch.expect([str(path)])
     scratch.settle([str(path)])
     assert not scratch.owns(str(path))
@@ -43,29 +66,145 @@ def test_what_was_there_before_stays(tmp_path: Path, journal: Journal) -> None:
     assert path.read_text() == "data"
 
 
-def test_what_replaced_a_scratch_file_stays(tmp_path: Path, journal: Journal) -> None:
-    """If somebody puts another file in its place, that one is left alone and named."""
-    path, other = tmp_path / "made", tmp_path / "other"
-    scratch = Scratch(LocalExecutor(), journal, {})
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_what_replaced_a_scratch_file_stays(
+    tmp_path: Path, journal: Journal, *, is_settled: bool
+) -> None:
+    """Another file in its place is left alone and named, also if fio's was never seen."""
+    path = tmp_path / "made"
+    scratch = scratch_from(journal, tmp_path)
+    scratch.expect([str(path)])
+    path.write_text("data")
+    if is_settled:
+        scratch.settle([str(path)])
+    later = scratch_from(journal, tmp_path)
+    path.unlink()
+    path.write_text("somebody's")
+    assert not later.owns(str(path))
+    assert later.remove() == (str(path),)
+    assert path.read_text() == "somebody's"
+
+
+def test_a_new_file_with_the_same_inode_is_another_file(tmp_path: Path, journal: Journal) -> None:
+    """ext4 gives the inode of a removed file to the next one: the time of birth tells them."""
+    path = tmp_path / "made"
+    scratch = scratch_from(journal, tmp_path)
     scratch.expect([str(path)])
     path.write_text("data")
     scratch.settle([str(path)])
-    other.write_text("somebody's")
-    other.replace(path)
-    assert scratch.remove() == (str(path),)
-    assert path.read_text() == "somebody's"
+    inode = path.stat().st_ino
+    for _ in range(20):
+        path.unlink()
+        path.write_text("somebody's")
+        if path.stat().st_ino == inode:
+            break
+    assert not scratch.owns(str(path))
+
+
+def test_fio_may_replace_a_file_once_in_a_run(tmp_path: Path, journal: Journal) -> None:
+    """It unlinks a file that is too short for a later run, and makes another."""
+    path = tmp_path / "made"
+    scratch = scratch_from(journal, tmp_path)
+    for size in (1, 2):
+        scratch.expect([str(path)])
+        path.unlink(missing_ok=True)
+        path.write_text("x" * size)
+        scratch.settle([str(path)])
+        assert scratch.owns(str(path))
+    path.unlink()
+    path.write_text("somebody's")
+    scratch.settle([str(path)])
+    assert not scratch.owns(str(path))
 
 
 def test_ownership_survives_a_crash(tmp_path: Path, journal: Journal) -> None:
     """A later controller knows from the journal what an earlier one made."""
     path = tmp_path / "made"
-    first = Scratch(LocalExecutor(), journal, {})
+    first = scratch_from(journal, tmp_path)
     first.expect([str(path)])
     path.write_text("data")
     first.settle([str(path)])
-    known = read_history(tmp_path / "journal.jsonl").scratch_of("local")
-    later = Scratch(LocalExecutor(), journal, known)
+    later = scratch_from(journal, tmp_path)
     assert later.owns(str(path))
     later.remove()
     assert not path.exists()
-    assert read_history(tmp_path / "journal.jsonl").scratch == {}
+    assert read_history(tmp_path / "journal.jsonl").scratch == {"local": {}}
+
+
+def test_an_identity_without_birth_is_not_enough_after_a_crash(
+    tmp_path: Path, journal: Journal
+) -> None:
+    """Where the filesystem records no time of birth, an inode may have been used again."""
+    path = tmp_path / "made"
+    path.write_text("somebody's")
+    found = path.stat()
+    identity = [found.st_dev >> 8, found.st_dev & 0xFF, found.st_ino, 0]
+    journal.write("scratch", host="local", files={str(path): identity})
+    later = scratch_from(journal, tmp_path)
+    assert later.remove() == (str(path),)
+    assert path.exists()
+
+
+def test_a_private_folder_is_made_once_and_removed_when_empty(
+    tmp_path: Path, journal: Journal
+) -> None:
+    """A later controller works in the folder of the earlier one."""
+    run = run_in(tmp_path)
+    placed = scratch_from(journal, tmp_path).place(run)
+    assert placed is not None
+    (path,) = planned_files(placed)
+    assert path == str(tmp_path / "volbench-key" / "w.0.0")
+    later = scratch_from(journal, tmp_path)
+    assert later.place(run, make=False) == placed
+    assert later.remove() == ()
+    assert not (tmp_path / "volbench-key").exists()
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_a_folder_of_the_same_name_is_not_used(
+    tmp_path: Path, journal: Journal, *, is_link: bool
+) -> None:
+    """Somebody's folder, or a link to one, is passed by and kept."""
+    other = tmp_path / "other"
+    other.mkdir()
+    taken = tmp_path / "volbench-key"
+    taken.symlink_to(other) if is_link else taken.mkdir()
+    scratch = scratch_from(journal, tmp_path)
+    placed = scratch.place(run_in(tmp_path))
+    assert placed is not None
+    assert placed.volume.private_folder == "volbench-key-1"
+    scratch.remove()
+    assert taken.exists()
+
+
+def test_a_folder_with_an_unknown_file_is_left_to_its_owner(
+    tmp_path: Path, journal: Journal
+) -> None:
+    """After a crash, what nobody saw being made is somebody's: a fresh folder is used."""
+    run = run_in(tmp_path)
+    scratch_from(journal, tmp_path).place(run)
+    foreign = tmp_path / "volbench-key" / "w.0.0"
+    foreign.write_text("somebody's")
+    later = scratch_from(journal, tmp_path)
+    placed = later.place(run)
+    assert placed is not None
+    assert placed.volume.private_folder == "volbench-key-1"
+    assert later.remove() == (str(foreign.parent),)
+    assert foreign.read_text() == "somebody's"
+
+
+def test_another_filesystem_at_the_target_is_refused(tmp_path: Path, journal: Journal) -> None:
+    """When a volume was unmounted, its directory is on the disk of its parent."""
+    identity = [0, 1, 2, 3]
+    place = str(tmp_path / "volbench-key")
+    journal.write("folder", host="local", target=str(tmp_path), path=place, identity=identity)
+    with pytest.raises(RefusedError, match="is not mounted any more"):
+        scratch_from(journal, tmp_path).place(run_in(tmp_path))
+
+
+def test_a_named_file_is_used_where_it_is(tmp_path: Path, journal: Journal) -> None:
+    """What the user allowed to be overwritten is what is measured."""
+    path = tmp_path / "w.0.0"
+    path.write_text("data")
+    run = run_in(tmp_path)
+    assert scratch_from(journal, tmp_path, allow=[str(path)]).place(run) == run

@@ -221,7 +221,9 @@ class TestTarget:
     def test_a_device_is_pinned(self) -> None:
         """A device is known by number, size, serial and model, those of the disk for its part."""
         server = Server()
-        server.disk("nvme0n1", (259, 0), device__serial="ABC ", device__model="Fast 1")
+        server.disk(
+            "nvme0n1", (259, 0), device__serial="ABC ", device__model="Fast 1", wwid="eui.1"
+        )
         server.part("nvme0n1", "nvme0n1p1", (259, 1))
         server.machine.links["/dev/disk/by-id/it"] = "/dev/nvme0n1p1"
         volume = find_volume(server.machine, role="data", target="/dev/disk/by-id/it")
@@ -234,6 +236,13 @@ class TestTarget:
             "size_bytes": 10 * GIB,
             "serial": "ABC",
             "model": "Fast 1",
+            "wwid": "eui.1",
+            "backing": "",
+            "start_sector": 0,
+            "boot_id": "b00t",
+            "diskseq": 3,
+            "edges": "",
+            "signature": "",
         }
 
     def test_a_serial_in_a_binary_page(self) -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.execute.loopback import LoopbackChannel
 from volbench.errors import OutputError, TransportError
 from volbench.execute.shell import posix_scripts
+from volbench.execute.shell.file_facts import parse_stat
 from volbench.execute.shell.remote_script import ScriptCall, call_script, script_argv
-from volbench.execute.shell.shell_files import parse_stat
 from volbench.execute.ssh.ssh_channel import command_line
 
 SHELLS = ["sh", "dash", "bash", "zsh", "ksh", "csh", "tcsh", "fish"]
@@ -59,15 +59,20 @@ def test_scripts_stand_on_one_line() -> None:
     assert [text for text in found if "\n" in text or "\\" in text] == []
 
 
-@pytest.mark.parametrize("text", ["", "81a4 5", "81a4 x 0 0 1 4", "zz 1 0 0 1 4"])
+@pytest.mark.parametrize(
+    "text", ["", "81a4 5", "81a4 x 0 0 1 4 0 W", "zz 1 0 0 1 4 0 W", "81a4 5 0 0 1 4"]
+)
 def test_a_stat_that_says_something_else_is_an_error(text: str) -> None:
     """Another program's output is not taken for facts."""
-    with pytest.raises(OutputError, match="not six numbers"):
+    with pytest.raises(OutputError, match="not eight numbers"):
         parse_stat(text)
 
 
 def test_a_stat_is_read() -> None:
     """Mode and device numbers are hexadecimal, the rest is decimal."""
-    found = parse_stat("61b0 5 fd 1 77 0\n")
+    found = parse_stat("61b0 5 fd 1 77 0 0 12.000000345\n")
     assert (found.kind, found.device, found.rdev, found.inode) == ("block", (0, 5), (253, 1), 77)
-    assert parse_stat("81a4 64769 0 0 9 4\n").device == (253, 1)
+    assert found.identity == (0, 5, 77, 12_000_000_345)
+    found = parse_stat("83ff 64769 0 0 9 4 1000 W\n")
+    assert (found.device, found.owner, found.mode) == ((253, 1), 1000, 0o1777)
+    assert found.born_ns == 0, "busybox prints no time of birth"

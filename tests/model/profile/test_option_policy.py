@@ -10,6 +10,7 @@ import pytest
 
 from tests.fio.runs import fio
 from volbench.errors import InputError, ProfileError
+from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.fio_option import Option, OptionKind
 from volbench.model.profile.option_policy import (
@@ -18,6 +19,7 @@ from volbench.model.profile.option_policy import (
     MOST_FILES,
     MOST_JOBS,
     OWN,
+    PLAIN_ENGINES,
     PLAIN_TEXTS,
     RISKY,
     check_option,
@@ -128,6 +130,24 @@ def test_an_unknown_text_option_needs_leave(value: str) -> None:
             check_option(table, name, value)
         assert "--allow-exec" in caught.value.hint
         assert check_option(table, name, value, allow_exec=True) == (new.name, value)
+
+
+def test_an_unknown_engine_needs_leave() -> None:
+    """Each engine of this fio was reviewed; one that a newer fio adds is refused."""
+    assert {*TABLE.engines} <= PLAIN_ENGINES | FOREIGN_ENGINES.keys()
+    assert not PLAIN_ENGINES & FOREIGN_ENGINES.keys()
+    table = replace(TABLE, engines=(*TABLE.engines, "brandnew"))
+    with pytest.raises(InputError, match="is refused") as caught:
+        check_option(table, "ioengine", "brandnew")
+    assert "--allow-exec" in caught.value.hint
+    assert check_option(table, "ioengine", "brandnew", allow_exec=True)[1] == "brandnew"
+
+
+def test_no_imported_job_file_copies_a_file_into_the_volume() -> None:
+    """A job file of somebody else is held to the same rules."""
+    text = "[j]\nrw=write\nsize=4k\nbuffer_pattern='/etc/shadow'\n"
+    with pytest.raises(ProfileError, match="'/etc/shadow'"):
+        parse_jobfile(text, path="x.fio", table=TABLE)
 
 
 @pytest.mark.parametrize("name", ["buffer_pattern", "verify_pattern"])

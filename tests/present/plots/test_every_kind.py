@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import pytest
 
@@ -23,10 +24,22 @@ SINGLE = ("convergence", "window", "mixes", "mixes3d")
 """Kinds whose frames hold one profile, which can't be split by campaign."""
 
 
-@pytest.fixture(name="given", params=list(KINDS))
-def _given(request: pytest.FixtureRequest) -> tuple[str, Frames]:
-    """Return a kind and frames that have something for it."""
-    return str(request.param), FOR_KIND[request.param]()
+@cache
+def frames_of(kind: str) -> Frames:
+    """Return frames that have something for a kind."""
+    return FOR_KIND[kind]()
+
+
+@cache
+def plot_of(kind: str) -> Plot:
+    """Return a plot of a kind."""
+    return build_plot(kind, frames_of(kind))
+
+
+@pytest.fixture(name="kind", params=list(KINDS))
+def _kind(request: pytest.FixtureRequest) -> str:
+    """Return each kind in turn."""
+    return str(request.param)
 
 
 def roles_of(plot: Plot) -> set[str]:
@@ -42,10 +55,9 @@ def roles_of(plot: Plot) -> set[str]:
     return {*roles.values(), *(roles.get(key, key) for key in keys)}
 
 
-def test_panels_are_named_and_have_a_place(given: tuple[str, Frames]) -> None:
+def test_panels_are_named_and_have_a_place(kind: str) -> None:
     """Every axis has a label or a neighbour with one, a known format, and a place in the grid."""
-    kind, frames_ = given
-    plot = build_plot(kind, frames_)
+    plot = plot_of(kind)
     assert (plot.name, plot.title) == (kind, KINDS[kind].title)
     assert any(panel.x.label for panel in plot.panels)
     for panel in plot.panels:
@@ -56,68 +68,60 @@ def test_panels_are_named_and_have_a_place(given: tuple[str, Frames]) -> None:
         assert panel.marks
 
 
-def test_colours_are_roles_of_every_theme(given: tuple[str, Frames]) -> None:
+def test_colours_are_roles_of_every_theme(kind: str) -> None:
     """No mark names a colour that a theme does not have."""
-    kind, frames_ = given
-    roles = roles_of(build_plot(kind, frames_))
+    roles = roles_of(plot_of(kind))
     for theme in THEMES.values():
         assert roles <= set(theme.colours)
 
 
-def test_columns_that_marks_name_are_there(given: tuple[str, Frames]) -> None:
+def test_columns_that_marks_name_are_there(kind: str) -> None:
     """Columns that hold places, lengths and texts are in the mark's data."""
-    kind, frames_ = given
     names = (
         *("x", "y", "at", "value", "at_end", "base", "low", "high", "text", "by", "group"),
         *("x_end", "y_end", "marker_of"),
     )
-    for mark in data_marks(build_plot(kind, frames_)):
+    for mark in data_marks(plot_of(kind)):
         used = {str(getattr(mark, name, "")) for name in names}
         assert used - {""} <= set(mark.data.columns)
 
 
-def test_numbers_have_rows_and_names(given: tuple[str, Frames]) -> None:
+def test_numbers_have_rows_and_names(kind: str) -> None:
     """The table has rows, each once, and no column of the drawing alone."""
-    kind, frames_ = given
-    rows = numbers(build_plot(kind, frames_))
+    rows = numbers(plot_of(kind))
     assert len(rows)
     assert all(isinstance(name, str) and not name.startswith("_") for name in rows)
     assert not rows.duplicated().any()
 
 
-def test_json_form_is_plain(given: tuple[str, Frames]) -> None:
+def test_json_form_is_plain(kind: str) -> None:
     """The form of the page holds no NaN and is the same every time."""
-    kind, frames_ = given
-    first, second = (
-        json.dumps(json_form(build_plot(kind, frames_)), allow_nan=False) for _ in "12"
-    )
+    plots = plot_of(kind), build_plot(kind, frames_of(kind))
+    first, second = (json.dumps(json_form(plot), allow_nan=False) for plot in plots)
     assert first == second
 
 
-def test_sentence_has_a_number(given: tuple[str, Frames]) -> None:
+def test_sentence_has_a_number(kind: str) -> None:
     """The description is one line with a number in it, and nothing unknown."""
-    kind, frames_ = given
-    sentence = build_plot(kind, frames_).description
+    sentence = plot_of(kind).description
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert any(letter.isdigit() for letter in sentence)
     assert "nan" not in sentence
 
 
-def test_small_multiples_of_every_kind(given: tuple[str, Frames]) -> None:
+def test_small_multiples_of_every_kind(kind: str) -> None:
     """Every kind can be split into panels and keeps its numbers."""
-    kind, frames_ = given
     by = ["campaign", "profile"] if kind in SINGLE else ["campaign"]
-    plot = build_plot(kind, frames_, by=by)
+    plot = build_plot(kind, frames_of(kind), by=by)
     assert plot.panels
     assert len(numbers(plot))
 
 
 @pytest.mark.parametrize("theme", list(THEMES))
-def test_pictures_are_whole_in_every_theme(given: tuple[str, Frames], theme: str) -> None:
+def test_pictures_are_whole_in_every_theme(kind: str, theme: str) -> None:
     """Nothing is cut off, and panels end where the description says."""
-    kind, frames_ = given
-    plot = build_plot(kind, frames_)
+    plot = plot_of(kind)
     figure = draw(plot, theme=theme)
     assert figure.get_suptitle() == KINDS[kind].title
     assert len(figure.axes) >= len(plot.panels)

@@ -33,6 +33,20 @@ def test_words_are_broken_behind_punctuation() -> None:
     assert wrap("a" * 20, 12) == ["a" * 12, "a" * 8]
 
 
+def test_rows_are_sorted_by_a_column() -> None:
+    """Numbers by value and texts by letter, the largest first behind a minus, unknown ones last."""
+    columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY), Column("n")]
+    rows: list[Mapping[str, object]] = [
+        {"a": "x", "n": 10.0},
+        {"a": "z", "n": None},
+        {"a": "y", "n": 9.0},
+    ]
+    table = Table("t", columns, rows)
+    assert [row["a"] for row in table.sorted_by("n").rows] == ["y", "x", "z"]
+    assert [row["a"] for row in table.sorted_by("-n").rows] == ["x", "y", "z"]
+    assert [row["a"] for row in table.sorted_by("-a").rows] == ["z", "y", "x"]
+
+
 def test_missing_numbers_are_null_and_empty() -> None:
     """NaN is null in JSON and empty in CSV; in a terminal it reads n/a."""
     columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY)]

@@ -15,7 +15,7 @@ from volbench.present.tables.hosts_tables import facts_table, facts_text
 from volbench.present.tables.plan_tables import profile_summary, profile_table, runs_table
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import states_table, summary_table
-from volbench.present.tables.table import Table, text_table
+from volbench.present.tables.table import IDENTITY, Table, text_table
 from volbench.present.terminal.campaign_text import RunNote
 
 VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
@@ -50,6 +50,17 @@ def run_of(name: str) -> Run:
 def campaign_of(*runs: Run) -> Campaign:
     """Return a plan."""
     return Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=runs, seed=7)
+
+
+def test_columns_are_found_as_people_say_them() -> None:
+    """An alias such as p99.9 means a column of the frame, in its unit, under the alias."""
+    lines = render_table(
+        summary_table([{"run": "r", "job": "a", "lat_p999_s": 0.0125}]),
+        "table",
+        columns=["job", "p99.9"],
+    ).splitlines()
+    assert lines[0].split() == ["job", "p99.9"]
+    assert lines[2].split() == ["a", "12.5", "ms"]
 
 
 def test_a_result_is_shown_with_units() -> None:
@@ -170,3 +181,10 @@ def test_a_facts_table_has_its_title() -> None:
     text = printed(facts_table("/dev/sdb", {"model": "x"}))
     assert "/dev/sdb" in text
     assert "model" in text
+
+
+def test_rows_of_one_job_are_told_apart_by_their_run() -> None:
+    """Extents of a warm-up have one job and no repeat: the id of the run identifies them."""
+    rows = [{"run": f"00{place}-fill-{place}of2-r1", "job": "fill"} for place in (1, 2)]
+    columns = [column.name for column in summary_table(rows).columns if column.priority == IDENTITY]
+    assert columns == ["run"]

@@ -36,6 +36,7 @@ from volbench.present.tables.catalogue.scenario_tables import scenario_tables
 from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
+from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.hosts_tables import (
     ClientStatus,
     facts_table,
@@ -251,6 +252,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "summary": lambda: summary_table(
         results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
     ),
+    "groups": lambda: groups_table(results() + many_results(90), {"0003": "1!"}, STATES),
     "long names": lambda: summary_table(many_results(9)),
     "rounds": lambda: rounds()[0],
     "round window": lambda: rounds()[-1],

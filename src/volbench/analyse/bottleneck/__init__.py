@@ -1,1 +1,1 @@
-"""What limits a run and what changes its rate: hypotheses with their evidence."""
+"""Bottlenecks of runs and causes of rate changes, with their evidence."""

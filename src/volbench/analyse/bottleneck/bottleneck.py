@@ -19,24 +19,24 @@ from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.units import format_count, format_latency, format_rate
 
 AT_LIMIT = 0.05
-"""How near a level must be to a declared limit to be held for it."""
+"""Relative distance within which a level counts as a declared limit."""
 _FLAT = 0.03
 """Spread of samples over the level that a throttle does not exceed."""
 _FULL_CPU = 95.0
 _QUEUED = 2.0
-"""Mean latency over the fastest I/O from which I/Os are held to wait for their turn."""
+"""Ratio of mean to minimum latency from which I/Os count as queued."""
 _UNIFORM = 0.7
-"""Percentile 1 over mean from which all I/Os are taken to wait equally."""
+"""Ratio of percentile 1 to mean latency from which all I/Os wait alike."""
 _CLOSE = (1.5, 0.9)
 """The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
 _SAME = 0.05
-"""How near two levels must be to be held for one: doubling the depth gains less at a limit."""
+"""Relative distance of two levels that count as equal: doubling the depth gains more."""
 _LARGE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
 class _Case:
-    """What all judges look at."""
+    """Evidence that all judges share."""
 
     view: RunView
     rates: Rates
@@ -87,7 +87,7 @@ class _Case:
 def explain_level(
     view: RunView, rates: Rates, *, others: Sequence[tuple[RunView, Rates]] = ()
 ) -> Explanation:
-    """Return what holds the level at which a run ended.
+    """Return the bottleneck at the end of a run.
 
     Args:
         view: the run.
@@ -127,7 +127,7 @@ def _paced(case: _Case) -> Explanation | None:
 
 
 def _declared(case: _Case) -> Explanation | None:
-    """Explain a level by a limit that was declared, of those that are near the one that binds."""
+    """Explain a level by the nearest declared limit."""
     limits = case.view.run.limits
     sides = (
         (Cause.IOPS_LIMIT, case.iops, (limits.iops, limits.burst_iops), format_count),
@@ -159,7 +159,7 @@ def _declared(case: _Case) -> Explanation | None:
 
 
 def _waiting(case: _Case) -> list[str]:
-    """Return the words for I/Os that wait for their turn, if they do."""
+    """Return the evidence that I/Os queue, if they do."""
     rates = case.rates
     times, low_share = _CLOSE
     close = rates.lat_mean_s >= times * rates.lat_min_s
@@ -175,7 +175,7 @@ def _waiting(case: _Case) -> list[str]:
 
 
 def _cpu(case: _Case) -> Explanation | None:
-    """Explain a level by CPUs that had no time left."""
+    """Explain a level by saturated CPUs."""
     usage = [
         row["cpu_usr"] + row["cpu_sys"]
         for row in results_of(case.view)
@@ -192,7 +192,7 @@ def _cpu(case: _Case) -> Explanation | None:
 
 
 def _compared(case: _Case) -> Explanation | None:
-    """Infer a limit from another run: more I/Os in flight, or larger ones, that gained nothing."""
+    """Infer a limit from a run with more or larger I/Os in flight that gained nothing."""
     if case.rates.depth == 1 and not case.rates.at_device:
         return None
     for other, rates in case.others:
@@ -223,7 +223,7 @@ def _queued(case: _Case) -> Explanation | None:
 
 
 def _which(case: _Case) -> tuple[Cause, float]:
-    """Return which of the two limits applies, and its level."""
+    """Return the limit that applies and its level."""
     size = case.bandwidth / case.iops if case.iops else 0.0
     for _, rates in case.others:
         bandwidth = rates.bandwidth_of(rates.last)
@@ -246,7 +246,7 @@ def _undeclared(case: _Case) -> list[str]:
 
 
 def _latency(case: _Case) -> Explanation | None:
-    """Explain a level by the time an I/O takes: in flight / latency, nobody waits."""
+    """Explain a level by Little's law: I/Os in flight / latency, without queueing."""
     rates = case.rates
     if rates.at_device or not rates.lat_mean_s > 0:
         return None
@@ -270,11 +270,11 @@ __all__ = ["Cause", "Explanation", "explain"]
 _BINDING = frozenset(
     {Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL}
 )
-"""Events whose outcome is the level that a run ends at."""
+"""Events that determine the level at the end of a run."""
 _BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
-"""Levels that such an event explains better."""
+"""Causes of a level that such an event overrides."""
 _BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
-"""The same where credits ran out: their baseline is a limit, of I/Os or of bytes."""
+"""The same for exhausted credits: their baseline is a limit, of I/Os or of bytes."""
 
 
 def explain(
@@ -284,17 +284,17 @@ def explain(
     others: Sequence[RunView] = (),
     earlier: Earlier | None = None,
 ) -> tuple[Explanation, ...]:
-    """Explain one direction of a run: its bottleneck first, then what happened on the way.
+    """Explain one direction of a run: its bottleneck first, then its events.
 
     Args:
         view: the run.
         direction: ``read``, ``write`` or ``trim``.
-        others: more runs of the campaign; another depth or block size on the same volume shows
+        others: further runs of the campaign: another depth or block size on the same volume shows
             whether a level is a limit.
         earlier: what finished on the volume before; None for nothing.
 
     Returns:
-        At least one explanation, unless the run has no series; its cause is UNKNOWN when nothing
+        At least one explanation, unless the run has no series; UNKNOWN when nothing
         explains the level.
     """
     rates = rates_of(view, direction)

@@ -1,4 +1,4 @@
-"""A fall of the rate beside declared burst credits: what speaks for their end, and what against."""
+"""Evidence for and against exhausted burst credits at a fall of the rate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _NEAR_TIME = 0.20
 
 @dataclass(frozen=True)
 class Bucket:
-    """Credits of one kind beside a fall, counted in I/Os or in bytes.
+    """Burst credits of one kind at a fall of the rate, counted in I/Os or in bytes.
 
     Attributes:
-        at_s: when the rate fell.
-        before: the rate until then, a second.
-        after: the rate from then on.
-        base: the declared baseline, at which credits come back; None when not declared.
-        credits: of a full bucket; None when not declared.
-        written: turns a rate into words.
+        at_s: instant of the fall.
+        before: rate per second until then.
+        after: rate per second afterwards.
+        base: declared baseline, the refill rate of credits; None if not declared.
+        credits: capacity of the bucket; None if not declared.
+        written: formats a rate.
     """
 
     at_s: float
@@ -41,19 +41,19 @@ class Bucket:
 
     @property
     def predicted_s(self) -> float | None:
-        """When a full bucket is empty at the rate that was seen; None when that can't be told."""
+        """Time until a full bucket is empty at the rate before; None if not known."""
         if not self.credits or self.base is None or self.before <= self.base:
             return None
         return self.credits / (self.before - self.base)
 
     @property
     def is_on_time(self) -> bool:
-        """Whether the rate fell when a full bucket would have been empty."""
+        """Whether the rate fell when a full bucket ran empty."""
         predicted_s = self.predicted_s
         return predicted_s is not None and abs(self.at_s / predicted_s - 1) <= _NEAR_TIME
 
-    def tell(self) -> tuple[list[str], list[str]]:
-        """Return what speaks for the end of these credits, and what against it."""
+    def evidence(self) -> tuple[list[str], list[str]]:
+        """Return the evidence for and against the end of these credits."""
         reasons: list[str] = []
         against: list[str] = []
         base = "" if self.base is None else self.written(self.base)
@@ -73,7 +73,7 @@ class Bucket:
 
 
 def buckets(limits: Limits, rates: Rates, change: Change) -> tuple[Bucket, Bucket]:
-    """Return the credits for I/Os and those for bytes, beside a fall."""
+    """Return the credits for I/Os and those for bytes at a fall."""
     return (
         Bucket(
             change.t_s, change.before, change.after, limits.iops, limits.burst_ios, format_count
@@ -90,7 +90,7 @@ def buckets(limits: Limits, rates: Rates, change: Change) -> tuple[Bucket, Bucke
 
 
 def likeliest(limits: Limits, rates: Rates, change: Change) -> Bucket | None:
-    """Return the credits that a fall may be the end of; None when it is at neither baseline.
+    """Return the credits whose end a fall may be; None if it fits neither.
 
     A fall to the baseline weighs more than one at the predicted time.
     """
@@ -102,7 +102,7 @@ def likeliest(limits: Limits, rates: Rates, change: Change) -> Bucket | None:
 
 
 def predicted_s(limits: Limits, rates: Rates, change: Change) -> float | None:
-    """Return when the first of the declared credits would have been used up; None without any."""
+    """Return the predicted end of the declared credits, the earlier one; None without any."""
     return min(
         (
             bucket.predicted_s

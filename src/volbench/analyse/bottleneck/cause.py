@@ -1,4 +1,4 @@
-"""The causes that volbench tells apart, and an explanation with its evidence."""
+"""Causes of a rate and of its changes, and an explanation with its evidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """What held a rate, or changed it."""
+    """Cause of a level of the rate, or of a change."""
 
     IOPS_LIMIT = "iops-limit"
     BANDWIDTH_LIMIT = "bandwidth-limit"
@@ -48,18 +48,18 @@ WORDS: Mapping[Cause, str] = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """A cause with what speaks for it and against it.
+    """A cause with the evidence for it and against it.
 
     Attributes:
-        cause: what it was.
+        cause: the cause; UNKNOWN if none is likely enough.
         direction: ``read``, ``write`` or ``trim``.
-        from_s: begin of the time it explains, since I/O began.
-        to_s: end of that time.
-        level: what it held: bytes a second for a bandwidth limit, else IOPS.
-        speaks_for: observations with their numbers.
-        speaks_against: the same; also what was not looked at.
-        evidence: name with its unit to number.
-        is_certain: whether no other cause is left.
+        from_s: begin of the explained time, in seconds since I/O began.
+        to_s: end of the explained time.
+        level: rate that it explains: bytes/s for a bandwidth limit, else IOPS.
+        speaks_for: evidence for it, with numbers.
+        speaks_against: evidence against it; also what is not known.
+        evidence: numbers by name and unit.
+        is_certain: whether no other cause has evidence in its favour.
         candidates: the best hypotheses, where the cause is unknown.
     """
 

@@ -46,7 +46,7 @@ Point = tuple[int, str]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A cause that may explain what was seen.
+    """A possible cause with its evidence.
 
     Attributes:
         cause: the cause.
@@ -102,13 +102,13 @@ def rank(hypotheses: Iterable[Hypothesis]) -> Ranking:
 
 @dataclass(frozen=True)
 class Fall:
-    """A fall of the rate that lasted, with what its hypotheses look at.
+    """A lasting fall of the rate, with the facts that hypotheses use.
 
     Attributes:
         view: the run.
         rates: of one direction.
         change: the fall.
-        earlier: what finished on the volume before.
+        earlier: earlier runs on the volume.
         stalls: begin and end of each time without a completion.
     """
 
@@ -120,7 +120,7 @@ class Fall:
 
     @property
     def moved_bytes(self) -> float:
-        """What was read or written until the fall."""
+        """Bytes read or written until the fall."""
         before = self.rates.t_s <= self.change.t_s
         return float(self.rates.bw_bytes_per_s[before].sum() * self.rates.interval_s)
 
@@ -133,12 +133,12 @@ class Fall:
 
     @property
     def predicted_s(self) -> float | None:
-        """When declared credits would have been used up; None without any."""
+        """Predicted end of declared credits; None without any."""
         return predicted_s(self.view.run.limits, self.rates, self.change)
 
     @property
     def kind(self) -> DeviceKind:
-        """What the volume is."""
+        """Kind of the volume's device."""
         return device_kind(self.view)
 
     @property
@@ -160,7 +160,7 @@ class Fall:
 
 
 def explain_fall(fall: Fall) -> Ranking:
-    """Rank what may explain a fall that lasted."""
+    """Rank the possible causes of a lasting fall."""
     judges = {Cause.CREDITS: _credits}
     if fall.is_write:
         judges |= {
@@ -177,7 +177,7 @@ def _credits(fall: Fall) -> Iterator[Point]:
     limits = fall.view.run.limits
     bucket = likeliest(limits, fall.rates, fall.change)
     if bucket is not None:
-        reasons, against = bucket.tell()
+        reasons, against = bucket.evidence()
         yield from ((4, words) for words in reasons)
         yield from ((-1, words) for words in against)
         return

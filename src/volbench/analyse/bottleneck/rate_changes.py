@@ -1,4 +1,4 @@
-"""What made a rate change: steps, stalls and climbs of a run in, Explanations out."""
+"""Events that change the rate of a run, with their causes: falls, stalls, climbs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_l
 from volbench.units import format_capacity, format_count, format_duration
 
 LEAST_STEP = 0.15
-"""Smallest fall that is explained; below it a step is only told as such."""
+"""Smallest fall that is explained; smaller steps are only reported."""
 _NEAR_BASE = 0.05
 _LEAST_STALL_S = 1.0
 _STEAL_PERCENT = 3.0
 _BACK = 0.9
-"""Share of the earlier level at which a rate has recovered."""
+"""Share of the earlier level from which a rate counts as recovered."""
 _CLIMB = 0.3
 """Penalty from which a rise from the start is explained."""
 _SLOW = 0.7
@@ -32,12 +32,12 @@ _RAMP_S = 15.0
 
 
 def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Explanation, ...]:
-    """Return what happened during a run, the earliest first.
+    """Return the events of a run in order of time.
 
     Args:
         view: the run.
         rates: of one direction.
-        earlier: what finished on its volume before.
+        earlier: earlier runs on its volume.
     """
     stalls = _stalls(view, rates)
     cache = _cache(view, rates, stalls, earlier)
@@ -52,7 +52,7 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
 
 
 def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
-    """Return begin and end of each time in which nothing completed, a second at least."""
+    """Return begin and end of each stall of at least a second."""
     spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
     return [span for span in spans if span[1] - span[0] >= _LEAST_STALL_S - 1e-6]
 
@@ -114,7 +114,7 @@ def _cache(
 
 
 def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
-    """Return when a cache was full: before the first of several stalls, or at an uneven fall."""
+    """Return the time a cache filled up: before repeated stalls, or at an uneven fall."""
     repeated = len(stalls) >= 2 or any(end - begin >= 5 for begin, end in stalls)
     if repeated and stalls[0][0] >= 2 * rates.interval_s:
         return stalls[0][0]
@@ -183,7 +183,7 @@ def _fall(fall: Fall) -> Explanation:
 
 
 def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:
-    """Explain a fall that went away again without any change of what was asked."""
+    """Explain a temporary fall under a constant load."""
     rows = host_rows_in_run(view)
     inside = rows[(rows["t_s"] > change.t_s) & (rows["t_s"] <= back.t_s)]
     steal = float(inside["steal_percent"].mean()) if len(inside) else math.nan
@@ -252,9 +252,9 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
 def _why_it_rose(
     view: RunView, rates: Rates, earlier: Earlier, to_90_s: float
 ) -> tuple[Cause, list[str], list[str]]:
-    """Return why a rate rose from the start, with what speaks for it and against it.
+    """Return the cause of a rise from the start, with the evidence for and against it.
 
-    Blocks that were written before are not cold, nor are those of a local drive.
+    Blocks written before are not cold, nor are those of a local drive.
     """
     kind, before = device_kind(view), earlier.previous
     is_filled = earlier.has_filled(view)

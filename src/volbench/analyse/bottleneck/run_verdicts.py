@@ -1,4 +1,4 @@
-"""Runs side by side in, rows of the verdicts frame out: steady or not, and what binds it."""
+"""Rows of the verdicts frame: steadiness and bottleneck of each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context of a run's volume: kind of its device, and what earlier runs did to it."""
+"""Context of a run's volume: kind of its device, and earlier runs on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Range = tuple[str, str, str]
 
 
 class DeviceKind(StrEnum):
-    """What a volume is, as far as host and results tell; the values complete a sentence."""
+    """Kind of a volume's device, from facts of host and results; the values complete a sentence."""
 
     LOCAL_SSD = "a local SSD"
     NVME = "an NVMe device of an unknown host"
@@ -31,7 +31,7 @@ class DeviceKind(StrEnum):
 
 
 LOCAL = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.HARD_DISK, DeviceKind.MEMORY})
-"""Kinds that nobody sells with burst credits and that allocate no blocks at the first touch."""
+"""Kinds without burst credits, neighbours and allocation of blocks at the first touch."""
 FLASH = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.NVME})
 REMOTE = frozenset({DeviceKind.NETWORK, DeviceKind.VIRTUAL})
 
@@ -42,15 +42,13 @@ _BY_NAME = {
     "drbd": DeviceKind.NETWORK,
     "vd": DeviceKind.VIRTUAL,
     "xvd": DeviceKind.VIRTUAL,
-    "ram": DeviceKind.MEMORY,
-    "zram": DeviceKind.MEMORY,
 }
 _VIRTUAL_MODELS = ("elastic block", "persistentdisk", "virtual", "qemu", "vmware", "vbox", "msft")
 _CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "kubernetes"})
 
 
 def device_kind(view: RunView) -> DeviceKind:
-    """Return what the volume of a run is."""
+    """Return the kind of device of a run's volume."""
     facts, volume = view.volume, view.run.volume
     if volume.kind is VolumeKind.NBD:
         return DeviceKind.NETWORK
@@ -59,12 +57,15 @@ def device_kind(view: RunView) -> DeviceKind:
     name = facts.device if facts is not None else ""
     if not name and volume.kind is VolumeKind.DEVICE:
         name = PurePosixPath(volume.target).name
+    below = facts.backing if facts is not None else ()
+    if any(disk.startswith(("ram", "zram")) for disk in (name, *below)):
+        return DeviceKind.MEMORY
     named = (kind for prefix, kind in _BY_NAME.items() if name.startswith(prefix))
     return next(named, None) or _by_facts(view, is_nvme=name.startswith("nvme"))
 
 
 def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
-    """Return what a disk is whose name may be that of a local or of a virtual one."""
+    """Return the kind of a disk whose name may be that of a local or of a virtual one."""
     facts, limits = view.volume, view.run.limits
     hypervisor = view.host.virtualization if view.host is not None else ""
     model = facts.model.lower() if facts is not None else ""
@@ -83,12 +84,12 @@ def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What finished on a volume before a run.
+    """Runs that finished on a volume before another one.
 
     Attributes:
         previous: the run right before it; None for the first.
-        is_prepared: whether a preparation or a warm-up was among it.
-        is_written: whether a run that writes was among it.
+        is_prepared: whether one of them was a preparation or a warm-up.
+        is_written: whether one of them writes.
         written_bytes: range to the bytes that were written to it.
     """
 
@@ -98,7 +99,7 @@ class Earlier:
     written_bytes: Mapping[Range, float] = field(default_factory=dict)
 
     def then(self, view: RunView) -> Earlier:
-        """Return the same with one more run."""
+        """Return the same after one more run."""
         written = dict(self.written_bytes)
         moved = total(view, "io_bytes", direction="write")
         if view.writes and moved > 0:

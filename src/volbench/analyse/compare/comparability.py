@@ -22,14 +22,14 @@ _MOST_LINES = 12
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that runs differ in, although they would be pooled or compared.
+    """A fact in which runs differ that would be pooled or compared.
 
     Attributes:
-        fact: what.
-        weight: what that means.
-        sides: one side when its own runs differ, two when they differ from each other.
-        values: what stands in each of `sides`; of one side, all that were found.
-        cell: where, in words.
+        fact: the fact.
+        weight: whether the comparison is refused or the difference reported.
+        sides: one side if its own runs differ, two if they differ from each other.
+        values: value of each of `sides`; all values of a single side.
+        cell: name of the cell.
     """
 
     fact: Fact
@@ -40,7 +40,7 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """What differs, with both values, but not where."""
+        """The difference with both values, without the cell."""
         name = self.fact.name.removeprefix(LABEL_PREFIX)
         if len(self.sides) == 1:
             values = " and ".join(self.values)
@@ -61,7 +61,7 @@ def check_comparable(
         base: the side that the others are compared with.
 
     Returns:
-        What differs and is only told, or was allowed, one sentence each.
+        Differences that are only reported or were allowed, one sentence each.
 
     Raises:
         ComparisonError: something that matters differs; all of it is named with its values.
@@ -91,7 +91,7 @@ def value_text(name: str, value: object) -> str:
 
 
 def values_of(rows: pd.DataFrame, name: str) -> list[object]:
-    """Return the values of a column that are told, each once, as plain Python values."""
+    """Return the distinct known values of a column as plain Python values."""
     values = rows[name].dropna().drop_duplicates().astype(object)
     return [value.item() if hasattr(value, "item") else value for value in values]
 
@@ -122,7 +122,7 @@ def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
 
 
 def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
-    """Return what matters and is known of some sides only, one sentence a side."""
+    """Return the relevant facts that are unknown for some sides, one sentence a side."""
     sides = {str(side): part for side, part in rows.groupby("side", sort=False)}
     lacking: dict[str, list[str]] = {side: [] for side in sides}
     for name in facts:
@@ -134,7 +134,7 @@ def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
 
 
 def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
-    """Return what differs to the cells that it differs in."""
+    """Return each difference in words with the cells it occurs in."""
     words: dict[str, list[str]] = {}
     for difference in found:
         words.setdefault(difference.words, []).append(difference.cell)
@@ -169,7 +169,7 @@ def _places(cells: Sequence[str]) -> str:
 
 
 def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Leave out rows that a rule called invalid.
+    """Leave out rows that a rule marked invalid.
 
     Returns:
         The other rows, and a sentence for each side and rule.
@@ -192,7 +192,7 @@ def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.Data
 
 
 def warnings_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
-    """Return the rules with findings on these rows, and on how many runs each."""
+    """Return the number of these runs with a finding, by rule."""
     direction = rows["direction"].iloc[0]
     about = findings["run"].isin(rows["run"]) & (
         findings["direction"].isna() | (findings["direction"] == direction)

@@ -32,19 +32,19 @@ _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked.
+    """A comparison to make.
 
     Attributes:
-        metrics: as users name them; none for IOPS and p99, or bandwidth where IOPS are unknown.
+        metrics: user-visible names; empty for IOPS and p99, or bandwidth where IOPS are unknown.
             (At a fixed block size bandwidth says what IOPS say, and each further comparison
             widens all intervals.)
         by: columns or facts that keep cells apart.
         between: a column or fact whose values are compared; empty to compare the sides as given.
         base: the value of `between` that is the base; empty for the first.
-        confidence: of all verdicts together.
-        tolerance: relative difference that nobody minds; None to tell any.
+        confidence: family-wise, of all verdicts.
+        tolerance: acceptable relative difference; None to report any.
         allowed: facts that may differ.
-        keep_invalid: take runs that a rule called invalid.
+        keep_invalid: keep runs that a rule marked invalid.
     """
 
     metrics: tuple[str, ...] = ()
@@ -59,12 +59,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The answer.
+    """Result of a comparison.
 
     Attributes:
         rows: one for each cell, metric and candidate.
-        remarks: what a reader must know, one sentence each.
-        confidence: of all verdicts together.
+        remarks: caveats, one sentence each.
+        confidence: family-wise, of all verdicts.
     """
 
     rows: tuple[Compared, ...]
@@ -82,11 +82,11 @@ def compare(
             rates (`performance.with_steady`), the base first; with `between` they are taken
             together.
         findings: for each of them, its findings.
-        question: what is asked.
+        question: the comparison to make.
 
     Raises:
         InputError: a column, a metric or a fact does not exist.
-        ComparisonError: what matters differs, or nothing is left to compare.
+        ComparisonError: relevant facts differ, or nothing is left to compare.
     """
     rows = stack([part.assign(side=name, origin=name) for name, part in sides.items()])
     rows["run"] = rows["origin"] + "\n" + rows["run"].astype(str)
@@ -163,7 +163,7 @@ def _latency_kind(measure: Measure, rows: pd.DataFrame) -> Measure:
 
 
 def _unreported(measure: Measure, rows: pd.DataFrame) -> list[str]:
-    """Return which jobs missing a metric, in one sentence."""
+    """Return the jobs without a metric, in one sentence."""
     jobs = [
         f"{label} {direction}"
         for (label, direction), part in rows.groupby(["label", "direction"], sort=False)
@@ -173,7 +173,7 @@ def _unreported(measure: Measure, rows: pd.DataFrame) -> list[str]:
 
 
 def _column(measure: Measure, direction: str) -> str:
-    """Return where a metric stands: of fsync and its kin, fio reports total latency only."""
+    """Return the column of a metric: for fsync and its kin fio reports total latency only."""
     is_sync = direction == "sync" and measure.column.startswith("clat_")
     return measure.column[1:] if is_sync else measure.column
 
@@ -185,7 +185,7 @@ def _comparison(
     by: Sequence[str],
     findings: pd.DataFrame,
 ) -> Compared | None:
-    """Return one comparison, or nothing where one side has no number."""
+    """Return one comparison; None if a side has no value."""
     groups = [_group(part, measure) for part in pair]
     first = pair[0].iloc[0]
     if not all(group.repeats for group in groups):
@@ -212,11 +212,11 @@ def _group(part: pd.DataFrame, measure: Measure) -> Group:
 
 
 def _judged(found: Collection[Compared], question: Question, remarks: Sequence[str]) -> Comparison:
-    """Judge all comparisons together, so that many do not show what is not there."""
+    """Judge all comparisons together, correcting for their number (Holm-Bonferroni)."""
     if not found:
         raise ComparisonError(
             "nothing is left to compare" + "".join(f"; {remark}" for remark in remarks),
-            hint="the same job must have finished on both sides and must tell the metric",
+            hint="the same job must have finished on both sides and must report the metric",
         )
     tested = [verdict for verdict in found if verdict.contrast]
     p_values = [verdict.contrast.p_value for verdict in tested if verdict.contrast]

@@ -130,7 +130,7 @@ def _jobs(rows: pd.DataFrame) -> pd.Series[str]:
 
 
 def _workloads(rows: pd.DataFrame, between: str) -> pd.Series[str]:
-    """Return what each row did, as far as rows differ in it."""
+    """Return the workload of each row, as far as rows differ in it."""
     fixed = [name for name in _WORKLOAD if name != between]
     varying = [name for name in fixed if len(values_of(rows, name)) > 1]
     shown = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
@@ -152,7 +152,7 @@ def _plain(value: object) -> object:
 
 
 def _order(value: object) -> list[tuple[int, float, str]]:
-    """Return what puts numbers in order of size, in texts too: P4 before P15."""
+    """Return a key that sorts numbers by size, also within texts: P4 before P15."""
     if isinstance(value, int | float):
         return [(0, float(value), "")]
     parts = _NUMBERS.split(str(value))

@@ -15,7 +15,7 @@ _ANYTHING = 9.0
 
 
 class Verdict(StrEnum):
-    """What the repeats show."""
+    """Outcome of a comparison."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -37,18 +37,18 @@ class Compared:
     """One metric of one cell of a candidate beside its base.
 
     Attributes:
-        label: the cell in words.
+        label: name of the cell.
         direction: read, write, trim or sync.
-        by: further columns that tell cells apart.
-        measure: what is compared.
+        by: further columns that distinguish cells.
+        measure: the metric.
         base: name of the base; candidate: name of what is compared with it.
         base_group: repeats of the base; candidate_group: of the candidate.
-        contrast: None when there are too few repeats.
-        shortage: why there is no contrast.
+        contrast: None with too few repeats.
+        shortage: reason for a missing contrast.
         level: confidence at which this one comparison is judged, after Holm.
         simultaneous: Bonferroni's level, at which all intervals hold together.
-        tolerance: relative difference that nobody minds; None when it was unknown.
-        warnings: findings of the runs, as rule to how many runs.
+        tolerance: acceptable relative difference; None if not given.
+        warnings: number of runs with a finding, by rule.
     """
 
     label: str
@@ -111,7 +111,7 @@ class Compared:
 
     @property
     def words(self) -> str:
-        """The verdict as it is told, such as ``faster 12 % [9, 15]``."""
+        """The verdict in words, such as ``faster 12 % [9, 15]``."""
         interval = self.interval
         if interval is None:
             return self.shortage
@@ -133,7 +133,7 @@ class Compared:
 
 
 def _digits(width: float) -> int:
-    """Return how many decimals show that an interval has a width, and leaves out zero."""
+    """Return the decimals that show the width of an interval and that it excludes zero."""
     return 0 if width >= 2 else 1 if width >= 0.2 else 2
 
 

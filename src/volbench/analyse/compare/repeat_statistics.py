@@ -1,4 +1,4 @@
-"""Compare repeats: values by volume enter; ratios, intervals and levels of confidence leave.
+"""Statistics of repeats: ratios, their intervals and levels of confidence.
 
 The unit is the repeat, or the volume where there are several: never a second of one run. Everything
 is done on logarithms, because storage differs by factors and a ratio is what people ask for.
@@ -49,7 +49,7 @@ class Interval:
     confidence: float = CONFIDENCE
 
     def excludes(self, value: float) -> bool:
-        """Return whether a value lies outside; never when the ends are not known."""
+        """Return whether a value lies outside; never if the ends are unknown."""
         return value < self.low or value > self.high
 
 
@@ -58,7 +58,7 @@ class Group:
 
     Args:
         values: one number a repeat.
-        volumes: for each value what tells its volume from others; None for one volume.
+        volumes: key of each value's volume; None for one volume.
 
     Raises:
         InputError: a value is not finite, or there are not as many volumes as values.
@@ -70,9 +70,9 @@ class Group:
         self.values: Floats = np.asarray(values, dtype=np.float64)
         keys = [""] * len(self.values) if volumes is None else list(volumes)
         if len(keys) != len(self.values):
-            raise InputError(f"{len(self.values)} values can't be on {len(keys)} volumes")
+            raise InputError(f"{len(self.values)} values cannot be on {len(keys)} volumes")
         if not np.isfinite(self.values).all():
-            raise InputError("repeats that told nothing can't be compared", hint="leave out NaN")
+            raise InputError("repeats without a value cannot be compared", hint="leave out NaN")
         places: dict[Hashable, list[int]] = {}
         for place, key in enumerate(keys):
             places.setdefault(key, []).append(place)
@@ -102,7 +102,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Contrast:
-    """How a candidate compares with a base, as a ratio .
+    """Ratio of a candidate to a base.
 
     Attributes:
         estimate: Hodges-Lehmann ratio, candidate over base.
@@ -130,7 +130,7 @@ class Contrast:
 
     @property
     def p_value(self) -> float:
-        """How often so large a difference is seen where there is none; two-sided."""
+        """Two-sided p-value: probability of so large a difference where there is none."""
         beyond = max(0.0, abs(self.centre) - self.resolution)
         if not self.error:
             return 1.0 if not beyond else 0.0
@@ -144,7 +144,7 @@ class Contrast:
 
 
 def shortage(base: Group, candidate: Group) -> str:
-    """Return why two groups can't be compared, such as ``not enough repeats: 2``; empty if not."""
+    """Return why two groups are not comparable, such as ``not enough repeats: 2``; else ""."""
     for group in (base, candidate):
         if group.volumes <= 1 and group.repeats < LEAST_REPEATS:
             return f"not enough repeats: {group.repeats}"

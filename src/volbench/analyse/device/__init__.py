@@ -1,1 +1,1 @@
-"""The device's side: kernel counters, rates, utilization, saturation and errors."""
+"""Devices: kernel counters, rates, utilization, saturation and errors."""

@@ -41,11 +41,11 @@ class Disk:
 
 @dataclass
 class Sample:
-    """What one look saw.
+    """One sample of the counters.
 
     Attributes:
         utc_s: seconds since the epoch, by the host's clock.
-        uptime_s: seconds since boot: a clock that nobody sets.
+        uptime_s: seconds since boot, by the monotonic clock.
         disks: counters by kernel name.
         cpu: ticks by kind: user, nice, system, idle, iowait, irq, softirq, steal.
         memory: bytes by the name in /proc/meminfo.
@@ -69,7 +69,7 @@ class Sample:
 
     @property
     def unwritten_bytes(self) -> float:
-        """Return bytes that are in memory only; NaN when the host did not tell."""
+        """Return bytes that are in memory only; NaN if the host does not report them."""
         if not {"Dirty", "Writeback"} <= self.memory.keys():
             return math.nan
         return float(self.memory["Dirty"] + self.memory["Writeback"])
@@ -80,7 +80,7 @@ class SampleReader:
 
     Attributes:
         page_bytes: size of a page of the host's memory.
-        marks: what volbench noted, in order.
+        marks: volbench's own lines, in order.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ def _take_errors(sample: Sample, words: list[str]) -> None:
     try:
         sample.io_errors[words[1]] = int(words[2], 0)
     except ValueError:
-        return  # not a number: nobody counts
+        return  # not a number: the driver does not count errors
 
 
 def _named(words: list[str]) -> Mapping[str, str]:
@@ -215,7 +215,7 @@ def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float
 def host_rates(
     before: Sample, now: Sample, *, interval_s: float, page_bytes: int
 ) -> dict[str, float]:
-    """Return what the host's CPU, memory and pressure were between two samples, NaN for unknown."""
+    """Return CPU, memory and pressure of the host between two samples, NaN for unknown."""
     return {
         **_cpu_shares(before.cpu, now.cpu),
         "dirty_bytes": float(now.memory.get("Dirty", math.nan)),
@@ -229,7 +229,7 @@ def host_rates(
 
 
 def _grown(before: int, now: int, *, wraps: bool) -> int | None:
-    """Return how far a counter went; None when it was reset."""
+    """Return the growth of a counter; None if it was reset."""
     if now >= before:
         return now - before
     if wraps and before < _WRAP and before - now > _WRAP // 2:

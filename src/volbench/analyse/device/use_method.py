@@ -1,7 +1,7 @@
 """The USE table: utilization, saturation and errors of the device beside each run.
 
 USE is a method of Brendan Gregg (2012): for every resource, look at utilization, saturation and
-errors. Means are over the time in which the tool did I/O; what follows it is told apart, as tail.
+errors. Means are over the time in which the tool did I/O; the write-back tail is reported apart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WRITTEN = 0.98
 _TAIL_BYTES = 1e6
 """Less than this after the end is no tail but metadata."""
 _TAIL_SHARE = 0.5
-"""Nor is less than this share of a sample interval, which can't be told from the end itself."""
+"""Nor is less than this share of a sample interval, which is within the error of the end itself."""
 _DIRECTIONS = ("read", "write")
 
 Row = dict[str, object]
@@ -33,7 +33,7 @@ Row = dict[str, object]
 def use_rows(
     summary: pd.DataFrame, device: pd.DataFrame, verdicts: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return what the volume's device did beside each run.
+    """Return utilization, saturation and errors of the volume's device for each run.
 
     Args:
         summary: the summary frame.
@@ -41,7 +41,7 @@ def use_rows(
         verdicts: the verdicts frame; for the bottleneck of a run.
 
     Returns:
-        A row for each run that somebody watched and that left numbers, in the order of the summary,
+        A row for each run with samples and numbers, in the order of the summary,
         with the columns of `USE`. NaN or a missing value is "unknown".
     """
     own = device[device["level"] == "volume"]
@@ -75,7 +75,7 @@ def fio_end_s(results: pd.DataFrame) -> float:
 
 
 def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
-    """Return everything but identity and verdict of one run."""
+    """Return all columns of a run except identity and verdict."""
     end_s = fio_end_s(results)
     during = _during(samples, end_s=end_s)
     iops = {f"{direction}_iops": _mean(during, f"{direction}_iops") for direction in _DIRECTIONS}
@@ -132,7 +132,7 @@ def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
 
 
 def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
-    """Return the mean over the time, or over what a rate counts; NaN when nothing was told."""
+    """Return the mean over the time, or weighted by a rate; NaN if nothing is known."""
     values = samples[column].to_numpy(dtype=float)
     shares = samples["interval_s"].to_numpy(dtype=float)
     if rate:
@@ -167,7 +167,7 @@ def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
 
 
 def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
-    """Return how long, and how much, the device wrote after the tool had ended."""
+    """Return duration and bytes of writes after the tool had ended."""
     after = samples[samples["t_s"] > end_s]
     if after.empty or after["write_bw_bytes_per_s"].isna().all():
         return {"tail_s": math.nan, "tail_bytes": math.nan}
@@ -201,7 +201,7 @@ def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> R
 
 
 def _dirty_remaining(results: pd.DataFrame, samples: pd.DataFrame) -> float:
-    """Return what the tool wrote and the device did not, as far as there are pages that wait."""
+    """Return the bytes that the tool wrote and the device did not, at most the dirty pages."""
     column = "write_bw_bytes_per_s"
     wrote = results[results["direction"] == "write"]["io_bytes"].astype("float64").sum()
     waiting = (samples["dirty_bytes"] + samples["writeback_bytes"]).dropna()
@@ -228,7 +228,7 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
 
 
 def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
-    """Return what binds a run; several directions are told one after another."""
+    """Return the bottleneck of a run; several directions follow one another."""
     if verdicts is None:
         return {}
     known = verdicts.dropna(subset=["bottleneck"])
@@ -246,7 +246,7 @@ def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
 
 
 def _greatest(results: pd.DataFrame, column: str) -> float:
-    """Return the greatest number of a column; NaN when there is none."""
+    """Return the maximum of a column; NaN if it is empty."""
     return float(results[column].astype("float64").max())
 
 

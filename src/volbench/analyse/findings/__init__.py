@@ -30,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     block_contents.never_written,
     memory_rules.page_cache,
     memory_rules.smaller_than_memory,
+    memory_rules.memory_volume,
     volume_limits.host_cache,
     volume_limits.throttled,
     burst_credit_rules.credits_ran_out,

@@ -1,4 +1,4 @@
-"""Rules on what the blocks hold: cold-blocks, never-written, compressible."""
+"""Rules on the contents of blocks: cold-blocks, never-written, compressible."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _too_fast(view: RunView) -> Iterator[Observation]:
-    """Yield that reads of a volume without data beat what is declared for it."""
+    """Yield reads of a volume without data that exceed its declared limits."""
     iops, rate = total(view, "iops"), total(view, "bw_bytes_per_s")
     above = [
         value > _OVER * max(limit, burst)

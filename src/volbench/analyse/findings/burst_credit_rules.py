@@ -112,7 +112,7 @@ def credits_refilled(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _shapes(view: RunView) -> list[tuple[str, int, int]]:
-    """Return what a run asked of the volume, however long."""
+    """Return the workload of a run, without its length."""
     return [
         (workload.pattern, workload.block_bytes, workload.depth * workload.numjobs)
         for workload in view.workloads

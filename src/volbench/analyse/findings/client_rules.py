@@ -67,7 +67,7 @@ def clock_jumped(view: RunView, _: Context) -> Iterator[Observation]:
     advice="Compare only the time in which all clients ran. Check the host's load, then run again.",
 )
 def late_start(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield how far from its instant a run began, beyond what its clock may be off."""
+    """Yield the distance from the planned start, beyond the uncertainty of the clock."""
     late = view.summary["start_late_s"].dropna()
     if late.empty:
         return

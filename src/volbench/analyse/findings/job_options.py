@@ -1,4 +1,4 @@
-"""Rules on options that do not do what they say: queue-depth, overlapping-jobs, file-not-device."""
+"""Rules on options without the intended effect: queue-depth, overlapping-jobs, file-not-device."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool
 
 
 def _range(workload: WorkloadSpec, volume_bytes: float) -> tuple[float, float]:
-    """Return what a section with all its jobs covers; shares of an unknown size are of 1."""
+    """Return the range of a section with all its jobs; of an unknown size, as shares of 1."""
     unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
     start = workload.size_of("offset", unit, unset="0")
     step = workload.size_of("offset_increment", unit, unset="0")

@@ -1,10 +1,11 @@
-"""Rules on the memory of the host: page-cache, smaller-than-memory, swapping."""
+"""Rules on the memory of the host: page-cache, smaller-than-memory, memory-volume, swapping."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
+from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
 from volbench.analyse.findings.rule import Evidence, Observation, percent, rule, tool_name
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
@@ -50,7 +51,7 @@ _SWAP_BYTES_PER_S = 1e6
     ),
 )
 def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield what the page cache did to each direction of a run."""
+    """Yield the effect of the page cache on each direction of a run."""
     rows, runtime = device_rows(view), runtime_s(view)
     directions = {result.direction for result in results_of(view)} & {"read", "write"}
     if math.isnan(runtime) or not runtime or not view.is_counted:
@@ -112,7 +113,7 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
 
 
 def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
-    """Return what dirty pages and the time after the end show, and note it as evidence."""
+    """Return dirty pages and write-back after the end in words, and add them to the evidence."""
     rows, column = device_rows(view), "write_bw_bytes_per_s"
     after = rows[rows["t_s"] > runtime]
     moved = bytes_until_end(after, column, runtime=math.inf) - bytes_until_end(
@@ -174,13 +175,36 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 @rule(
+    "the volume is memory",
+    severity=Severity.INVALID,
+    looks_at=(
+        "The filesystem and the block device of the volume, and the devices below it: tmpfs, ramfs,"
+        " and the devices ram (brd) and zram are memory of the host."
+    ),
+    why="Rates of memory say nothing about a disk, whatever direct says.",
+    advice="Name a directory, a file or a device on the disk that is to be measured.",
+)
+def memory_volume(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield that a volume is in the memory of the host."""
+    if device_kind(view) is DeviceKind.MEMORY:
+        facts = view.volume
+        where = "" if facts is None else facts.device or facts.filesystem
+        where = where or view.run.volume.target
+        yield Observation(
+            f"{view.run.volume.role} is in the memory of the host ({where}): its rates are not"
+            " those of a disk.",
+            {"backed_by": where},
+        )
+
+
+@rule(
     "the host was swapping",
     looks_at="Pages swapped in and out: 1 MB/s or more, mean over the run (volbench's own choice).",
     why="Swapping costs CPU, blocks the tool, and is I/O itself, perhaps on the same disk.",
     advice="Free memory, or turn swap off for the measurement.",
 )
 def swapping(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield how much the host swapped during the run."""
+    """Yield the rate at which the host swapped during the run."""
     rows = host_rows_in_run(view)
     rate = math.nan if rows.empty else float(rows["swap_bytes_per_s"].mean())
     if rate >= _SWAP_BYTES_PER_S:

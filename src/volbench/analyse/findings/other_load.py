@@ -146,7 +146,7 @@ def _foreign(
     ),
 )
 def cpu_bound(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield what speaks for a CPU at its limit: the tool's own time, steal, the whole host."""
+    """Yield the evidence of a saturated CPU: the tool's own time, steal, the whole host."""
     yield from _tool_time(view)
     rows = host_rows_in_run(view)
     if len(rows) < _LEAST_SAMPLES:

@@ -22,7 +22,7 @@ from volbench.model.results.finding import Severity
     advice="Look at the logs in the run's folder; a full disk cuts them. Then measure again.",
 )
 def bad_log_rows(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield how many lines of the logs the series leaves out."""
+    """Yield the number of log lines that the series leaves out."""
     bad = total(view, "bad_log_rows")
     if bad > 0:
         lines = "1 line of fio's logs is" if bad == 1 else f"{bad:.0f} lines of fio's logs are"
@@ -44,7 +44,7 @@ def bad_log_rows(view: RunView, _: Context) -> Iterator[Observation]:
     advice="Restore the campaign folder from a copy, or do the run again.",
 )
 def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield which files could not be read."""
+    """Yield the files that could not be read."""
     words = view.summary["damage"].dropna().drop_duplicates()
     if len(words):
         lost = "The result is lost" if view.is_damaged else "A part of the result is lost"

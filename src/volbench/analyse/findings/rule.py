@@ -19,7 +19,7 @@ Evidence = dict[str, float | str]
 
 @dataclass(frozen=True)
 class Observation:
-    """What a check saw in a run.
+    """Observation of a check in a run.
 
     Attributes:
         message: one sentence with its numbers.
@@ -46,13 +46,13 @@ class Rule:
 
     Attributes:
         id: lower-case words joined by dashes; part of the contract with scripts.
-        title: what it means when it fires, a few words.
-        severity: how much it weighs as a rule; a check may say otherwise for one observation.
-        looks_at: what is compared with what, and the thresholds with their source.
-        why: why it matters.
-        advice: what to do next.
-        phases: of which runs it judges; warm-ups and preparations are not measured.
-        check: yields what it sees in one finished run.
+        title: its meaning in a few words.
+        severity: usual severity; an observation may have another one.
+        looks_at: the comparison it makes, and the thresholds with their source.
+        why: reason why it matters.
+        advice: next step.
+        phases: phases of the runs it judges.
+        check: yields the observations of one finished run.
     """
 
     id: str
@@ -105,7 +105,7 @@ def rule(
 
 
 def explained(view: RunView, context: Context, cause: Cause) -> list[Explanation]:
-    """Return what one cause explains of a run."""
+    """Return the explanations of a run by one cause."""
     return [found for found in context.explanations(view) if found.cause is cause]
 
 
@@ -116,7 +116,7 @@ def observed(
     *,
     severity: Severity | None = None,
 ) -> Observation:
-    """Return an observation about what an explanation explains.
+    """Return an observation from an explanation.
 
     Args:
         explanation: gives direction, window and what speaks for and against it.
@@ -156,7 +156,7 @@ def percent(share: float) -> str:
 
 
 def tool_name(run: Run) -> str:
-    """Return who did the I/O."""
+    """Return the name of the tool."""
     return "dd" if run.tool is Tool.DD else "fio"
 
 

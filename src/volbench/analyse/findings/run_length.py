@@ -21,7 +21,8 @@ _USUAL_TAIL = 99.0
 _LEAST_S = 30.0
 _ENOUGH_TIME = 0.95
 _ENOUGH_BYTES = 0.99
-_OTHER_ENDS = ("number_ios", "steadystate", "fill_device", "read_iolog", "verify", "ramp_time")
+_EARLY_ENDS = ("number_ios", "steadystate", "exitall")
+_OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
 
 @rule(
@@ -39,7 +40,7 @@ _OTHER_ENDS = ("number_ios", "steadystate", "fill_device", "read_iolog", "verify
     advice="Make runtime longer, and do not quote the percentiles that are named here.",
 )
 def too_short(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield which percentiles rest on too few I/Os, and that a run took few seconds."""
+    """Yield percentiles that rest on too few I/Os, and runs of few seconds."""
     for direction in dict.fromkeys(view.percentiles["direction"]):
         if direction != "sync":
             reported = np.unique(percentiles_of(view, direction).percentile)
@@ -55,7 +56,7 @@ def too_short(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 def needed_samples(percentile: float) -> float:
-    """Return how many samples a percentile needs: 10 / (1 - p), so that ten lie beyond it."""
+    """Return the samples that a percentile needs: 10 / (1 - p), so that ten are above it."""
     return math.inf if percentile >= 100 else _SAMPLES_BEYOND / (1 - percentile / 100)
 
 
@@ -79,7 +80,8 @@ def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Ite
         "Runtime against the one asked for of time-based jobs (at least 95 %), and bytes moved"
         " against `size` or `io_size` of the others (at least 99 %): fio cuts a size larger than"
         " a device without a word. A job that was done with its size before a `runtime` without"
-        " `time_based` was over is a note. Runs that end when they are steady are left out."
+        " `time_based` was over is a note. Jobs that something else may end are left out:"
+        " `until: steady`, fio's `steadystate`, `number_ios`, `exitall`, or an unknown size."
     ),
     why="A shorter run is another test: it may have seen only the cache, or a part of the volume.",
     advice=(
@@ -100,7 +102,7 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
         if not workload.is_time_based:
             if too_soon or not workload.runtime_s:
                 yield from _by_size(view, workload, rows, ran_s)
-        elif too_soon and not workload.is_on("steadystate"):
+        elif too_soon and not any(workload.is_on(name) for name in _EARLY_ENDS):
             yield Observation(
                 f"The job ran for {format_duration(ran_s)} of the requested"
                 f" {format_duration(workload.runtime_s)}.",
@@ -115,8 +117,10 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
 def _by_size(
     view: RunView, workload: WorkloadSpec, rows: list[Result], ran_s: float
 ) -> Iterator[Observation]:
-    """Yield what is to be said of a section that its size was to end."""
+    """Yield the observations of a section that ends with its size."""
     moved, wanted = math.fsum(row["io_bytes"] for row in rows), _wanted_bytes(view, workload)
+    if math.isnan(wanted):
+        return
     evidence: Evidence = {"moved_bytes": moved, "section": workload.section}
     if moved < _ENOUGH_BYTES * wanted:
         yield Observation(
@@ -134,7 +138,7 @@ def _by_size(
 
 
 def _wanted_bytes(view: RunView, workload: WorkloadSpec) -> float:
-    """Return what all jobs were to move; NaN where options leave that open."""
+    """Return the requested bytes of all jobs; NaN where options leave that open."""
     if any(workload.is_on(name) for name in _OTHER_ENDS):
         return math.nan
     option = "io_size" if "io_size" in workload.options else "size"

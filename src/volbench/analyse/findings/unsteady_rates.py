@@ -35,7 +35,8 @@ from volbench.units import format_count, format_duration, format_latency
 _LEAST_S = 20.0
 _LEAST_STEPPED_S = 12.0
 """A step shows in fewer seconds than a drift."""
-_NOISY_FROM_S = 60.0
+_LARGE_DRIFT = 0.2
+"""Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %."""
 _EDGE_S = 2.0
 _EDGE_SHARE = 0.05
 _AT_DEADLINE = 0.95
@@ -56,10 +57,10 @@ _LONGEST = 5
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
         " 10 % of the median. Runs of less than 20 s are not judged, 12 s for a step. A series that"
-        " is only noisy is a note, from 60 s on, and so is one that stepped only within 5 % (at"
-        " least 2 s) of its begin or end. Jobs with `thinktime` or `latency_target` are left out."
-        " Jobs with `until: steady` are judged by their last window, when they ran into their"
-        " deadline."
+        " is only noisy is a note, a warning if its estimated drift exceeds 20 %; one that"
+        " stepped only within 5 % (at least 2 s) of its begin or end is a note. Jobs with"
+        " `thinktime` or `latency_target` are left out. Jobs with `until: steady` are judged by"
+        " their last window, when they ran into their deadline."
     ),
     why=(
         "The mean of a rate that moves depends on how long one looks. Another runtime gives another"
@@ -87,8 +88,9 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             message = f"{_moved(judged)}{_explained(view, direction, context)}."
             severity = Severity.NOTE if _at_edges(judged) else None
             yield _unsteady(judged, message, direction, severity)
-        elif length_s >= _NOISY_FROM_S:
-            yield _unsteady(judged, f"{_moved(judged)}.", direction, Severity.NOTE)
+        else:
+            severity = Severity.WARNING if abs(judged.drift) > _LARGE_DRIFT else Severity.NOTE
+            yield _unsteady(judged, f"{_moved(judged)}.", direction, severity)
 
 
 def _at_edges(judged: Steadiness) -> bool:
@@ -132,7 +134,7 @@ def _unsteady(
 
 
 def _explained(view: RunView, direction: str, context: Context) -> str:
-    """Return what explains that the rate moved, if anything does."""
+    """Return the causes of the changes, if any are known."""
     causes = [
         explanation.words
         for explanation in context.explanations(view)
@@ -143,7 +145,7 @@ def _explained(view: RunView, direction: str, context: Context) -> str:
 
 
 def _moved(judged: Steadiness) -> str:
-    """Return what the series did."""
+    """Return the verdict on the series in words."""
     around = f"(median {format_count(judged.median)})"
     match judged.state:
         case State.STEPPED:
@@ -160,9 +162,11 @@ def _moved(judged: Steadiness) -> str:
         case State.TOO_SHORT:
             return f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
         case _:
+            way = "up" if judged.drift > 0 else "down"
             return (
-                f"IOPS were too noisy {around} to call them steady: a drift of up to"
-                f" {percent(judged.drift_bound)} cannot be excluded"
+                f"IOPS were too noisy {around} to call them steady: the drift is"
+                f" {percent(abs(judged.drift))} {way}, and up to {percent(judged.drift_bound)}"
+                " cannot be excluded"
             )
 
 
@@ -188,7 +192,7 @@ def _moved(judged: Steadiness) -> str:
     ),
 )
 def rounds_not_steady(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield one observation for a profile's rounds, at the last run of what is tracked."""
+    """Yield one observation for a profile's rounds, at the last tracked run."""
     rounds = view.campaign.rounds.get(view.run.profile)
     tracked = context.tracked.get(view.run.profile)
     if rounds is None or not tracked or tracked[-1].run.id != view.run.id:
@@ -218,7 +222,7 @@ def _not_determined(profile: str, found: Determination) -> Observation:
 
 
 def _variable(variable: Variable) -> str:
-    """Return how far a variable is from passing; it lacks a round where nothing is known."""
+    """Return the distance of a variable from passing."""
     judged, name = variable.judged, variable.track.name
     if math.isnan(judged.range_ratio):
         return f"{name} lacks a value"
@@ -250,7 +254,7 @@ def _most(ratios: Iterable[float]) -> float:
     ),
 )
 def stall(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield each time in which nothing completed; the longest few when there are many."""
+    """Yield the stalls; of many, the longest."""
     mean_iops = total(view, "iops")
     if not mean_iops > 0:
         return

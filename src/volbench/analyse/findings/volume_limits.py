@@ -1,4 +1,4 @@
-"""Rules on limits of the volume and what hides them: throttled, host-cache, shared-limit."""
+"""Rules on limits of the volume and caches that hide them: throttled, host-cache, shared-limit."""
 
 from __future__ import annotations
 

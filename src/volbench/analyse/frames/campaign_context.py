@@ -91,11 +91,11 @@ class Context:
         return self._steps[key][view.run.step]
 
     def earlier(self, view: RunView) -> Earlier:
-        """Return what finished on the volume of a run before it."""
+        """Return the earlier runs on the volume of a run."""
         return self._earlier[view.run.id]
 
     def explanations(self, view: RunView) -> tuple[Explanation, ...]:
-        """Return what explains the rates of a run, all its directions."""
+        """Return the explanations of a run, for all its directions."""
         if view.run.id not in self._explained:
             others = self._comparable(view)
             self._explained[view.run.id] = tuple(
@@ -211,12 +211,12 @@ _GRID_S = 1.0
 
 @dataclass(frozen=True)
 class ConcurrentLoad:
-    """All clients that worked on one volume at a time.
+    """Load of all clients on one volume.
 
     Attributes:
         edges_s: of intervals, in seconds since the epoch.
-        bytes_per_s: run, then direction, to its rate in each of them; ``""`` stands for all runs.
-        is_whole: whether all of them told what they did.
+        bytes_per_s: run, then direction, to its rate in each of them; ``""`` for all runs.
+        is_whole: whether all of them have a series.
     """
 
     edges_s: Floats
@@ -224,7 +224,7 @@ class ConcurrentLoad:
     is_whole: bool
 
     def others_bytes(self, run: str, direction: str, *, from_s: float, to_s: float) -> float:
-        """Return the bytes that all but one run moved in a time; NaN when not all of them told."""
+        """Return the bytes that all but one run moved in a time; NaN if one has no series."""
         if not self.is_whole:
             return math.nan
         nothing = np.zeros(len(self.edges_s) - 1)
@@ -236,7 +236,7 @@ class ConcurrentLoad:
 
 
 def concurrent_load(views: Sequence[RunView]) -> ConcurrentLoad:
-    """Return the load of runs that ran side by side on one volume."""
+    """Return the load of concurrent runs on one volume."""
     series = pd.concat([view.series for view in views], ignore_index=True)
     summary = pd.concat([view.summary for view in views], ignore_index=True)
     known = series.dropna(subset=["utc", "bw_bytes_per_s"])

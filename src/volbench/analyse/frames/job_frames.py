@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 
 KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
-"""What tells one measured thing from another; repeats of it are pooled."""
+"""Identity of a measured thing; its repeats are pooled."""
 
 BY = "by"
-"""A column that, where a frame has it, stands for campaign, profile, host and volume: rows that are
+"""A column that, where a frame has it, replaces campaign, profile, host and volume: rows that are
 equal in it are pooled. It holds the value, as text, that rows are to be distinguished by."""
 
 COLOUR = "colour"
@@ -56,7 +56,7 @@ def measured(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_out(summary: pd.DataFrame) -> dict[str, int]:
-    """Return how many measured runs did not finish, by their state such as ``failed``."""
+    """Return the number of unfinished measured runs by state, such as ``failed``."""
     rows = summary[(summary["phase"] == "measured") & (summary["status"] != "finished")]
     states = rows.drop_duplicates("run")["status"].dropna()
     return {str(state): int(count) for state, count in states.value_counts(sort=False).items()}
@@ -68,7 +68,7 @@ def of_measured(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def labels(frame: pd.DataFrame) -> pd.Series[str]:
-    """Return a name for each row: its job, and whatever else tells equal jobs apart.
+    """Return a name for each row: its job, and whatever else distinguishes equal jobs.
 
     Returns:
         Texts with the frame's index, such as ``test1``, ``oltp/log`` (fio's section) or
@@ -90,7 +90,7 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
 
 
 def key_of(frame: pd.DataFrame, key: Sequence[str] = KEY) -> list[str]:
-    """Return the columns that tell rows apart: `BY` for the places where the frame has it."""
+    """Return the identifying columns: `BY` instead of the places where the frame has it."""
     if BY not in frame:
         return list(key)
     return [BY, *(name for name in key if name not in _PLACE)]
@@ -105,10 +105,10 @@ def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
     Returns:
         A row for each combination of `key_of` among the finished measured runs, in the order of
-        their first appearance: those columns, ``label``, ``repeats`` (Runs that told the first of
-        `columns`, int), the options and limits of the job, and for each column its median under
-        its own name, its least under ``<column>_low`` and its greatest under ``<column>_high``
-        (float; NaN when no repeat told it).
+        their first appearance: those columns, ``label``, ``repeats`` (runs with a value of the
+        first of `columns`, int), the options and limits of the job, and for each column its median
+        under its own name, its minimum under ``<column>_low`` and its maximum under
+        ``<column>_high`` (float; NaN if no repeat has one).
     """
     rows = measured(summary)
     rows["label"] = labels(rows)
@@ -131,9 +131,9 @@ def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def latency_column(summary: pd.DataFrame, statistic: str) -> str:
-    """Return the column that tells a latency for all rows alike.
+    """Return the latency column that all rows have.
 
-    Total latency is preferred. fio tells percentiles of completion latency alone unless
+    Total latency is preferred. fio reports percentiles of completion latency only, unless
     ``lat_percentiles`` is set; as soon as one row has only those, they are taken for all.
 
     Args:
@@ -143,7 +143,7 @@ def latency_column(summary: pd.DataFrame, statistic: str) -> str:
     Returns:
         ``lat_<statistic>_s`` or ``clat_<statistic>_s``.
     """
-    rows = summary[summary["direction"] != "sync"]  # fio tells total latency alone for these
+    rows = summary[summary["direction"] != "sync"]  # fio reports only total latency for these
     total, completion = f"lat_{statistic}_s", f"clat_{statistic}_s"
     lacking = rows[completion].notna() & rows[total].isna()
     return completion if lacking.any() else total
@@ -155,11 +155,11 @@ def with_latencies(summary: pd.DataFrame, statistics: Sequence[str]) -> tuple[pd
     Args:
         summary: the summary frame.
         statistics: such as ``("p50", "p99", "max")``. Percentiles decide the kind, if there are
-            any: means and extremes are told even where percentiles are not.
+            any: means and extremes are reported even where percentiles are not.
 
     Returns:
         The frame with float columns named like the statistics, in seconds, and the kind: ``lat``
-        or ``clat``. Rows of fsync always hold total latency, the only kind fio tells for them.
+        or ``clat``. Rows of fsync always hold total latency, the only kind fio reports for them.
     """
     rows = measured(summary)
     deciding = [name for name in statistics if name.startswith("p")] or statistics[:1]
@@ -178,7 +178,7 @@ def swept_options(summary: pd.DataFrame) -> list[str]:
 
     An option is swept when jobs that are equal in everything else have at least three values of
     it, or at least two in two thirds of such sets of jobs. (Two values in some sets come about by
-    chance in any list of unlike jobs; all sets can't be asked for, because runs fail.)
+    chance in any list of unlike jobs; requiring all sets would fail with a single failed run.)
 
     Returns:
         Names out of `OPTIONS`; empty when nothing is swept.
@@ -202,7 +202,7 @@ def sweep(summary: pd.DataFrame, option: str, columns: Sequence[str]) -> pd.Data
         columns: numeric columns to pool.
 
     Returns:
-        A row for each combination of `SETTING` and `OPTIONS` that stands on a line of at least two
+        A row for each combination of `SETTING` and `OPTIONS` on a line of at least two
         values, ordered by `option`: those columns, the limits, ``line`` (number of the line, from
         0, in the order of appearance) and the medians of `columns` (float).
     """
@@ -273,7 +273,7 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
 def in_steps(
     histogram: pd.DataFrame, summary: pd.DataFrame, *, per_decade: int
 ) -> tuple[pd.DataFrame, str]:
-    """Say in which of equal steps of the logarithm each latency bin lies.
+    """Assign each latency bin to one of equal steps of the logarithm.
 
     Args:
         histogram: the histogram frame.
@@ -318,18 +318,18 @@ def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats,
 
 
 def _fixed(*options: str) -> list[str]:
-    """Return what is equal along a line, or over a grid, of options."""
+    """Return the columns that are equal along a line or over a grid of options."""
     return [*SETTING, *(name for name in OPTIONS if name not in options)]
 
 
 def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:
-    """Return how many values of an option each line has."""
+    """Return the number of values of an option in each line."""
     fixed = key_of(rows, _fixed(option))
     return rows.groupby(fixed, sort=False, dropna=False)[option].nunique()
 
 
 def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:
-    """Return the rows of a frame as plain Python values, None where nothing was told."""
+    """Return the rows of a frame as plain Python values, None where a value is missing."""
     # Column by column: pandas takes many times as long over rows of many types at once.
     columns = {str(name): _plain(column) for name, column in frame.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

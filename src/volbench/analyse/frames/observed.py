@@ -20,7 +20,7 @@ _MOVING = ("read", "write", "trim")
 
 @dataclass(frozen=True)
 class Result:
-    """What fio or dd reported for one direction of one section."""
+    """Result of fio or dd for one direction of one section."""
 
     section: str
     direction: str
@@ -68,7 +68,7 @@ def directions(view: RunView) -> list[str]:
 
 
 def runtime_s(view: RunView) -> float:
-    """Return how long I/O went on; NaN when the tool told nothing."""
+    """Return the runtime of the I/O; NaN if the tool reported none."""
     return max((result["runtime_s"] for result in results_of(view)), default=math.nan)
 
 
@@ -172,12 +172,12 @@ def host_rows(view: RunView) -> pd.DataFrame:
 
 @once
 def host_rows_in_run(view: RunView) -> pd.DataFrame:
-    """Return those whose whole interval lies in the run's I/O."""
+    """Return the host's samples whose whole interval is within the run's I/O."""
     return within_run(host_rows(view), runtime=runtime_s(view))
 
 
 def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
-    """Return the samples whose whole interval lies in the run's I/O."""
+    """Return the samples whose whole interval is within the run's I/O."""
     if rows.empty:
         return rows
     inside = (rows["t_s"] - rows["interval_s"] >= -0.05) & (rows["t_s"] <= runtime + 0.05)

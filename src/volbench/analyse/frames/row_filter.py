@@ -1,4 +1,4 @@
-"""Choose rows by a condition that people type: a frame and text in, a smaller frame out.
+"""Filter of rows by a condition that users type.
 
 The condition is read here and never evaluated as Python, because it may come from a file.
 """
@@ -54,7 +54,7 @@ def select(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
         condition: such as ``bs==4k and (host~vm or repeat>1)``; empty keeps every row.
 
     Raises:
-        InputError: it can't be read, or names a column that is not there.
+        InputError: it cannot be parsed, or names an unknown column.
     """
     if not condition.strip():
         return frame.reset_index(drop=True)
@@ -85,7 +85,7 @@ def _tokens(condition: str) -> list[_Token]:
 
 def _unreadable(condition: str, at: int, why: str) -> InputError:
     return InputError(
-        f"the condition {condition!r} can't be read at column {at + 1}: {why}", hint=_HINT
+        f"the condition {condition!r} cannot be parsed at column {at + 1}: {why}", hint=_HINT
     )
 
 

@@ -15,7 +15,7 @@ from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_matter
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
 VOLUME_KEY = "volume_key"
-"""Column that tells one volume from others, over hosts and campaigns."""
+"""Column that identifies a volume, over hosts and campaigns."""
 STEP = "step"
 """Column that identifies what ran at one time."""
 _OPTIONS_KNOWN, _UNREPORTED = "options_known", "options_unreported"
@@ -25,13 +25,13 @@ _SUMMARY = tuple(column.name for column in SUMMARY)
 def with_facts(
     summary: pd.DataFrame, views: Iterable[RunView], *, volbench_version: str, prefix: str = ""
 ) -> pd.DataFrame:
-    """Add what is known of each run.
+    """Add the facts of each run.
 
     Args:
         summary: the rows; the order and the index stay.
         views: of the runs, all of one campaign.
         volbench_version: that planned the campaign.
-        prefix: what stands before the ids of the runs in `summary`.
+        prefix: prefix of the ids of the runs in `summary`.
 
     Returns:
         The rows with `VOLUME_KEY` and `STEP`, a column for each fact of the registry and for each
@@ -127,14 +127,14 @@ def _row(
 
 
 def _volume_key(run: Run, host: HostFacts | None, volume: VolumeFacts | None) -> str:
-    """Return what tells a volume from others: two machines may have the same name for theirs."""
+    """Return the identity of a volume: two machines may use the same name for theirs."""
     machine = host.machine if host and host.machine else ""
     own = volume.serial if volume and volume.serial else ""
     return f"{run.host}|{machine}|{run.volume.target}|{own}"
 
 
 def _attributes(facts: object | None, names: dict[str, str]) -> dict[str, object]:
-    """Return facts of a host or volume, None where the machine did not tell."""
+    """Return facts of a host or volume, None where the machine does not report them."""
     found = {name: getattr(facts, attribute, None) for name, attribute in names.items()}
     return {name: None if value in (None, "") else value for name, value in found.items()}
 

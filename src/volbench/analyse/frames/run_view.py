@@ -36,7 +36,7 @@ class RunView:
         percentiles: of latency.
         volume: the volume as it was right before the run; None if it was not recorded.
         host: the machine; None if it was not recorded.
-        cold: what a probe of the volume told before the first run; None without one.
+        cold: result of the cold-volume probe before the first run; None without one.
     """
 
     campaign: Campaign
@@ -53,7 +53,7 @@ class RunView:
     )
 
     def answer(self, key: Hashable, work_out: Callable[[], object]) -> object:
-        """Return what was worked out for a question, which is done the first time only."""
+        """Return a cached value, computed on first use."""
         if key not in self._answers:
             self._answers[key] = work_out()
         return self._answers[key]
@@ -111,10 +111,10 @@ class RunView:
 def once(
     function: Callable[Concatenate[RunView, _Args], _Answer],
 ) -> Callable[Concatenate[RunView, _Args], _Answer]:
-    """Keep what a function of a view returns, because many rules ask for the same.
+    """Cache the results of a function of a view, which many rules share.
 
     Args:
-        function: what it returns must not be changed by anybody.
+        function: callers must not change what it returns.
     """
 
     @wraps(function)
@@ -138,9 +138,9 @@ def run_views(
     Args:
         campaign: the plan.
         frames: summary, series, device and percentiles of the campaign.
-        volumes: id of a run to what its volume was.
-        hosts: name of a host to what it is.
-        colds: role to what a cold-volume probe told.
+        volumes: facts of a run's volume by the run's id.
+        hosts: facts of hosts by name.
+        colds: result of the cold-volume probe by role.
     """
     parts = {name: _by_run(frames[name]) for name in ("summary", "series", "device", "percentiles")}
     nothing = {name: frames[name].iloc[:0] for name in parts}

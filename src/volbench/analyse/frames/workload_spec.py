@@ -34,7 +34,7 @@ _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """One section of a run, with what holds when it says nothing.
+    """One section of a run, with the tool's defaults.
 
     Attributes:
         section: its name.
@@ -204,7 +204,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
 
 
 def _pattern_of_result(run: Run, section: Section) -> str:
-    """Return what the tool does when nobody says; "" where what was said is not known."""
+    """Return the default pattern of the tool; "" if the options are not known."""
     if not run.reports_options(section):
         return ""
     return "write" if run.tool is Tool.DD else "read"

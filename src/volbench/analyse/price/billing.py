@@ -1,4 +1,4 @@
-"""Billing of runs: flavor and volume type that each was measured on, and what they cost."""
+"""Billing of runs: flavor and volume type of each, and their cost."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
 UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
 BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
-"""What is paid beside the month: for bursts, and once for a new volume."""
+"""Costs beside the monthly one: for bursts, and once for a new volume."""
 
 
 @dataclass(frozen=True)
 class Billing:
-    """What a run was measured on.
+    """Billable resources of a run.
 
     Attributes:
-        flavor: of the machine; empty when no label tells it.
+        flavor: of the machine; empty without a label.
         volume_type: of the volume, by the host's label or by the declared limits; may be empty.
         size_bytes: of the volume; None if it is unknown.
         limits: declared ones: what is provisioned of types that are paid by it.
@@ -50,13 +50,13 @@ def billing_of(
     *,
     prefix: str = "",
 ) -> dict[str, Billing]:
-    """Return what each run of a campaign was measured on.
+    """Return the billable resources of each run of a campaign.
 
     Args:
         campaign: the plan.
-        hosts: what was found out about its machines.
-        volumes: what was found out about its volumes.
-        prefix: what stands before the ids of runs in frames of several campaigns.
+        hosts: facts of its machines.
+        volumes: facts of its volumes.
+        prefix: prefix of run ids in frames of several campaigns.
     """
     labels = {host.name: host.labels for host in campaign.hosts}
     models = {host.host: host.cpu_model for host in hosts}
@@ -83,14 +83,14 @@ def priced_runs(
     *,
     size_bytes: int | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Add to each run what it was measured on, and what that costs.
+    """Add its billable resources and their cost to each run.
 
     Args:
         rows: of `volbench.analyse.price.steady_performance.performance`.
         summary: for the labels of the hosts.
         billing: run to what it was measured on.
         prices: of flavors and volume types.
-        size_bytes: of volumes whose size unknown.
+        size_bytes: of volumes whose size is unknown.
 
     Returns:
         The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,
@@ -109,7 +109,7 @@ def priced_runs(
 
 
 class _Bill:
-    """Sums up what runs were measured on, and keeps what it could not."""
+    """Sums up the cost of runs, and notes what has no price."""
 
     def __init__(self, prices: Prices, size_bytes: int | None) -> None:
         self._prices = prices
@@ -136,7 +136,7 @@ class _Bill:
         }
 
     def _beside(self, billing: Billing, size_bytes: int | None) -> dict[str, float]:
-        """Return what is paid for bursts, and once; nothing where no volumes are priced."""
+        """Return the costs of bursts and of a new volume; 0 where no volumes are priced."""
         types = self._prices.volume_types
         if not types:
             return dict.fromkeys(BESIDE, 0.0)
@@ -185,6 +185,8 @@ class _Bill:
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
         if name in prices:
             return prices[name]
-        remark = f"no price of the {what} {name}" if name else f"Runs whose {what} no label tells"
+        remark = (
+            f"no price of the {what} {name}" if name else f"runs without a label for the {what}"
+        )
         self.notes[remark] = None
         return None

@@ -28,28 +28,28 @@ from volbench.model.frames.columns import LABEL_PREFIX
 
 @dataclass(frozen=True)
 class Offer:
-    """Something that can be billing, in one job.
+    """A configuration with its price, in one job.
 
     Attributes:
-        name: flavor and volume type, or the values of the columns that were asked for.
-        values: column to value, of those columns.
-        job: that was run.
+        name: flavor and volume type, or the values of the chosen columns.
+        values: values by column.
+        job: the job.
         family: of the flavor or type; several are joined by commas.
-        monthly: least and greatest cost of a month; NaN where there is no price.
-        runs: that were counted.
-        volumes: how many different ones.
-        unsteady: runs that were not shown to be steady.
+        monthly: min and max cost of a month; NaN without a price.
+        runs: number of runs.
+        volumes: number of volumes.
+        unsteady: number of runs not shown to be steady.
         iops: steady, with its interval.
         bw_bytes_per_s: steady, with its interval.
         burst_iops: median of the bursts; NaN for none.
-        steal_percent: mean of the runs; NaN when nobody sampled it.
+        steal_percent: mean of the runs; NaN if not sampled.
         cpu_models: of the machines.
         cost_per_1000_iops: of a month.
         cost_per_100_mb_per_s: of a month.
         cost_per_gib: of a month.
         rank: 1 and those that are shown to be cheaper for an I/O; None without a cost.
-        indistinct: names of the offers that it cannot be distinguished from.
-        is_on_front: nothing else gives as many IOPS for as little, by the estimates.
+        indistinct: names of configurations whose cost is not significantly different.
+        is_on_front: whether it is on the Pareto frontier, by the estimates.
         no_faster_than: of one on the front, names of cheaper offers that it is not shown to beat.
         burst_monthly: least and greatest fee of a month for being allowed to burst, beside
             `monthly`; NaN where there is no price.
@@ -90,7 +90,7 @@ class Market:
     Attributes:
         offers: by job, the cheapest for an I/O first.
         currency: of every cost.
-        notes: what was left out or taken as free, one sentence each.
+        notes: omissions and assumptions, one sentence each.
     """
 
     offers: tuple[Offer, ...]
@@ -193,7 +193,7 @@ class _Cell:
         )
 
     def _range(self, column: str) -> tuple[float, float]:
-        """Return the least and the greatest; NaN where one is not known."""
+        """Return min and max; NaN if one is unknown."""
         values = self.rows[column].astype("float64")
         return float(values.min(skipna=False)), float(values.max(skipna=False))
 
@@ -209,7 +209,7 @@ def _texts(column: pd.Series) -> tuple[str, ...]:
 
 
 def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
-    """Return the offers of one job, ranked: equal ranks can't be told apart."""
+    """Return the offers of one job, ranked: equal ranks are not significantly different."""
     offers = [cell.offer() for cell in cells]
     groups = [cell.group("cost_per_1000_iops") for cell in cells]
     cheaper, indistinct = _orders(groups)
@@ -237,7 +237,7 @@ def _or_last(cost: float) -> float:
 
 
 def _orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
-    """Return for each offer which others are shown to be cheaper, and which can't be told from it.
+    """Return the offers shown to be cheaper than each, and those not significantly different.
 
     Args:
         groups: what an I/O costs in each repeat; None where that is not known.
@@ -275,7 +275,7 @@ def _no_faster(
     Args:
         costs: of a month.
         groups: rates of each; None where they are not known. Too few repeats say nothing.
-        front: who stands on it by the estimates.
+        front: whether each is on the frontier by the estimates.
     """
     pairs = []
     for place, other in itertools.permutations(range(len(costs)), 2):
@@ -293,7 +293,7 @@ def _no_faster(
 
 
 def on_frontier(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
-    """Return which configurations no other one beats.
+    """Return whether each configuration is on the Pareto frontier.
 
     One beats another when it costs no more and gives no less, and is better in one of the two
     (Pareto, Manuale di economia politica, 1906).

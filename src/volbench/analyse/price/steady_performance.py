@@ -1,6 +1,6 @@
 """Performance of each run once it was steady.
 
-A run that went on until it was steady holds its climb: its mean is no speed of the volume.
+The mean of a run with `until: steady` includes its climb and is no speed of the volume.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return what each finished measured run reached.
+    """Return the steady rates of each finished measured run.
 
     Directions are added up. Where a run was steady, or became so, ``iops`` is the median of the
     steady stretch at its end and ``bw_bytes_per_s`` the same times the mean size of its I/Os;
@@ -102,7 +102,7 @@ def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> 
 
 
 def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Add to rows of the summary how fast they were once they were steady.
+    """Add the steady rates to rows of the summary.
 
     Args:
         rows: of runs, jobs and directions.
@@ -124,7 +124,7 @@ def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Tell where steady rates are missing, and where a mean holds a climb.
+    """Return remarks on missing steady rates, and on means that include a climb.
 
     Args:
         rows: with their ``side``, and ``until`` where it is known.
@@ -139,7 +139,7 @@ def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
             remarks.append(f"{side}: {lost} of {runs} runs not shown to be steady, left out")
     if len(steady) < len(columns) and _has_climbs(rows):
         remarks.append(
-            "Runs that went on until they were steady: means and percentiles hold the climb;"
+            "means and percentiles of runs with until: steady include the climb to it;"
             f" --metric {STEADY_IOPS} leaves it out"
         )
     return remarks

@@ -1,6 +1,6 @@
 """Boot storms: the series of all clients of a step, and of their devices, on one time axis.
 
-Everything stands on the clock, so that clients of several hosts lie beside each other as they ran.
+All times are by the clock, so that series of several hosts are aligned as they ran.
 A client has settled at the end of the last interval in which it did more than a tenth of what it
 did in its own busiest one.
 """
@@ -76,7 +76,7 @@ class Storm:
         edges_s: of the intervals, since then; one more than there are intervals, of which the last
             ends with the storm.
         clients: in the order of their starts; at least one.
-        untold: runs of the step without a series with times, such as failed ones.
+        without_series: runs of the step without a series with times, such as failed ones.
         device: kernel name of the one device that backs all of it, or how many there are; empty
             where none was watched.
         device_read_iops: of the devices together, in each interval; NaN where none was watched.
@@ -91,7 +91,7 @@ class Storm:
     started_utc_s: float
     edges_s: Floats
     clients: tuple[StormClient, ...]
-    untold: tuple[str, ...]
+    without_series: tuple[str, ...]
     device: str
     device_read_iops: Floats
     device_write_iops: Floats
@@ -217,7 +217,7 @@ def _storm(
         started_utc_s=first_s,
         edges_s=edges_s,
         clients=tuple(sorted(clients, key=lambda client: client.start_s)),
-        untold=tuple(str(run) for run in runs["run"] if run not in seen),
+        without_series=tuple(str(run) for run in runs["run"] if run not in seen),
         device=name,
         device_read_iops=reads,
         device_write_iops=writes,
@@ -254,7 +254,7 @@ def _client(run: str, name: str, own: pd.DataFrame, edges_s: Floats) -> StormCli
 
 
 def _name(own: pd.DataFrame, step: str) -> str:
-    """Return what a run's id says behind its step, such as ``c03``; else its host."""
+    """Return the part of a run's id after its step, such as ``c03``; else its host."""
     behind = str(own["run"].iloc[0]).partition(step)[2].removeprefix("-")
     return behind or str(own["host"].iloc[0])
 
@@ -267,7 +267,7 @@ def _added(parts: Sequence[Floats]) -> Floats:
 _AS_MUCH = 0.95
 """Share of the best view of an interval that counts as no worse."""
 _LEAST_SEEN = 0.25
-"""Share of an interval that must have been watched for its rate to be told."""
+"""Share of an interval that must be sampled for its rate to be reported."""
 
 
 def devices_on(
@@ -282,7 +282,7 @@ def devices_on(
 
     Returns:
         The kernel name, or how many devices there are, empty for none; and for each interval the
-        reads and the writes a second, NaN where nobody watched.
+        reads and the writes a second, NaN where nothing was sampled.
     """
     rows = samples[(samples["level"] == "volume").fillna(value=False)]
     rows = rows.dropna(subset=["device", "utc", "read_iops", "write_iops"])
@@ -299,10 +299,10 @@ def devices_on(
 
 
 def _device(rows: pd.DataFrame, edges_s: Floats) -> Floats:
-    """Return reads and writes of one device that several clients may have watched.
+    """Return reads and writes of one device that several clients may have sampled.
 
-    What they saw is the same. In each interval those count that saw most of it, for one that saw
-    only its busy half would tell too much.
+    They sampled the same counters. In each interval those count that cover most of it: one that saw
+    only its busy half would overestimate it.
     """
     parts = [part for _, part in rows.groupby("run", sort=False)]
     seen = np.array([covered_rows(part, edges_s) for part in parts])

@@ -23,7 +23,7 @@ WANTED_BLOCKS = 40
 _LEAST_BLOCKS = 8
 _PENALTY = 3.0
 _FLOOR = 0.01
-"""Share of the median that stands for zero, which has no logarithm."""
+"""Share of the median that replaces zero, which has no logarithm."""
 _MEDIAN_LOSS = 1.25
 """A median scatters this much more than a mean does, for normal noise."""
 _TIMES_ERROR = 4.0
@@ -68,7 +68,7 @@ class Plateau:
 
 
 def block_length_s(t_s: Floats, block_s: float | None = None) -> float:
-    """Return how long blocks are: as asked, else 30 s, or less where that gives few blocks."""
+    """Return the length of blocks: as requested, else 30 s, or less where that gives few blocks."""
     sample_s = interval_of(t_s)
     if block_s is not None:
         return max(1, round(block_s / sample_s)) * sample_s
@@ -193,7 +193,7 @@ def _noise(blocks: Floats) -> float:
 
 
 def _prune(blocks: Floats, edges: list[int], *, least_step: float) -> list[int]:
-    """Take away, weakest first, what noise or a ramp explains as well."""
+    """Remove changes that noise or a ramp explains as well, weakest first."""
     kept = list(edges)
     while kept:
         strengths = [_strength(blocks, kept, place) for place in range(len(kept))]
@@ -228,7 +228,7 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
 
 
 def inflation_of(residuals: Floats) -> float:
-    """Return how much autocorrelation widens the error of a mean, from residuals over their scale.
+    """Return the factor by which autocorrelation widens the error of a mean.
 
     It is that of an AR(1) process with the same correlation of neighbours.
     """

@@ -1,6 +1,6 @@
-"""Is a volume cold: latencies of the same reads, done twice, in; a ColdProbe out.
+"""Cold-volume test: latencies of first and second reads of the same blocks.
 
-The first read of a block that has to be fetched or looked up is slow, the second one is not. Reads
+The first read of a block that has to be fetched or allocated is slow, the second one is not. Reads
 are paired by their offset, so that slow and fast places cancel out.
 """
 
@@ -34,7 +34,7 @@ ZERO_SHARE = 0.01
 
 @dataclass(frozen=True)
 class ColdProbe:
-    """What reading a sample of blocks twice told.
+    """Result of reading a sample of blocks twice.
 
     Attributes:
         pairs: blocks that were read both times.
@@ -115,7 +115,7 @@ def _chance_of_slower(log_ratios: np.ndarray[tuple[int], np.dtype[np.float64]]) 
 
 
 def describe(probe: ColdProbe) -> str:
-    """Return what a probe found as sentences with its numbers."""
+    """Return the result of a probe in words."""
     verdict = _verdict(probe)
     times = (
         f"the first read of {probe.pairs} blocks took {format_latency(probe.first_median_s)} in"
@@ -129,7 +129,7 @@ def describe(probe: ColdProbe) -> str:
 def _verdict(probe: ColdProbe) -> str:
     if probe.cold:
         return "cold"
-    return "not cold" if probe.pairs >= LEAST_PAIRS else "too few blocks to tell cold from warm"
+    return "not cold" if probe.pairs >= LEAST_PAIRS else "too few blocks to decide"
 
 
 def _zeros(probe: ColdProbe) -> str:

@@ -19,7 +19,7 @@ _MIN_TAIL = 0.1
 
 
 def seconds(utc: pd.Series[str]) -> pd.Series[float]:
-    """Return instants as frames tell them, in seconds since the epoch."""
+    """Return the instants of a frame in seconds since the epoch."""
     return (pd.to_datetime(utc, utc=True, format="ISO8601") - _EPOCH) / pd.Timedelta(seconds=1)
 
 
@@ -38,7 +38,7 @@ def spread_rows(rows: pd.DataFrame, column: str, edges_s: Floats) -> Floats:
 
 
 def covered_rows(rows: pd.DataFrame, edges_s: Floats) -> Floats:
-    """Return which share of each interval of an axis lies in any row, as `covered` does."""
+    """Return the share of each interval of an axis that any row covers, as `covered` does."""
     ordered = rows.sort_values("end_s")
     return covered(_floats(ordered, "end_s"), _floats(ordered, "width_s"), edges_s)
 
@@ -51,7 +51,7 @@ def spread(ends_s: Floats, widths_s: Floats, rates: Floats, edges_s: Floats) -> 
     """Return the mean rate in each interval of an axis; nothing is lost and nothing is made up.
 
     What happened in an interval is taken to be even within it, and counts in each interval of the
-    axis by the part that lies there. Where no interval lies the rate is 0.
+    axis by the part within it. Where there is no interval the rate is 0.
 
     Args:
         ends_s: ends of the intervals, ascending, length n.
@@ -74,7 +74,7 @@ def spread(ends_s: Floats, widths_s: Floats, rates: Floats, edges_s: Floats) -> 
 
 
 def covered(ends_s: Floats, widths_s: Floats, edges_s: Floats) -> Floats:
-    """Return which share of each interval of an axis lies in any of the intervals, 0 to 1.
+    """Return the share of each interval of an axis that the intervals cover, 0 to 1.
 
     Args:
         ends_s: as `spread` takes them.
@@ -109,7 +109,7 @@ def on_clock(series: pd.DataFrame, summary: pd.DataFrame, *, rate: str, total: s
 
 
 def _tails(rows: pd.DataFrame, summary: pd.DataFrame, rate: str, total: str) -> pd.DataFrame:
-    """Return the end of each series that the logs leave out: what is missing to the total."""
+    """Return the end of each series that the logs leave out: the remainder of the total."""
     done = (rows[rate] * rows["width_s"]).groupby([rows[name] for name in _SERIES]).sum()
     last = rows.sort_values("end_s").drop_duplicates(_SERIES, keep="last")
     last = last.merge(done.rename("done").reset_index(), on=_SERIES)
@@ -129,13 +129,13 @@ def _widths(series: pd.DataFrame) -> pd.Series[float]:
 
 
 OVERLAP_S = 0.05
-"""Ends of intervals are told to a millisecond by two clocks; a smaller step is no gap."""
+"""Ends of intervals are recorded to a millisecond by two clocks; a smaller step is no gap."""
 
 _LEAST_S = 0.002
 
 
 def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:
-    """Choose the rows that tell of time no earlier row told of.
+    """Choose the rows that cover time no earlier row covers.
 
     Args:
         device: the device frame, or one with its columns ``utc`` and ``interval_s``.
@@ -161,7 +161,7 @@ def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:
 def running_sum(
     rows: pd.DataFrame, amounts: pd.Series[float], *, by: list[str]
 ) -> pd.Series[float]:
-    """Return how far a counter has come at the end of each row, from 0 before the first.
+    """Return the value of a counter at the end of each row, from 0 before the first.
 
     Args:
         rows: as `once_each` returns them.

@@ -20,14 +20,14 @@ from volbench.analyse.time.change_points import Floats, interval_of
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 
 CRITERION = "according to SNIA PTS 2.0.2's criterion; not a certified run"
-"""Stands beside every determination."""
+"""Added to every determination."""
 
 _NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one direction of a tracked job measured.
+    """Result of one direction of a tracked job.
 
     Attributes:
         iops: a second.
@@ -169,7 +169,7 @@ def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Det
 def window_matrix(
     summary: pd.DataFrame, found: Determination, *, profile: str, metric: Metric = Metric.IOPS
 ) -> pd.DataFrame:
-    """Return what each job measured over the window, as SNIA's tables tell it.
+    """Return the results of each job over the window, as in SNIA's tables.
 
     Args:
         summary: the summary frame of one campaign.
@@ -181,7 +181,7 @@ def window_matrix(
         A row for each job, most reads first and then large blocks first: ``job``, ``mix`` (such
         as ``65/35``, reads before writes), ``read_percent`` and ``block_bytes`` (nullable ints),
         ``mean``, ``least`` and ``greatest`` (float: 1/s, bytes/s or s) and ``rounds`` (int: how
-        many of the window's told it). Empty without a window.
+        many of the window's have it). Empty without a window.
     """
     rows = measured(summary)
     rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]

@@ -1,4 +1,4 @@
-"""The rates of one direction of a run over time: a view in, arrays and what was asked out.
+"""Rates of one direction of a run over time.
 
 A buffered run is judged by the device's rates, where there are any: fio's own are those of memory.
 """
@@ -140,7 +140,7 @@ def _of_the_volume(
 
 
 def _share_of(change: Change, before: float, after: float) -> float:
-    """Return how much of a jump of IOPS is one of bandwidth; 1 for all, 0 for nothing."""
+    """Return the share of a jump of IOPS that bandwidth shows; 1 for all, 0 for nothing."""
     if min(before, after, change.before, change.after) <= 0:
         return 1.0
     return math.log(after / before) / math.log(change.ratio)

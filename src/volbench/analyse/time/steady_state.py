@@ -1,4 +1,4 @@
-"""Is a series steady? Intervals over time in, a verdict with its numbers out.
+"""Steady state of a series: a verdict with its numbers.
 
 Steady is what is shown to be flat, not what no test found to move: the upper 95 % bound of the
 drift over the window must stay within 10 % of the median, and nothing may have jumped.
@@ -42,7 +42,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Steadiness:
-    """A verdict and the numbers that it stands on.
+    """A verdict and the numbers it rests on.
 
     Attributes:
         state: steady; drifting: it moves evenly; stepped: it jumped; noisy: too restless to say;

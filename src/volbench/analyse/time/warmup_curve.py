@@ -1,4 +1,4 @@
-"""Warming up: frames of a campaign in, the curve of each volume and what warming costs out.
+"""Warm-up curve of each volume, and the cost of warming it up.
 
 A first pass over fresh blocks climbs from a cold level to a plateau; a second pass with the same
 settings shows the warm level. The penalty is 1 - cold / warm.
@@ -245,7 +245,7 @@ def _curve(
 
 
 def _size_of(row: pd.Series) -> float:
-    """Return what the run worked on: the whole device, or the size it asked for."""
+    """Return the size of the run's range: the whole device, or the requested size."""
     sizes = [row["size_bytes"], row["volume_bytes"]]
     known = [float(value) for value in sizes if not pd.isna(value)]
     return min(known, default=math.nan)

@@ -25,9 +25,9 @@ def command(campaign: Path, *, host: str, reason: str) -> None:
     """
     from volbench.engine.campaign.cleanup import forget_host
     from volbench.present.terminal.progress_lines import listener_for
-    from volbench.store.archive import read_campaign
+    from volbench.store.consent import read_own_campaign
 
-    layout, archive = read_campaign(campaign)
+    layout, archive, _ = read_own_campaign(campaign)
     with listener_for(sys.stderr) as listener:
         lost = forget_host(layout, archive.campaign, host, reason=reason, listener=listener)
     click.echo(f"{host} is given up: {len(lost)} of its runs are lost", err=True)

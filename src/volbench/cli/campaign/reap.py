@@ -36,10 +36,10 @@ def command(
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
     from volbench.present.terminal.progress_lines import listener_for
-    from volbench.store.archive import read_campaign
+    from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
 
-    layout, archive = read_campaign(campaign)
+    layout, archive, _ = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, policy)
     hosts = hosts_to_reach(plan, read_history(layout.journal).states, limits)
     with connect(hosts, host_keys) as connected:

@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 @GRACE
 @READY_TIMEOUT
 @ALLOW_EXEC
+@click.option(
+    "--allow-destroy",
+    multiple=True,
+    metavar="DEVICE",
+    help="Allow this device of the plan to be overwritten although it, or what is on it, is not "
+    "what it was; repeatable. On another host: vm01:/dev/sdb.",
+)
 @HOST_KEYS
 @table_options(has_output=False)
 def command(
@@ -48,6 +55,7 @@ def command(
     grace_s: float,
     ready_timeout_s: float,
     allow_exec: bool,
+    allow_destroy: tuple[str, ...],
     host_keys: HostKeyPolicy,
     shown: TableOutput,
 ) -> None:
@@ -57,14 +65,20 @@ def command(
     policy does not allow to go on without hosts that are out of reach, nothing new is started; the
     runs of the other hosts are still brought to their end, and their results fetched.
     """
+    from volbench.cli.make.confirmations import confirm_destruction
     from volbench.cli.make.execution import execute
     from volbench.engine.campaign.execution_settings import Settings, is_left
-    from volbench.engine.campaign.resume_plan import hosts_to_reach, require_own, resume_on
+    from volbench.engine.campaign.resume_plan import (
+        allow_anew,
+        hosts_to_reach,
+        require_own,
+        resume_on,
+    )
     from volbench.model.campaign.planned_run import RunState
-    from volbench.store.archive import read_campaign
+    from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
 
-    layout, archive = read_campaign(campaign)
+    layout, archive, seal = read_own_campaign(campaign)
     require_own(archive.campaign)
     plan = with_policy(archive.campaign, policy)
     states = read_history(layout.journal).states
@@ -91,6 +105,9 @@ def command(
         if reached.hosts:
             for error in reached.absent.values():
                 click.echo(f"note: {error.message}", err=True)
+            plan = allow_anew(reached.hosts, layout, plan, allow_destroy=allow_destroy, seal=seal)
+            if allow_destroy:
+                confirm_destruction(reached.hosts, plan, only=allow_destroy)
             settings = replace(settings, settle_only=not may_go_on)
             execute(reached.hosts, layout, plan, settings=settings, shown=shown)
         if not may_go_on:

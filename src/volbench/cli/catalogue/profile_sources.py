@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from volbench.model.campaign.target import Volume
     from volbench.model.profile.profile_model import Profile
 
+_JOB_FILES = (".fio", ".job", ".ini")
+"""File name extensions of fio job files."""
+
 
 def load_profiles(
     executor: Executor,
@@ -29,16 +32,65 @@ def load_profiles(
     Raises:
         InputError: a profile is unknown, or wrong in one or more places.
     """
-    from volbench.engine.hosts.installed_fio import options_on
+    sources = profile_texts(names, like=None)
+    return load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
+
+
+def profile_texts(names: Sequence[str], *, like: Path | None) -> list[tuple[str, str]]:
+    """Return the text of each profile, and where it is from.
+
+    Args:
+        names: bundled names or paths.
+        like: instead, a campaign whose profiles are taken.
+
+    Raises:
+        ArchiveError: there is no campaign, or it is damaged.
+        InputError: a profile is unknown, or the campaign was not planned from profiles.
+    """
     from volbench.plan.bundled import read_profile
+    from volbench.store.archive import read_campaign
+
+    if bool(names) == (like is not None):
+        raise InputError(
+            "name the profiles to run, or a campaign whose profiles are taken",
+            hint="volbench run PROFILE..., or volbench run --like DIR",
+        )
+    if job_files := [name for name in names if Path(name).suffix in _JOB_FILES]:
+        raise InputError(
+            f"{job_files[0]} is a fio job file, not a profile",
+            hint=f"turn it into one: volbench profile import {job_files[0]} -o profile.yaml",
+        )
+    if like is None:
+        return [read_profile(name) for name in names]
+    layout, archive = read_campaign(like)
+    if not archive.profiles:
+        raise InputError(
+            f"{like} has no profiles: its runs were imported, or are a warm-up",
+            hint="name a profile: volbench profile list",
+        )
+    return [(text, f"{layout.campaign} {name}") for name, text in archive.profiles.items()]
+
+
+def load_texts(
+    executor: Executor,
+    sources: Sequence[tuple[str, str]],
+    *,
+    settings: Sequence[str],
+    allow_exec: bool,
+) -> tuple[Profile, ...]:
+    """Load profiles from texts, each with where it is from, and apply overrides.
+
+    Raises:
+        InputError: a profile is wrong in one or more places.
+    """
+    from volbench.engine.hosts.installed_fio import options_on
     from volbench.plan.profile.load_profile import load_profile
     from volbench.plan.profile.override import apply_overrides, settings_by_profile
 
     table = options_on(executor)
-    profiles = []
-    for name in names:
-        text, path = read_profile(name)
-        profiles.append(load_profile(text, path=path, table=table, allow_exec=allow_exec))
+    profiles = [
+        load_profile(text, path=path, table=table, allow_exec=allow_exec) for text, path in sources
+    ]
     return tuple(
         apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
         for profile, meant in zip(profiles, settings_by_profile(profiles, settings), strict=True)
@@ -46,7 +98,7 @@ def load_profiles(
 
 
 def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
-    """Return the runs of one repeat of a profile; without any target, in this folder.
+    """Return the runs of one repeat of a profile; the default target is this folder.
 
     Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
     file is one, and anything else is a directory.

@@ -1,8 +1,9 @@
-"""Cost of a campaign, and the confirmations of a long and of a destructive one."""
+"""Cost of a campaign, and confirmation of long or destructive campaigns."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,11 +12,13 @@ from volbench.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Prepared
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.campaign.planned_run import Campaign
     from volbench.model.campaign.target import Volume
     from volbench.plan.prices import Bill, Rented
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
-"""Labels of hosts that name their prices."""
+"""Host labels that select prices."""
 
 
 def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
@@ -29,7 +32,7 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
     click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
-    if not click.confirm("That is long. Begin?", err=True, default=False):
+    if not click.confirm("This takes long. Start?", err=True, default=False):
         raise RefusedError(
             "a long campaign was not confirmed; nothing was done",
             hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
@@ -37,10 +40,10 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
 
 
 def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
-    """Return what a campaign costs at most; None when no prices are named.
+    """Return the maximum cost of a campaign; None without a price list.
 
     Raises:
-        InputError: the prices can't be read, lack something, or no host says what it is.
+        InputError: the price list is invalid or incomplete, or no host has a price label.
     """
     if prices is None:
         return None
@@ -66,7 +69,7 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
 
 
 def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
-    """Return the volumes of a host that are paid for: each that a run works on."""
+    """Return the billed volumes of a host: every volume that a run uses."""
     from volbench.plan.prices import Rented
 
     if not volume_type:
@@ -76,8 +79,17 @@ def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
     return [Rented(volume_type, size_bytes=size) for size in sizes]
 
 
-def confirm_destruction(prepared: Prepared) -> None:
-    """Have the name of each device that a run may write typed; scripts use --allow-destroy.
+def confirm_destruction(
+    hosts: Sequence[ConnectedHost], campaign: Campaign, *, only: Sequence[str] = ()
+) -> None:
+    """Ask the user to type the name of each device that a run may overwrite.
+
+    Without a terminal nothing is asked: scripts use ``--allow-destroy``.
+
+    Args:
+        hosts: of the plan, connected.
+        campaign: the plan.
+        only: devices as --allow-destroy names them; all where it is empty.
 
     Raises:
         RefusedError: something else was typed.
@@ -88,9 +100,11 @@ def confirm_destruction(prepared: Prepared) -> None:
     from volbench.engine.hosts.volume_probe import probe_volume
     from volbench.model.campaign.host import LOCAL
 
-    executors = {host.name: host.executor for host in prepared.hosts}
-    for (host, target), volume in _written_devices(prepared).items():
+    executors = {host.name: host.executor for host in hosts}
+    for (host, target), volume in _written_devices(campaign).items():
         name = target if host == LOCAL else f"{host}:{target}"
+        if only and name not in only:
+            continue
         click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
         typed = click.prompt(
             f"All of it will be overwritten. Type {name} to go on", err=True, default=""
@@ -102,13 +116,13 @@ def confirm_destruction(prepared: Prepared) -> None:
             )
 
 
-def _written_devices(prepared: Prepared) -> dict[tuple[str, str], Volume]:
+def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:
     """Return the devices that will be written, by host and path."""
     from volbench.fio.jobs.output_files import writes
     from volbench.model.campaign.target import VolumeKind
 
     return {
         (run.host, run.volume.target): run.volume
-        for run in prepared.campaign.runs
+        for run in campaign.runs
         if run.volume.kind is VolumeKind.DEVICE and writes(run)
     }

@@ -12,6 +12,7 @@ import click
 from volbench.cli.make.controller_log import logged_listener, resume_in_background
 from volbench.cli.options import (
     ALLOW_DESTROY,
+    ALLOW_SHARED_FOLDER,
     DRY_RUN,
     GRACE,
     NEW_CAMPAIGN,
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartOptions:
-    """How a campaign is started.
+    """Options that start a campaign.
 
     Attributes:
         output: its folder; None for one with a default name.
         allow_destroy: devices and files that may be overwritten.
+        allow_shared_folder: as root, measure in a folder that other users can write to.
         grace_s: how late a run may be before it is stopped.
         dry_run: show the plan instead.
         yes: skip the confirmation of a long one.
@@ -48,6 +50,7 @@ class StartOptions:
 
     output: Path | None
     allow_destroy: tuple[str, ...]
+    allow_shared_folder: bool
     grace_s: float
     dry_run: bool
     yes: bool
@@ -69,7 +72,7 @@ def start_options(*more: Decorator) -> Decorator:
     Args:
         more: the options of the last attributes of `StartOptions`.
     """
-    usual = (NEW_CAMPAIGN, ALLOW_DESTROY, DRY_RUN, YES, GRACE)
+    usual = (NEW_CAMPAIGN, ALLOW_DESTROY, ALLOW_SHARED_FOLDER, DRY_RUN, YES, GRACE)
     return option_group("start", StartOptions, *usual, *more)
 
 
@@ -85,7 +88,7 @@ def carry_out(
 
     Args:
         hosts: connected.
-        request: what the user wants to run.
+        request: profiles, targets and policies.
         start: how it is started.
         shown: how results are printed.
         resume_options: more options of volbench resume, which runs it in the background.
@@ -98,6 +101,7 @@ def carry_out(
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.archive import create_campaign
+    from volbench.store.consent import sign_campaign
 
     prepared = prepare(hosts, request)
     bill = bill_of(prepared, start.prices)
@@ -105,8 +109,9 @@ def carry_out(
         _show_plan(prepared, bill=bill, shown=shown)
         return
     confirm_length(prepared, bill=bill, yes=start.yes)
-    confirm_destruction(prepared)
+    confirm_destruction(prepared.hosts, prepared.campaign)
     layout = create_campaign(request.into, prepared.archive)
+    sign_campaign(layout)
     if start.detach:
         resume_in_background(layout, [*start.resume_options, *resume_options])
         return
@@ -119,7 +124,7 @@ def carry_out(
 
 
 def _show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
-    """Print what would run, in order, with time and bytes as far as they are known."""
+    """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
     from volbench.present.terminal.campaign_text import estimate_words
@@ -164,17 +169,17 @@ def execute(
 
 
 def show_results(layout: Layout, shown: TableOutput) -> None:
-    """Print what has finished; what that needs is imported after the last run only."""
+    """Print the results of finished runs; heavy libraries are imported only after the last run."""
     from volbench.dataset import open_campaigns
     from volbench.present.tables.results_table import result_tables
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    shown.write(*result_tables(opened, opened.runs))
+    shown.write(*result_tables(opened, opened.runs, is_brief=shown.is_brief))
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:
-    """Print whether every pass of a warm-up has moved all of its volume."""
+    """Print whether each warm-up pass has covered the whole volume."""
     from volbench.engine.conditioning.warmup_verification import (
         Outcomes,
         passes_of,

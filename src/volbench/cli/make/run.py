@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from volbench.cli.catalogue.profile_sources import load_profiles
+from volbench.cli.catalogue.profile_sources import load_texts, profile_texts
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
@@ -36,7 +38,14 @@ from volbench.cli.output import (
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
     ),
 )
-@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@click.argument("profiles", nargs=-1, metavar="PROFILE...")
+@click.option(
+    "--like",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the profiles of the campaign in DIR; its targets and what it may overwrite are not "
+    "taken.",
+)
 @click.option(
     "--on",
     "targets",
@@ -76,6 +85,7 @@ from volbench.cli.output import (
 @table_options(has_output=False)
 def command(
     profiles: tuple[str, ...],
+    like: Path | None,
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     repeat: int | None,
@@ -94,7 +104,8 @@ def command(
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
 
-    loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
+    sources = profile_texts(profiles, like=like)
+    loaded = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
     request = Request(
@@ -105,7 +116,8 @@ def command(
         seed=seed,
         on_error=OnError(on_error),
         allow_destroy=start.allow_destroy,
-        command=recorded_command(profiles, start.output),
+        allow_shared_folder=start.allow_shared_folder,
+        command=recorded_command((*profiles, like or ""), start.output),
         policy=chosen,
         quorum=quorum,
         install_fio=install_fio,

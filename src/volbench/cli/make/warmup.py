@@ -93,7 +93,7 @@ def command(
     start: StartOptions,
     shown: TableOutput,
 ) -> None:
-    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and prove it."""
+    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and verify it."""
     from volbench.engine.campaign.prepare import Request
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
@@ -115,6 +115,7 @@ def command(
         into=start.output or default_campaign_folder("warmup"),
         on_error=OnError.STOP,
         allow_destroy=start.allow_destroy,
+        allow_shared_folder=start.allow_shared_folder,
         command=recorded_command((), start.output),
     )
     carry_out([this_machine()], request, start=start, shown=shown)

@@ -10,6 +10,7 @@ import click
 
 from volbench.cli.options import CAMPAIGNS, WHERE, names_option, output_option
 from volbench.cli.output import binary_output
+from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
     from volbench.present.export.frame_export import export_frames
 
     if output == "-":
-        raise click.UsageError("--frame all needs --output: a folder, or a file for xlsx")
+        raise InputError(
+            "--frame all needs --output", hint="name a folder, or a file for xlsx: --output frames"
+        )
     frames = {frame_name: opened.frame(frame_name) for frame_name in FRAMES}
     export_frames(frames, format=kind, into=Path(output))
 
@@ -102,7 +105,7 @@ def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
     from volbench.present.export.frame_export import write_parts
 
     if output == "-":
-        raise click.UsageError("--format dataset needs --output: a folder")
+        raise InputError("--format dataset needs --output", hint="name a folder: --output dataset")
     names = list(FRAMES) if name in {None, "all"} else [str(name)]
     for frame_name in names:
         write_parts(opened.parts(frame_name), frame_name=frame_name, into=Path(output))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChartOutput:
-    """How charts are drawn, and where they go.
+    """Style and destination of charts.
 
     Attributes:
         by: columns whose values have a colour, or a panel.
@@ -42,7 +42,7 @@ class ChartOutput:
         theme: of its colours; None for light, and for the reader's own in a page.
         image: format; None to take it from the name of the file.
         output: file or folder; ``-`` for standard output; None for the campaign's report folder.
-        numbers: where its numbers go; None for beside it.
+        numbers: file for its numbers; None for one beside it.
     """
 
     by: tuple[str, ...]
@@ -62,12 +62,12 @@ class ChartOutput:
         """Refuse a file as the place of all charts.
 
         Raises:
-            InputError: it is no folder.
+            InputError: the place is not a folder.
         """
         for place in (self.numbers, None if self.format == "html" else self.output):
             if place and not Path(place).is_dir():
                 raise InputError(
-                    f"all charts can't go into {place}: it is not a folder",
+                    f"{place} cannot hold all charts: it is not a folder",
                     hint="make a folder, and name it with --output",
                 )
 
@@ -75,7 +75,7 @@ class ChartOutput:
         """Write a chart as a picture, and its numbers.
 
         Raises:
-            InputError: it can't be written.
+            InputError: the chart cannot be written.
         """
         from volbench.present.renderers.matplotlib import draw, save
 
@@ -87,18 +87,23 @@ class ChartOutput:
             beside = place if is_folder else str(Path(place).with_suffix(".csv"))
             _write_numbers(plot, self.numbers or beside)
 
-    def write_page(self, plots: Sequence[Plot], *, folder: Path) -> None:
+    def write_page(self, plots: Sequence[Plot], *, folder: Path, name: str) -> None:
         """Write one page with interactive charts, and their numbers if they are wanted.
 
+        Args:
+            plots: one or several.
+            folder: where it goes if no other place is named.
+            name: over several charts.
+
         Raises:
-            InputError: it can't be written, or a kind needs a picture.
+            InputError: the page cannot be written, or a kind cannot be drawn in a page.
         """
         from volbench.present.renderers.interactive import chart_page
 
-        first, name = plots[0], plots[0].name if len(plots) == 1 else "charts"
-        title = first.title if len(plots) == 1 else self.title or folder.resolve().parent.name
+        first, stem = plots[0], plots[0].name if len(plots) == 1 else "charts"
+        title = first.title if len(plots) == 1 else self.title or name
         page = chart_page(plots, title=title, theme=self.theme or "")
-        with binary_output(self.output or str(folder), default_name=f"{name}.html") as sink:
+        with binary_output(self.output or str(folder), default_name=f"{stem}.html") as sink:
             sink.write(page.encode())
         for plot in plots if self.numbers else ():
             _write_numbers(plot, str(self.numbers))
@@ -113,7 +118,7 @@ def _write_numbers(plot: Plot, place: str) -> None:
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Print every kind with what it shows and what it needs, and end."""
+    """Print every kind with its content and its requirements, and exit."""
     del option
     if value and not context.resilient_parsing:
         for name, kind in KINDS.items():
@@ -130,7 +135,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         "volbench plot sweep results --by volume_type,zone --output sweep.png",
     ),
 )
-@click.argument("kind", type=click.Choice([*KINDS, "all"]), metavar="KIND")
+@click.argument("kind", type=click.Choice([*KINDS, "all"], case_sensitive=False), metavar="KIND")
 @CAMPAIGNS
 @click.option(
     "--list",
@@ -138,7 +143,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     is_eager=True,
     expose_value=False,
     callback=_list_kinds,
-    help="List the kinds: what each shows and what it needs.",
+    help="List the kinds with their content and requirements.",
 )
 @option_group(
     "chart",
@@ -147,8 +152,8 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         "--by",
         "by",
         metavar="COLUMN[,COLUMN]",
-        text="Tell apart by a column or label: each value of the first has a colour, and what is "
-        "equal in it is pooled; each value of the second has a panel.",
+        text="Group by a column or label: each value of the first column has a colour and its "
+        "results are pooled; each value of the second has a panel.",
     ),
     click.option("--title", help="Title over the chart."),
     click.option(
@@ -167,7 +172,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     output_option(
         metavar="PATH",
         help="File or folder; - is standard output. Default: a file in the campaign's report "
-        "folder.",
+        "folder; of several campaigns, in this folder.",
     ),
     click.option(
         "--csv",
@@ -219,10 +224,11 @@ def command(
         for profile, rounds in data.campaign.rounds.items()
     }
     options = Options(rounds, size_bytes, amount, currency)
-    folder = Path() if chart.output else report_folder(dataset)
+    is_single = len(dataset.names) == 1
+    folder = report_folder(dataset) if is_single and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)
     if chart.format == "html":
-        chart.write_page([*plots], folder=folder)
+        chart.write_page([*plots], folder=folder, name=", ".join([*dataset.names][:3]))
         return
     for plot in plots:
         chart.write(plot, folder=folder)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @CAMPAIGNS
+@flag("--each", "Every result; without it more than 60 are shown by group.")
 @flag("--runs", "Every run with its state and the reason.", "by_run")
 @flag("--use", "The USE table of devices: utilization, saturation, errors.")
-@flag("--rounds", "How steady state was determined, by round.")
+@flag("--rounds", "Determination of steady state, by round.")
 @flag("--all", "A row for each campaign, with its progress.", "by_campaign")
 @WHERE
 @table_options()
@@ -29,6 +30,7 @@ def command(
     campaigns: Sequence[Path],
     *,
     where: str,
+    each: bool,
     by_run: bool,
     use: bool,
     rounds: bool,
@@ -53,14 +55,14 @@ def command(
     elif by_run:
         _show_states(opened, shown)
     else:
-        _show_results(opened, shown)
+        _show_results(opened, shown, each=each)
 
 
-def _show_results(opened: Dataset, shown: TableOutput) -> None:
+def _show_results(opened: Dataset, shown: TableOutput, *, each: bool) -> None:
     from volbench.present.tables.results_table import result_tables
     from volbench.present.terminal.campaign_text import came_from
 
-    shown.write(*result_tables(opened, _selected(opened)))
+    shown.write(*result_tables(opened, _selected(opened), is_brief=shown.is_brief and not each))
     if shown.format in {"json", "csv"}:
         return
     for data in opened.names.values():
@@ -69,7 +71,7 @@ def _show_results(opened: Dataset, shown: TableOutput) -> None:
 
 
 def _selected(opened: Dataset) -> dict[str, RunNote]:
-    """Return the state of each run that the condition keeps."""
+    """Return the states of the runs selected by the condition."""
     if not opened.where:
         return opened.runs
     runs = set(opened.summary()["run"])
@@ -93,7 +95,7 @@ def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
 
 
 def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
-    """Print how steady state was determined, and the results over its window."""
+    """Print the determination of steady state, and the results over its window."""
     from volbench.present.tables.rounds_table import rounds_tables
 
     tables = rounds_tables(

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from volbench.engine.campaign.cleanup import forget_campaign
+from volbench.engine.campaign.cleanup import forget_campaign, scratch_of
 from volbench.engine.campaign.client_worker import CampaignContext, Worker
 from volbench.engine.campaign.clients import run_together
 from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.conditioning.warmup_verification import Outcomes
+from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.device_lock import lock_devices, unlock_devices
@@ -23,6 +24,7 @@ from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listen
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
+from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import compress_logs
@@ -59,20 +61,25 @@ def run_campaign(
         RefusedError: a volume is no longer what was planned.
         ArchiveError: another controller runs it, or the folder can't be written.
     """
-    with hold_campaign(layout), Journal(layout.journal) as journal:
+    seal = seal_of(layout)
+    with hold_campaign(layout), Journal(layout.journal, seal) as journal:
         history = read_history(layout.journal)
         states = RunStates(journal, history, listener)
         settings = replace(settings, redo_steps=_steps_to_redo(campaign, states, settings))
         context = CampaignContext(layout, campaign, settings, stop, states, Outcomes(layout))
         scratch = {
-            host.name: Scratch(host.executor, states, history.scratch_of(host.name))
+            host.name: scratch_of(host, campaign, history=history, states=states) for host in hosts
+        }
+        devices = {
+            host.name: HeldDevices(host.executor, states, history.edges.get(host.name, {}))
             for host in hosts
         }
         by_name = {host.name: host for host in hosts}
         workers = [
-            Worker(context, by_name[runs[0].host], runs, scratch[runs[0].host])
+            Worker(context, by_name[name], runs, scratch[name], devices[name])
             for runs in by_client(campaign)
-            if runs[0].host in by_name
+            for name in (runs[0].host,)
+            if name in by_name
         ]
         for host in hosts:
             host.executor.wait_when_unreachable(unless=lambda: stop.requested)
@@ -146,7 +153,7 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
             states.notify(f"scratch file kept: {path}")
         return
     for path in scratch.remove():
-        states.notify(f"{path} was replaced by another program and is not removed")
+        states.notify(f"{path} was not made by volbench and is not removed")
 
 
 def _report_rounds(context: CampaignContext) -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.guard.preflight import allowed_for
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.device_lock import unlock_devices
-from volbench.engine.hosts.orphans import end_orphan, end_strays
+from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
 from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import InputError
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.archive import hold_campaign
-from volbench.store.journal import Journal, read_history
+from volbench.store.consent import seal_of
+from volbench.store.journal import History, Journal, read_history
 from volbench.store.layout import Layout
 
 
@@ -41,26 +42,51 @@ def reap(
         TransportError: a host does not answer.
         ArchiveError: another controller runs the campaign.
     """
-    with hold_campaign(layout), Journal(layout.journal) as journal:
+    seal = seal_of(layout)
+    with hold_campaign(layout), Journal(layout.journal, seal) as journal:
         history = read_history(layout.journal)
         states = RunStates(journal, history, listener)
 
         def clean(host: ConnectedHost) -> None:
             name, executor = host.name, host.executor
-            scratch = Scratch(executor, states, history.scratch_of(name))
+            scratch = scratch_of(host, campaign, history=history, states=states)
             runs = [run for run in campaign.runs if run.host == name]
             for run in runs:
                 if states.state(run) is RunState.RUNNING:
+                    claim_files(executor, scratch, run, states.process(run))
                     end_run(executor, run, states, reason="ended by volbench reap")
-                    scratch.settle(planned_files(run))
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended what a controller had just started")
             for path in scratch.remove():
-                states.notify(f"{name}: {path} was replaced by another program and is not removed")
+                states.notify(f"{name}: {path} was not made by volbench and is not removed")
             unlock_devices(executor, campaign)
             forget_campaign(executor, campaign, layout.root)
 
         on_every_host(hosts, clean)
+
+
+def scratch_of(
+    host: ConnectedHost, campaign: Campaign, *, history: History, states: RunStates
+) -> Scratch:
+    """Return the scratch files of a campaign on a host, as its journal tells."""
+    return Scratch(
+        host.executor,
+        states,
+        key=campaign.key,
+        allowed=lambda run: allowed_for(run, campaign),
+        files=history.scratch.get(host.name, {}),
+        folders=history.folders.get(host.name, {}),
+    )
+
+
+def claim_files(
+    executor: Executor, scratch: Scratch, run: Run, process: Mapping[str, object]
+) -> None:
+    """Record which files the process made that an earlier controller left behind."""
+    if handle := process.get("handle"):
+        scratch.claim_born(run, handle=str(handle))
+    elif is_alive(executor, process) and isinstance(pid := process["pid"], int):
+        scratch.claim_open(run, pid=pid)
 
 
 def forget_host(
@@ -85,7 +111,7 @@ def forget_host(
     if host not in {run.host for run in campaign.runs}:
         names = ", ".join(dict.fromkeys(run.host for run in campaign.runs))
         raise InputError(f"{campaign.name} has no host {host}", hint=f"its hosts are: {names}")
-    with hold_campaign(layout), Journal(layout.journal) as journal:
+    with hold_campaign(layout), Journal(layout.journal, seal_of(layout)) as journal:
         states = RunStates(journal, read_history(layout.journal), listener)
         own = (run for run in campaign.runs if run.host == host)
         lost = tuple(run for run in own if not states.state(run).is_settled)

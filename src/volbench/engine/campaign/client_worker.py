@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
-from volbench.engine.campaign.cleanup import end_run
+from volbench.engine.campaign.cleanup import claim_files, end_run
 from volbench.engine.campaign.execution_settings import Settings, is_left
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
@@ -20,6 +20,7 @@ from volbench.engine.conditioning.idle_time import (
 )
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import Outcomes, progress_words
+from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.preflight import guard_run
 from volbench.engine.guard.run_guard import check_space
 from volbench.engine.guard.scratch_files import Scratch
@@ -29,7 +30,7 @@ from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
-from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.run_outcome import RunOutcome, stopped_by
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
@@ -84,6 +85,7 @@ class Worker:
         host: where.
         runs: those of this client, in order.
         scratch: files made on the host.
+        devices: of the host.
     """
 
     def __init__(
@@ -92,11 +94,13 @@ class Worker:
         host: ConnectedHost,
         runs: tuple[Run, ...],
         scratch: Scratch,
+        devices: HeldDevices,
     ) -> None:
         self.context = context
         self.host = host
         self.runs = runs
         self._scratch = scratch
+        self._devices = devices
         self._states = context.states
         self._executor: Executor = host.executor
         self._is_idle = False
@@ -116,7 +120,10 @@ class Worker:
         """Settle what an earlier controller left: its processes, and runs it did not record."""
         for run in self.runs:
             record = self._states.process(run)
-            if self._states.state(run) is not RunState.RUNNING or record.get("handle"):
+            if self._states.state(run) is not RunState.RUNNING:
+                continue
+            claim_files(self._executor, self._scratch, run, record)
+            if record.get("handle"):
                 continue
             if end_orphan(self._executor, record):
                 self._states.notify(f"{run.id}: ended the process that an earlier controller left")
@@ -124,7 +131,6 @@ class Worker:
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
             self._states.ended(run, state, reason=reason)
-            self._scratch.settle(planned_files(run))
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
             self._states.notify(f"{folder.name}: ended what an earlier controller had just started")
@@ -137,8 +143,8 @@ class Worker:
         reason = f"step {run.step} is repeated on all clients"
         match self._states.state(run):
             case RunState.RUNNING:
+                claim_files(self._executor, self._scratch, run, self._states.process(run))
                 end_run(self._executor, run, self._states, reason=reason)
-                self._scratch.settle(planned_files(run))
             case RunState.FINISHED | RunState.FAILED:
                 self._states.ended(run, RunState.INTERRUPTED, reason=reason)
 
@@ -156,12 +162,9 @@ class Worker:
         for run in self.runs:
             is_wanted = self._states.state(run) not in {RunState.NOT_NEEDED, RunState.LOST}
             prepares = run.phase is not Phase.MEASURED and run.volume.role in roles
-            if is_wanted and prepares and self._misses_files(run):
+            if is_wanted and prepares and self._scratch.misses_files(run):
                 pending.add(run.id)
         return tuple(run for run in self.runs if run.id in pending)
-
-    def _misses_files(self, run: Run) -> bool:
-        return any(self._executor.stat(path) is None for path in planned_files(run))
 
     def _folder(self, run: Run) -> RunFolder:
         return self.context.layout.run(run.id)
@@ -195,7 +198,6 @@ class Worker:
                 return
 
     def _round_judge(self) -> RoundJudge | None:
-        """Return the judge that ends the rounds; None where there are none."""
         if not self.context.campaign.rounds:
             return None
         from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
@@ -238,11 +240,11 @@ class Worker:
         except (RefusedError, ArchiveError) as error:
             # The next run would fail too: a changed volume, or no room for results.
             if not self._waits_there(run, error):
-                self._end(run, RunOutcome(RunState.FAILED, error.message))
+                self._end(run, stopped_by(error))
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        self._scratch.settle(planned_files(run))
+        self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
 
@@ -272,37 +274,44 @@ class Worker:
         return not self._directory(run, self._folder(run)).is_here
 
     def _begin(self, run: Run, gate: Gate | None) -> RunOutcome:
-        """Start a run from nothing."""
         context, executor = self.context, self._executor
         if executor.handle_of("stderr") and self._states.state(run) is RunState.PLANNED:
             # There nothing is started before it is recorded, so this was no attempt.
             forget_attempt(self._folder(run))
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
-        guard_run(
-            executor,
-            run,
-            campaign=context.campaign,
-            campaign_dir=str(context.layout.root.resolve()),
-            ours=self._scratch.owns,
-        )
+        run = self._scratch.place(run) or run
+        with self._devices.holding(run) as opened:
+            guard_run(
+                executor,
+                run,
+                campaign=context.campaign,
+                campaign_dir=str(context.layout.root.resolve()),
+                ours=self._scratch.owns,
+                opened=opened,
+            )
+            return self._begin_guarded(run, folder, gate)
+
+    def _begin_guarded(self, run: Run, folder: RunFolder, gate: Gate | None) -> RunOutcome:
+        context, executor = self.context, self._executor
         directory = self._directory(run, folder)
         if not directory.is_here:
             check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
         self._flush(run)
         facts = probe_volume(executor, run.volume)
         directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
-        if writes_buffered(run) or (may_leave_dirt(run) and self._misses_files(run)):
+        if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
             self._dirty.writes += 1
+        self._devices.begin(run)
         self._scratch.expect(planned_files(run))
         make_room(executor, run)
+        self._scratch.settle(planned_files(run))
         run = with_parallelism(
             context.outcomes, context.campaign, run, is_done=self._states.is_finished
         )
         return execute_run(self._attempt(run, directory, facts, gate))
 
     def _flush(self, run: Run) -> None:
-        """Write what earlier runs of this client left in memory: it is not this run's load."""
         if self._dirty.needs_flush(run.volume.target) and (
             problem := flush_volume(self._executor, run.volume)
         ):
@@ -325,12 +334,15 @@ class Worker:
         facts = read_facts(folder) or probe_volume(self._executor, run.volume)
         self._dirty.writes += 1
         self._states.notify(f"{run.id}: found again on {self.host.name}")
-        return take_over_run(
-            self._attempt(run, directory, facts, gate),
-            handle=record["handle"],
-            sampler_handle=record.get("sampler", ""),
-            since_utc=record.get("since_utc", ""),
-        )
+        run = self._scratch.place(run, make=False) or run
+        with self._devices.holding(run):
+            self._devices.begin(run)
+            return take_over_run(
+                self._attempt(run, directory, facts, gate),
+                handle=record["handle"],
+                sampler_handle=record.get("sampler", ""),
+                since_utc=record.get("since_utc", ""),
+            )
 
     def _was_launched(self, record: Mapping[str, str]) -> bool:
         """Return whether a process that was to be started was; if not, end its sampler."""
@@ -362,6 +374,7 @@ class Worker:
             devices=(facts.device, *facts.backing) if facts.device else (),
             on_intent=record_intent,
             on_start=record_start,
+            on_look=self._scratch.watcher(planned_files(run)),
             gate=gate,
         )
 

@@ -43,6 +43,7 @@ class Request:
         seed: None to take the profile's, or to draw one.
         on_error: continue or stop after a failed run.
         allow_destroy: devices and files that may be overwritten.
+        allow_shared_folder: root may measure in a folder that other users can write to.
         command: the command line, for the record.
         policy: how many hosts must execute a run for its totals to count.
         quorum: that number when the policy is ``quorum``.
@@ -56,6 +57,7 @@ class Request:
     seed: int | None = None
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
+    allow_shared_folder: bool = False
     command: tuple[str, ...] = ()
     policy: Policy = Policy.ALL
     quorum: int = 0
@@ -161,7 +163,12 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
         raise_all(hosts, results)
     campaign = expand_clients(
         request.profiles, clients, request.terms, policy=request.policy, quorum=request.quorum
-    ).model_copy(update={"absent": _absent(hosts, results, planned)})
+    ).model_copy(
+        update={
+            "absent": _absent(hosts, results, planned),
+            "allow_shared_folder": request.allow_shared_folder,
+        }
+    )
     ready = [result.host for result in found.values()]
     folder = str(request.into.absolute())
     on_every_host(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.engine.campaign.prepare import ready_host
+from volbench.engine.guard.device_identity import find_device
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.host_facts import machine_of
 from volbench.engine.hosts.installed_fio import options_on
@@ -19,12 +20,16 @@ from volbench.execute.parallel import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.campaign.target import DevicePin
 from volbench.model.profile.canonical import check_dd_option
 from volbench.model.profile.fio_option import OptionTable
 from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.inventory.host_names import select
-from volbench.store.archive import Archive
+from volbench.store.archive import Archive, hold_campaign
+from volbench.store.consent import Seal
+from volbench.store.journal import Journal, read_history
+from volbench.store.layout import Layout
 
 
 def require_own(campaign: Campaign) -> None:
@@ -152,6 +157,73 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
             if isinstance(found, TransportError)
         },
     )
+
+
+def allow_anew(
+    hosts: Sequence[ConnectedHost],
+    layout: Layout,
+    campaign: Campaign,
+    *,
+    allow_destroy: Sequence[str],
+    seal: Seal,
+) -> Campaign:
+    """Return the plan with its devices as their user allowed them anew, now or earlier.
+
+    Args:
+        hosts: of the plan, ready.
+        layout: the campaign folder, whose journal records what is allowed.
+        campaign: the plan.
+        allow_destroy: devices of the plan, with ``HOST:`` before those of other machines.
+        seal: of the campaign.
+
+    Raises:
+        InputError: the plan overwrites no such device.
+        RefusedError: it is no block device, or its size is not the planned one.
+    """
+    devices = {
+        (target if run.host == LOCAL else f"{run.host}:{target}"): run
+        for run in campaign.runs
+        if run.volume.pin is not None
+        for target in (run.volume.target,)
+    }
+    if unknown := [name for name in allow_destroy if name not in devices]:
+        raise InputError(
+            f"the plan has no device {unknown[0]}",
+            hint=f"its devices are: {', '.join(devices) or 'none'}; plan a new campaign for others",
+        )
+    executors = {host.name: host.executor for host in hosts}
+    if absent := [name for name in allow_destroy if devices[name].host not in executors]:
+        raise InputError(
+            f"{absent[0]} can't be examined: its host is left out, or out of reach",
+            hint="name devices of hosts that take part only",
+        )
+    with hold_campaign(layout), Journal(layout.journal, seal) as journal:
+        for run in (devices[name] for name in allow_destroy):
+            pin = _same_size(run, find_device(executors[run.host], run.volume.target))
+            journal.write(
+                "pin", host=run.host, target=run.volume.target, pin=pin.model_dump(mode="json")
+            )
+        history = read_history(layout.journal)
+    return campaign.model_copy(
+        update={"runs": tuple(_repinned(run, history.pins) for run in campaign.runs)}
+    )
+
+
+def _same_size(run: Run, pin: DevicePin) -> DevicePin:
+    if run.volume.pin is None or run.volume.pin.size_bytes != pin.size_bytes:
+        raise RefusedError(
+            f"{run.volume.target} has another size than the planned device",
+            hint="plan a new campaign: volbench run",
+            context={"path": run.volume.target},
+        )
+    return pin
+
+
+def _repinned(run: Run, pins: Mapping[str, Mapping[str, DevicePin]]) -> Run:
+    pin = pins.get(run.host, {}).get(run.volume.target)
+    if pin is None:
+        return run
+    return run.model_copy(update={"volume": run.volume.model_copy(update={"pin": pin})})
 
 
 def _moved(host: ConnectedHost) -> RefusedError:

@@ -1,4 +1,4 @@
-"""Checks that a block device is the planned one and that nobody uses it.
+"""Checks that nobody uses a block device and that its user allowed it to be overwritten.
 
 fio only compares the name it was given with the mount table, so it misses symlinks, mounted
 partitions, swap and RAID members. Here everything is compared by device number.
@@ -7,13 +7,11 @@ partitions, swap and RAID members. Here everything is compared by device number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from volbench.engine.guard.path_checks import nearest_existing
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
     backing_devices,
-    block_device,
     devices_of_path,
     holders,
     is_read_only,
@@ -28,10 +26,8 @@ from volbench.engine.hosts.mounts import (
     swap_numbers,
 )
 from volbench.engine.hosts.signatures import btrfs_devices, read_signature
-from volbench.engine.hosts.volume_probe import pin_device
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
-from volbench.model.campaign.target import DevicePin, Volume
 
 _Reason = tuple[str, str]
 """Predicate that follows the name of the device, and a hint."""
@@ -40,51 +36,13 @@ _OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
 """Members of larger volumes that blkid does not class as ``raid``."""
 
 
-def check_identity(executor: Executor, volume: Volume) -> BlockDevice:
-    """Check that a target is still the block device that was planned.
-
-    Returns:
-        The device, under the name that fio will open.
-
-    Raises:
-        RefusedError: it is gone, is not a block device, or is a different one.
-    """
-    target, pin = volume.target, volume.pin
-    found = executor.stat(target)
-    if found is None or found.kind != "block":
-        raise RefusedError(
-            f"{target} no longer exists" if found is None else f"{target} is not a block device",
-            hint="attach it again, or plan a new campaign; lsblk lists the devices",
-            context={"path": target},
-        )
-    now = pin_device(executor, target, found.rdev)
-    changes = ["it was not identified then"] if pin is None else _changes(pin, now)
-    device = block_device(executor, found.rdev)
-    if changes or device is None:
-        raise RefusedError(
-            f"{target} is not the device that was planned: {', '.join(changes)}",
-            hint="examine it with volbench probe, then plan a new campaign",
-            context={"path": target},
-        )
-    return replace(device, node=target)
-
-
-def _changes(pin: DevicePin, now: DevicePin) -> list[str]:
-    pairs = (
-        ("device number", f"{pin.major}:{pin.minor}", f"{now.major}:{now.minor}"),
-        ("size in bytes", str(pin.size_bytes), str(now.size_bytes)),
-        ("serial", pin.serial, now.serial),
-        ("model", pin.model, now.model),
-    )
-    return [
-        f"{what} was {before or 'unknown'}, is {after or 'unknown'}"
-        for what, before, after in pairs
-        if before != after
-    ]
-
-
 def check_unused(
-    executor: Executor, target: str, device: BlockDevice, *, campaign_dir: str
+    executor: Executor,
+    target: str,
+    device: BlockDevice,
+    *,
+    campaign_dir: str,
+    is_held: bool = False,
 ) -> None:
     """Check that a device is neither in use nor part of a larger volume.
 
@@ -93,16 +51,19 @@ def check_unused(
         target: the name the user gave, for the message.
         device: the device.
         campaign_dir: absolute path of the campaign folder; it may not exist yet.
+        is_held: whether volbench itself has it open exclusively.
 
     Raises:
         RefusedError: it is read-only, in use, or part of a larger volume.
     """
-    if reason := _reason(executor, device, campaign_dir):
+    if reason := _reason(executor, device, campaign_dir, is_held=is_held):
         problem, hint = reason
         raise RefusedError(f"{target} {problem}", hint=hint, context={"path": target})
 
 
-def _reason(executor: Executor, device: BlockDevice, campaign_dir: str) -> _Reason | None:
+def _reason(
+    executor: Executor, device: BlockDevice, campaign_dir: str, *, is_held: bool
+) -> _Reason | None:
     """Return why a device must not be overwritten and a hint, or None."""
     family = _family(executor, device)
     numbers = {part.number for part in family}
@@ -115,7 +76,7 @@ def _reason(executor: Executor, device: BlockDevice, campaign_dir: str) -> _Reas
         lambda: _held(executor, family),
         lambda: _loop_backing(executor, numbers),
         lambda: _member(executor, device),
-        lambda: _not_exclusive(executor, device),
+        lambda: None if is_held else _not_exclusive(executor, device),
     )
     return next((reason for check in checks if (reason := check()) is not None), None)
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from volbench.engine.guard.path_checks import check_mounted, check_not_among_devices, parent_of
+from volbench.engine.guard.path_checks import (
+    check_mounted,
+    check_not_among_devices,
+    check_not_shared,
+    parent_of,
+)
 from volbench.engine.hosts.mounts import is_inside, read_loop_files, read_swaps, stat_visible
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, FileStat
@@ -13,11 +18,21 @@ from volbench.model.campaign.target import Volume, VolumeKind
 _KIND_NAMES = {"block": "a block device", "char": "a character device", "directory": "a folder"}
 
 
-def check_place(executor: Executor, volume: Volume, *, writes: bool) -> None:
-    """Check that the folder of a directory or file volume exists and is mounted.
+def check_place(
+    executor: Executor, volume: Volume, *, writes: bool, by_sudo: bool, allow_shared: bool
+) -> None:
+    """Check that the folder of a directory or file volume exists, is mounted, and is not shared.
+
+    Args:
+        executor: the machine.
+        volume: a directory or file.
+        writes: whether files may be made or written.
+        by_sudo: whether fio runs as root there, whoever logs in.
+        allow_shared: accept a folder that others may write to.
 
     Raises:
-        RefusedError: it is missing, lies below /dev, or its file system is not mounted.
+        RefusedError: it is missing, lies below /dev, its file system is not mounted, or root would
+            write where other users can plant symlinks.
     """
     target = volume.target
     folder = target if volume.kind is VolumeKind.DIRECTORY else parent_of(target)
@@ -31,6 +46,8 @@ def check_place(executor: Executor, volume: Volume, *, writes: bool) -> None:
     check_not_among_devices(executor, target)
     if writes:
         check_mounted(executor, target)
+        if not allow_shared:
+            check_not_shared(executor, folder, by_sudo=by_sudo)
 
 
 def check_file(executor: Executor, volume: Volume, path: str) -> FileStat | None:
@@ -90,7 +107,7 @@ def check_overwrite(
     if found is None:
         return
     _check_kernel_file(executor, path, found)
-    if not ours(path) and not _is_allowed(executor, real, allow_destroy):
+    if not ours(path) and not is_allowed_file(executor, real, allow_destroy):
         raise RefusedError(
             f"{path} exists and was not created by volbench: it would be overwritten",
             hint=f"move it away, or allow it: --allow-destroy {path}",
@@ -120,5 +137,8 @@ def _check_kernel_file(executor: Executor, path: str, found: FileStat) -> None:
             )
 
 
-def _is_allowed(executor: Executor, real: str, allow_destroy: Sequence[str]) -> bool:
-    return any(executor.real_path(entry) == real for entry in allow_destroy)
+def is_allowed_file(executor: Executor, path: str, allow_destroy: Sequence[str]) -> bool:
+    """Return whether the user named this file, by its resolved path."""
+    return bool(allow_destroy) and executor.real_path(path) in map(
+        executor.real_path, allow_destroy
+    )

@@ -1,4 +1,4 @@
-"""Checks of paths: not below /dev, not in the folder of a file system that is not mounted."""
+"""Checks of paths: not below /dev, not on a file system that is not mounted, not shared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 
 _DEVICES = "/dev"
+_STICKY = 0o1000
 
 
 def parent_of(path: str) -> str:
@@ -69,3 +70,40 @@ def check_mounted(executor: Executor, path: str) -> None:
             hint=f"mount it first: mount {point}",
             context={"path": path, "mount_point": point},
         )
+
+
+def check_not_shared(executor: Executor, folder: str, *, by_sudo: bool) -> None:
+    """Check that root does not write into a folder in which other users can replace files.
+
+    A symlink that they plant between a check and fio's open would lead root anywhere.
+
+    Args:
+        executor: the machine.
+        folder: it exists.
+        by_sudo: whether fio runs as root there, whoever logs in.
+
+    Raises:
+        RefusedError: another user owns it or one of its parents, or may write to it.
+    """
+    process = executor.stat("/proc/self")
+    user = 0 if process is None else process.owner
+    if user and not by_sudo:
+        return
+    here = real = executor.real_path(folder)
+    while True:
+        found = executor.stat(here)
+        # In a sticky parent others cannot replace what is not theirs.
+        is_open = (
+            found is not None and found.mode & 0o022 and (here == real or not found.mode & _STICKY)
+        )
+        if found is not None and (is_open or found.owner not in {0, user}):
+            whose = "can be written by other users" if is_open else f"belongs to user {found.owner}"
+            raise RefusedError(
+                f"{here} {whose}, who could plant a symlink that leads root to any file",
+                hint=f"measure in a folder of root's own, such as mkdir -m 700 {real}/mine; "
+                "if you trust all who may write there: --allow-shared-folder",
+                context={"path": folder},
+            )
+        if here == "/":
+            return
+        here = parent_of(here)

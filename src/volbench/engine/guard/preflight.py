@@ -6,12 +6,13 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from volbench.engine.guard.run_guard import check_run, check_space
+from volbench.engine.guard.held_devices import OpenDevice
+from volbench.engine.guard.run_guard import Consent, check_run, check_space
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.output_files import lays_out, planned_files, writes
+from volbench.fio.jobs.output_files import planned_files
 from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run
@@ -109,6 +110,7 @@ def guard_run(
     campaign: Campaign,
     campaign_dir: str,
     ours: Callable[[str], bool],
+    opened: OpenDevice | None = None,
 ) -> None:
     """Check one run with the guard, and the free space for its files.
 
@@ -116,14 +118,19 @@ def guard_run(
         RefusedError: with the reason and a hint.
     """
     files = planned_files(run)
+    host = next((host for host in campaign.hosts if host.name == run.host), None)
     check_run(
         executor,
         run,
-        writes=writes(run) or lays_out(run),
         files=files,
-        allow_destroy=allowed_for(run, campaign),
-        campaign_dir=campaign_dir,
+        consent=Consent(
+            campaign_dir,
+            allowed_for(run, campaign),
+            allow_shared=campaign.allow_shared_folder,
+            by_sudo=host is not None and host.sudo,
+        ),
         ours=ours,
+        opened=opened,
     )
     missing = [path for path in files if executor.stat(path) is None]
     if missing and run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}:

@@ -8,13 +8,17 @@ are refused even with consent. The guard itself only reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from volbench.engine.guard.device_guard import check_identity, check_unused, is_allowed_device
+from volbench.engine.guard.device_guard import check_unused, is_allowed_device
+from volbench.engine.guard.device_identity import check_identity
 from volbench.engine.guard.file_guard import check_file, check_overwrite, check_place
+from volbench.engine.guard.held_devices import OpenDevice
 from volbench.engine.guard.path_checks import nearest_existing
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
+from volbench.fio.jobs.output_files import lays_out, writes
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import VolumeKind
@@ -29,50 +33,83 @@ RESERVE_SHARE = 0.05
 """Further free space for metadata, as a share of what the run needs."""
 
 
-def check_run(  # noqa: PLR0913 - each is a fact the decision needs, and none may have a default
+@dataclass(frozen=True)
+class Consent:
+    """What the user agreed to, for the runs of one host.
+
+    Attributes:
+        campaign_dir: absolute path of the campaign folder; it may not exist yet.
+        allow_destroy: devices, files and NBD URIs that may be overwritten, as the user named them.
+        allow_shared: root may write into a folder that other users can write to.
+        by_sudo: fio runs as root there, whoever logs in.
+    """
+
+    campaign_dir: str
+    allow_destroy: Sequence[str] = ()
+    allow_shared: bool = False
+    by_sudo: bool = False
+
+
+def check_run(
     executor: Executor,
     run: Run,
     *,
-    writes: bool,
     files: Sequence[str],
-    allow_destroy: Sequence[str],
-    campaign_dir: str,
+    consent: Consent,
     ours: Callable[[str], bool],
+    opened: OpenDevice | None = None,
 ) -> None:
     """Check that a run destroys nothing that the user did not name, and nothing in use.
 
     Args:
         executor: the machine it would run on.
         run: the run.
-        writes: whether it may write or trim, including the layout of files.
         files: absolute paths of the files it may create or overwrite.
-        allow_destroy: devices, files and NBD URIs that may be overwritten, as the user named them.
-        campaign_dir: absolute path of the campaign folder; it may not exist yet.
+        consent: what the user agreed to.
         ours: returns whether this campaign created a file.
+        opened: its device, open for the run; None while nothing is to be started.
 
     Raises:
         RefusedError: with the reason and a hint.
         InputError: dd cannot do what the run requests.
     """
-    volume = run.volume
-    writes = writes or _dd_writes(run)
+    volume, may_write = run.volume, writes(run) or lays_out(run) or _dd_writes(run)
     match volume.kind:
         case VolumeKind.DEVICE:
-            device = check_identity(executor, volume)
-            if not writes:
-                return
-            check_unused(executor, volume.target, device, campaign_dir=campaign_dir)
-            if not is_allowed_device(executor, volume.target, device, allow_destroy):
-                raise _needs_consent(run)
+            agreed = consent if may_write else None
+            _check_device(executor, run, agreed, opened=opened or OpenDevice())
         case VolumeKind.NBD:
-            if writes and volume.target not in allow_destroy:
+            if may_write and volume.target not in consent.allow_destroy:
                 raise _needs_consent(run)
         case VolumeKind.DIRECTORY | VolumeKind.FILE:
-            check_place(executor, volume, writes=writes)
+            check_place(
+                executor,
+                volume,
+                writes=may_write,
+                by_sudo=consent.by_sudo,
+                allow_shared=consent.allow_shared,
+            )
             for path in files:
                 found = check_file(executor, volume, path)
-                if writes:
-                    check_overwrite(executor, path, found, allow_destroy=allow_destroy, ours=ours)
+                if may_write:
+                    allowed = consent.allow_destroy
+                    check_overwrite(executor, path, found, allow_destroy=allowed, ours=ours)
+
+
+def _check_device(
+    executor: Executor, run: Run, consent: Consent | None, *, opened: OpenDevice
+) -> None:
+    """Check a device that a run reads, or may overwrite with the consent of its user."""
+    target, held = run.volume.target, opened.held
+    device = check_identity(executor, run.volume, held=held, edges=opened.edges)
+    if consent is None:
+        return
+    is_held = held is not None and held.is_exclusive
+    check_unused(executor, target, device, campaign_dir=consent.campaign_dir, is_held=is_held)
+    if not is_allowed_device(executor, target, device, consent.allow_destroy):
+        raise _needs_consent(run)
+    if opened.refusal is not None:
+        raise opened.refusal
 
 
 def _dd_writes(run: Run) -> bool:

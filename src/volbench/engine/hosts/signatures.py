@@ -22,6 +22,7 @@ class Signature:
         usage: its class in blkid, such as ``filesystem`` or ``raid``.
         label: may be empty.
         table: type of the partition table; may be empty.
+        uuids: of content and partition table; may be empty.
         ambivalent: signatures contradict each other.
     """
 
@@ -30,6 +31,7 @@ class Signature:
     usage: str = ""
     label: str = ""
     table: str = ""
+    uuids: str = ""
     ambivalent: bool = False
 
     def __str__(self) -> str:
@@ -41,6 +43,13 @@ class Signature:
         named = f'{self.type} "{self.label}"' if self.type and self.label else self.type
         table = f"partition table {self.table}" if self.table else ""
         return ", ".join(filter(None, (named, table))) or "nothing that blkid knows"
+
+    @property
+    def mark(self) -> str:
+        """What tells this content from any other; empty for nothing, or if not examined."""
+        if self.ambivalent:
+            return str(self)
+        return " ".join(filter(None, (self.type, self.table, self.uuids)))
 
 
 def read_signature(executor: Executor, node: str) -> Signature:
@@ -62,6 +71,7 @@ def read_signature(executor: Executor, node: str) -> Signature:
         usage=tags.get("USAGE", ""),
         label=tags.get("LABEL", ""),
         table=tags.get("PTTYPE", ""),
+        uuids=" ".join(tags[name] for name in ("UUID", "PTUUID") if name in tags),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from volbench.engine.guard.device_identity import find_device
 from volbench.engine.guard.path_checks import check_not_among_devices, nearest_existing, parent_of
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
@@ -27,7 +28,7 @@ from volbench.engine.hosts.mounts import (
 from volbench.engine.hosts.signatures import read_signature
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor, FileStat
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.results.provenance import VolumeFacts
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
@@ -61,7 +62,7 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
     path = str(Path(target).absolute())
     found = executor.stat(path)
     if found is not None and found.kind == "block":
-        pin = pin_device(executor, path, found.rdev)
+        pin = find_device(executor, path)
         return Volume(role=role, kind=VolumeKind.DEVICE, target=path, pin=pin)
     if found is not None:
         kind = _kind_of(path, found)
@@ -70,31 +71,6 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
     check_not_among_devices(executor, path)
     _check_new_file(executor, path, is_folder=target.endswith("/"))
     return Volume(role=role, kind=VolumeKind.FILE, target=path)
-
-
-def pin_device(executor: Executor, path: str, number: Number) -> DevicePin:
-    """Return the identity of a block device.
-
-    Raises:
-        RefusedError: the kernel does not know it, or it has no capacity.
-    """
-    device = block_device(executor, number)
-    size = 0 if device is None else size_bytes(executor, device)
-    if device is None or not size:
-        raise RefusedError(
-            f"{path} is a block device without capacity",
-            hint="attach the disk, or name another: lsblk lists the devices",
-            context={"path": path},
-        )
-    serial, model = serial_and_model(executor, device)
-    return DevicePin(
-        path=executor.real_path(path),
-        major=number[0],
-        minor=number[1],
-        size_bytes=size,
-        serial=serial,
-        model=model,
-    )
 
 
 def _kind_of(path: str, found: FileStat) -> VolumeKind:

@@ -42,6 +42,10 @@ def _ignore_start(_process: Process, _sampler: Sampler) -> None:
     """Record nothing."""
 
 
+def _ignore_look(_elapsed_s: float) -> None:
+    """Look at nothing."""
+
+
 @dataclass(frozen=True)
 class Attempt:
     """One attempt at a run.
@@ -57,6 +61,7 @@ class Attempt:
         devices: kernel names of that device and of those below it, to sample.
         on_intent: called before anything is started with the handles of the process and of the
             sampler beside it; not where they end with the controller.
+        on_look: called with the seconds since the start, several times a second.
         on_start: called with the process, and the sampler beside it, right after the start.
         gate: where it waits for the other runs of its step; None to start at once.
     """
@@ -71,6 +76,7 @@ class Attempt:
     devices: tuple[str, ...] = ()
     on_intent: Callable[[str, str], None] = _ignore_intent
     on_start: Callable[[Process, Sampler], None] = _ignore_start
+    on_look: Callable[[float], None] = _ignore_look
     gate: Gate | None = field(default=None)
 
     @property
@@ -178,11 +184,17 @@ class _Execution:
             watches=Watches(LiveLatency(executor, attempt.device), steady, attempt.gate),
             listener=attempt.listener,
         )
+        report = sampler.beside(reporter)
+
+        def on_output(text: str, elapsed_s: float) -> None:
+            attempt.on_look(elapsed_s)
+            report(text, elapsed_s)
+
         watched = watch(
             process,
             deadline_s=attempt.deadline_s,
             stop=attempt.stop,
-            on_output=sampler.beside(reporter),
+            on_output=on_output,
             is_enough=lambda: steady is not None and steady.is_steady,
             waited_s=lambda: attempt.waited_s,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from volbench.engine.run.process_watch import Ending, Watched
 from volbench.engine.run.tool_command import Command, expected_of
-from volbench.errors import OutputError
+from volbench.errors import OutputError, RefusedError, VolbenchError
 from volbench.fio.dd import dd_problems, parse_dd
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import problems_of
@@ -35,6 +35,12 @@ class RunOutcome:
 
     state: RunState
     reason: str = ""
+
+
+def stopped_by(error: VolbenchError) -> RunOutcome:
+    """Return the outcome of a run that was not started: a refusal is no failure of its own."""
+    is_refused = isinstance(error, RefusedError)
+    return RunOutcome(RunState.INTERRUPTED if is_refused else RunState.FAILED, error.message)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ MISSING = 127
 NO_SUDO = 126
 REFUSED = 97
 DAMAGED = 98
+EXISTS = 3
 
 _FIND = (
     'find() { case $1 in */*) [ -f "$1" ] && [ -x "$1" ] && echo "$1"; return;; esac; '
@@ -44,8 +45,21 @@ REAL = (
     'while :; do r=$(readlink -f -- "$p" 2>/dev/null); [ "$r" ] && break; '
     't=/${p##*/}$t; p=${p%/*}; [ "$p" ] || { r=; break; }; done; echo "$r$t"'
 )
-STAT = 'stat -L -c "%f %d %t %T %i %s" -- "$1"; exit $?'
+STAT = 'stat ${2:+-L} -c "%f %d %t %T %i %s %u %.9W" -- "$1"; exit $?'
+"""Print what a path is: path, then follow or empty. busybox prints no time of birth."""
+
+EDGES = (
+    f"{_SUDO}"
+    's=$3; root true || exit 97; [ -b "$1" ] || exit 97; '
+    'e=$(($2 / 512)); n=2048; [ "$e" -ge "$n" ] || n=$e; '
+    '{ root dd if="$1" bs=512 count="$n" 2>/dev/null; '
+    'root dd if="$1" bs=512 count="$n" skip="$((e - n))" 2>/dev/null; } | sha256sum; exit $?'
+)
+"""Print the SHA-256 of the first and last MiB of a device: path, its size, sudo or empty."""
+
+PRIVATE = 'if [ -e "$1" ] || [ -L "$1" ]; then exit 3; fi; mkdir -m 700 -- "$1" || exit 97; exit 0'
 FREE = 'stat -f -c "%a %S" -- "$1"; exit $?'
+REMOVE_FOLDER = 'rmdir -- "$1"; exit $?'
 CLOCK = "echo ready; while read -r x; do date +%s.%N; done; exit 0"
 """Print the time once for each line of standard input."""
 

@@ -7,7 +7,6 @@ import os
 import posixpath
 import re
 import secrets
-import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +16,19 @@ from volbench.errors import (
     ConnectError,
     DeadlineError,
     InputError,
-    OutputError,
+    RefusedError,
     TransferError,
     TransportError,
     VolbenchError,
 )
-from volbench.execute.protocol import FILE_KINDS, FileStat
+from volbench.execute.protocol import BLANK, EDGE_BYTES, FileStat
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.channel import Channel
+from volbench.execute.shell.file_facts import ShellHeldDevice, parse_stat
 from volbench.execute.shell.incoming_file import Incoming
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall, call_script
 from volbench.execute.shell.retry import PATIENCE_S, Patience, retry
+from volbench.model.campaign.target import FileIdentity
 
 _WORK_FOLDER = ".volbench"
 _SILENCE_S = 60.0
@@ -36,6 +37,9 @@ _WRITE_S = 600.0
 _ERRNO = re.compile(r"\[Errno \d+\] ([^:\n]+)")
 _WRITABLE_HINT = "check permissions and free space there"
 _READABLE_HINT = "check that it is there, and its permissions"
+
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class ShellFiles:
@@ -89,18 +93,43 @@ class ShellFiles:
         found = posixpath.normpath(os.fsdecode(answer.stdout).removesuffix("\n"))
         return "/" + found.lstrip("/") if found.startswith("/") else found
 
-    def stat(self, path: str) -> FileStat | None:
+    def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
         """Return what a path is, or None when nothing is there.
 
         Raises:
             InputError: the system does not let us look.
         """
-        answer = self._call(ScriptCall(posix_scripts.STAT, (path,), f"examining {path}"))
+        arguments = path, "follow" if follow else ""
+        answer = self._call(ScriptCall(posix_scripts.STAT, arguments, f"examining {path}"))
         if answer.status == 0:
             return parse_stat(answer.text)
         if answer.reason in {"No such file or directory", "Not a directory"}:
             return None
         raise self._refusal(f"{path} can't be examined on", answer, InputError, path=path)
+
+    def hold(self, path: str, *, exclusive: bool) -> ShellHeldDevice:  # noqa: ARG002 - nothing stays open there
+        """Look at a block device; nothing is kept open for a controller on another machine.
+
+        Raises:
+            RefusedError: it is no block device.
+        """
+        found = self.stat(path)
+        if found is None or found.kind != "block":
+            raise RefusedError(
+                f"{path} on {self.host} is not a block device",
+                hint="lsblk lists the devices",
+                context={"path": path, "host": self.host},
+            )
+        return ShellHeldDevice(found.rdev, lambda size_bytes: self._digest(path, size_bytes))
+
+    def _digest(self, path: str, size_bytes: int) -> str:
+        arguments = path, str(size_bytes), self._sudo
+        answer = self._call(ScriptCall(posix_scripts.EDGES, arguments, f"reading {path}"))
+        digest = answer.text.partition(" ")[0]
+        if answer.status or not _SHA256.fullmatch(digest):
+            return ""
+        length = min(EDGE_BYTES, size_bytes // 512 * 512)
+        return BLANK if digest == hashlib.sha256(bytes(2 * length)).hexdigest() else digest
 
     def exclusive_error(self, path: str) -> str:
         """Open a block device with O_EXCL and close it; return "" or the system's reason."""
@@ -133,6 +162,43 @@ class ShellFiles:
         self._require(
             call, f"{path} can't be removed from", hint="remove it by hand", error=VolbenchError
         )
+
+    def remove_exact(self, path: str, identity: FileIdentity) -> bool:
+        """Remove a file or an empty folder if it is the one with an identity.
+
+        Raises:
+            VolbenchError: the system refused.
+        """
+        found = self.stat(path, follow=False)
+        if found is None:
+            return True
+        is_folder = found.kind == "directory"
+        if found.identity != identity or (is_folder and self.list_directory(path)):
+            return False
+        script = posix_scripts.REMOVE_FOLDER if is_folder else posix_scripts.REMOVE
+        self._require(
+            ScriptCall(script, (path, self._sudo), f"removing {path}"),
+            f"{path} can't be removed from",
+            hint="remove it by hand",
+            error=VolbenchError,
+        )
+        return True
+
+    def make_private_folder(self, path: str) -> bool:
+        """Make a folder that only its owner may use; False when something is there already.
+
+        Raises:
+            RefusedError: the system refused.
+        """
+        answer = self._call(
+            ScriptCall(posix_scripts.PRIVATE, (path,), f"making {path}", repeatable=False)
+        )
+        if answer.status == posix_scripts.EXISTS:
+            return False
+        if answer.status:
+            problem = f"{path} can't be made on"
+            raise self._refusal(problem, answer, RefusedError, path=path, hint=_WRITABLE_HINT)
+        return True
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file so that a reader sees all of it or nothing.
@@ -292,30 +358,6 @@ class ShellFiles:
             hint=hint,
             context={"path": path, "host": self.host},
         )
-
-
-def parse_stat(text: str) -> FileStat:
-    """Return what a line of `posix_scripts.STAT` says; mode and device numbers are hexadecimal.
-
-    Raises:
-        OutputError: it is no such line.
-    """
-    try:
-        mode_hex, device, major_hex, minor_hex, inode, size = text.split()
-        mode, number = int(mode_hex, 16), int(device)
-        is_device = stat.S_ISBLK(mode) or stat.S_ISCHR(mode)
-        return FileStat(
-            kind=FILE_KINDS.get(stat.S_IFMT(mode), "other"),
-            device=(os.major(number), os.minor(number)),
-            rdev=(int(major_hex, 16), int(minor_hex, 16)) if is_device else (0, 0),
-            inode=int(inode),
-            size_bytes=int(size),
-        )
-    except ValueError as error:
-        raise OutputError(
-            f"stat printed {text!r}, not six numbers",
-            hint="the host needs stat of coreutils or busybox",
-        ) from error
 
 
 def _is_damage(error: TransportError) -> bool:

@@ -6,6 +6,8 @@ host is not noticed either: only the time limit ends that wait.
 
 from __future__ import annotations
 
+import os
+import re
 import select
 import shlex
 import threading
@@ -88,19 +90,46 @@ def ssh_executor(
     return ShellExecutor(channel, sudo=host.sudo, work_folder=host.workdir, patience=patience)
 
 
+_SPECIAL = re.compile(rb"[\n\\]|!(?![ =(])")
+"""Within quotes, tcsh refuses newlines and expands `!` unless a blank, `=` or `(` follows; fish
+reads backslashes as escapes."""
+_ESCAPE = "~"
+_DECODE = (
+    f'for w do case $w in "{_ESCAPE}"*) w=$(printf "%s" "${{w#?}}" | tr "{_ESCAPE}" "\\134"); '
+    'w=$(printf "%bx" "$w"); w=${w%x};; esac; shift; set -- "$@" "$w"; done; exec "$@"'
+)
+"""Shell script that decodes its arguments and runs them: see `_encoded`."""
+
+
 def command_line(argv: Sequence[str]) -> bytes:
-    """Return the line by which a login shell starts a command: every word is quoted.
+    """Return the line by which any login shell starts a command.
+
+    Every word is quoted. What some shell does not take literally within quotes is encoded. There is
+    no `exec`, which a restricted shell refuses.
 
     Raises:
         TransportError: it is too long.
     """
-    line = f"exec {shlex.join(argv)}".encode("utf-8", "surrogateescape")
+    words = [os.fsencode(word) for word in argv]
+    if any(_SPECIAL.search(word) for word in words):
+        words = [b"sh", b"-c", _DECODE.encode(), b"sh", *map(_encoded, words)]
+    line = shlex.join(os.fsdecode(word) for word in words).encode("utf-8", "surrogateescape")
     if len(line) > _MAX_LINE_BYTES:
         raise TransportError(
             f"a command of {len(line)} bytes is too long to be sent",
             hint="a name or an argument is far longer than usual",
         )
     return line
+
+
+def _encoded(word: bytes) -> bytes:
+    """Return a word that `_DECODE` decodes, without any `_SPECIAL` character."""
+    escape = _ESCAPE.encode()
+    if not (word.startswith(escape) or _SPECIAL.search(word)):
+        return word
+    for byte in (escape, b"\\", b"\n", b"!"):
+        word = word.replace(byte, b"%s0%03o" % (escape, byte[0]))
+    return escape + word
 
 
 def _execute(

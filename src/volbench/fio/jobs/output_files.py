@@ -55,7 +55,7 @@ def section_files(run: Run, section: Section) -> tuple[str, ...]:
         return (run.volume.target,)
     if run.volume.kind is not VolumeKind.DIRECTORY:
         return ()
-    folder = PurePosixPath(run.volume.target)
+    folder = PurePosixPath(run.volume.folder)
     return tuple(str(folder / name) for name in _names(section, options))
 
 
@@ -87,7 +87,7 @@ DD_FILE_NAME = "dd-test-file"
 def dd_file(run: Run) -> str:
     """Return the file of a dd run; empty for a device."""
     if run.volume.kind is VolumeKind.DIRECTORY:
-        return str(PurePosixPath(run.volume.target) / DD_FILE_NAME)
+        return str(PurePosixPath(run.volume.folder) / DD_FILE_NAME)
     return run.volume.target if run.volume.kind is VolumeKind.FILE else ""
 
 

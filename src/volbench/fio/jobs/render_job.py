@@ -75,6 +75,8 @@ def _head(run: Run) -> Iterator[str]:
     if run.note:
         yield f"# {_plain(run.note)}"
     yield "# rerun it with: fio <this file>"
+    if run.volume.private_folder:
+        yield f"# its folder was removed at the end: mkdir {_plain(run.volume.folder)}"
     yield ""
 
 
@@ -161,7 +163,7 @@ def _place(run: Run, section: Section) -> Iterator[str]:
             yield _line("filename", escape_colons(target))
         case VolumeKind.DIRECTORY if "filename" in options:
             # A missing directory is an error, whereas fio creates missing parents of a filename.
-            yield _line("directory", escape_colons(target))
+            yield _line("directory", escape_colons(run.volume.folder))
             yield _line("filename", _plain_names(options["filename"]))
         case VolumeKind.UNKNOWN:
             raise InputError(
@@ -169,7 +171,7 @@ def _place(run: Run, section: Section) -> Iterator[str]:
                 hint="write a profile, and name the volume with --on",
             )
         case VolumeKind.DIRECTORY:
-            yield _line("directory", escape_colons(target))
+            yield _line("directory", escape_colons(run.volume.folder))
             _plain_names(options.get("filename_format", "job"))
 
 

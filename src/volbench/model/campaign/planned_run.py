@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from volbench.model.base import Frozen
+from volbench.model.base import FileName, Frozen
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.target import Volume
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
@@ -71,7 +71,7 @@ class SourceFile(Frozen):
         sha256: of its content, which is unchanged.
     """
 
-    name: str
+    name: FileName
     source: str
     sha256: str
 
@@ -134,7 +134,7 @@ class Run(Frozen):
         imported: origin of its files; None for runs that volbench executed.
     """
 
-    id: str
+    id: FileName
     profile: str
     job: str
     volume: Volume
@@ -229,6 +229,7 @@ class Campaign(Frozen):
         order: of the measured runs.
         on_error: go on or stop after a failed run.
         allow_destroy: devices and files the user allowed to be overwritten, as given.
+        allow_shared_folder: root may measure in a folder that other users can write to.
         command: the command line, secrets masked.
         cold_probe_roles: roles whose volumes are probed for coldness before the first run.
         hosts: where it runs; empty for the controller's own machine.
@@ -245,8 +246,9 @@ class Campaign(Frozen):
     order: Order = Order.LISTED
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
+    allow_shared_folder: bool = False
     command: tuple[str, ...] = ()
-    cold_probe_roles: tuple[str, ...] = ()
+    cold_probe_roles: tuple[FileName, ...] = ()
     hosts: tuple[Host, ...] = ()
     policy: Policy = Policy.ALL
     quorum: int = 0

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import PurePosixPath
 
-from volbench.model.base import Frozen
+from volbench.model.base import FileName, Frozen
+
+FileIdentity = tuple[int, int, int, int]
+"""Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)."""
 
 
 class VolumeKind(StrEnum):
@@ -27,6 +31,14 @@ class DevicePin(Frozen):
         size_bytes: capacity.
         serial: empty when the device reports none.
         model: empty when the device reports none.
+        wwid: World Wide Name or NVMe identifier; empty when the device reports none.
+        backing: device and inode of the file behind a loop device; empty for other devices.
+        start_sector: of a partition, in 512 bytes; 0 for other devices.
+        boot_id: of the kernel that reported `diskseq`.
+        diskseq: the kernel's number of this attachment of the disk, never used twice in one boot;
+            0 before Linux 5.15.
+        edges: digest of its first and last MiB; empty when they could not be read.
+        signature: what blkid found on it; empty for nothing.
     """
 
     path: str
@@ -35,6 +47,13 @@ class DevicePin(Frozen):
     size_bytes: int
     serial: str = ""
     model: str = ""
+    wwid: str = ""
+    backing: str = ""
+    start_sector: int = 0
+    boot_id: str = ""
+    diskseq: int = 0
+    edges: str = ""
+    signature: str = ""
 
 
 class Volume(Frozen):
@@ -45,9 +64,17 @@ class Volume(Frozen):
         kind: device, file, directory or nbd; unknown of some imported results.
         target: the path or NBD URI as the user gave it, made absolute.
         pin: identity of a device; None for the other kinds.
+        private_folder: folder in a directory volume that volbench made for its files; None where
+            they are in the directory itself.
     """
 
-    role: str
+    role: FileName
     kind: VolumeKind
     target: str
     pin: DevicePin | None = None
+    private_folder: FileName | None = None
+
+    @property
+    def folder(self) -> str:
+        """Folder of the files in a directory volume."""
+        return str(PurePosixPath(self.target) / (self.private_folder or ""))

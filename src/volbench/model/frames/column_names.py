@@ -95,7 +95,8 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 def meaning_of(name: str, known: Collection[str]) -> str:
     """Return which of the known names is meant: itself, a label of hosts, or an alias; else ""."""
     wanted = name.strip()
-    candidates = (wanted, f"{LABEL_PREFIX}{wanted}", ALIASES.get(wanted, ""))
+    plain = wanted.lower().replace(".", "")  # people write p99.9 and IOPS
+    candidates = (wanted, f"{LABEL_PREFIX}{wanted}", plain, ALIASES.get(plain, ""))
     return next((each for each in candidates if each in known), "")
 
 
@@ -114,9 +115,10 @@ def find_column(name: str, columns: Collection[str]) -> str:
     wanted = name.strip()
     known = [column.removeprefix(LABEL_PREFIX) for column in columns]
     known += [alias for alias, column in ALIASES.items() if column in columns]
-    near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
+    near = ", ".join(difflib.get_close_matches(wanted, known, n=3))
+    question = f"did you mean {near}? " if near else ""
     raise InputError(
         f"there is no column {wanted!r}",
-        hint=f"did you mean {', '.join(near)}? docs/reference/frames.md lists them",
+        hint=f"{question}docs/reference/frames.md lists the columns",
         context={"column": wanted},
     )

@@ -76,6 +76,16 @@ FOREIGN_ENGINES: Mapping[str, str] = {
 }
 """ioengines that run programs or leave the volume, with the reason; need ``--allow-exec``."""
 
+PLAIN_ENGINES = frozenset(
+    {
+        *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "posixaio", "libaio"),
+        *("io_uring", "io_uring_cmd", "sg", "nbd", "mtd", "libzbc", "xnvme", "libcufile"),
+        *("null", "cpuio", "pmemblk", "dev-dax", "libpmem", "falloc", "ftruncate"),
+        *("filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"),
+    }
+)
+"""ioengines that were reviewed and stay within the volume; any other needs ``--allow-exec``."""
+
 _LAYOUT = "volbench reads its logs in one layout"
 
 OWN: Mapping[str, str] = {
@@ -166,7 +176,7 @@ def check_option(
     if not allow_exec and (reason := _reach(option)):
         raise InputError(f"{name} is refused: {reason}", hint=_CONSENT)
     value = canonical(option, raw)
-    if not allow_exec and (reason := _value_reach(option, value)):
+    if not allow_exec and (reason := _value_reach(table, option, value)):
         raise InputError(f"{option.name} {value!r} is refused: {reason}", hint=_CONSENT)
     _check_bound(option, value)
     if option.name in _CHECKS:
@@ -181,11 +191,14 @@ def _reach(option: Option) -> str:
     return RISKY.get(option.name, unknown if is_unknown else "")
 
 
-def _value_reach(option: Option, value: str) -> str:
+def _value_reach(table: OptionTable, option: Option, value: str) -> str:
     """Return why a value needs consent; empty when it does not."""
     if option.name == "ioengine":
-        is_external = value.startswith("external:")
-        return "it runs foreign code" if is_external else FOREIGN_ENGINES.get(value, "")
+        if value.startswith("external:"):
+            return "it runs foreign code"
+        is_unknown = value in table.engines and value not in PLAIN_ENGINES
+        unknown = "volbench does not know whether it stays within the volume"
+        return FOREIGN_ENGINES.get(value, unknown if is_unknown else "")
     if option.name in {"buffer_pattern", "verify_pattern"} and "'" in value:
         return "fio reads the file whose name stands between quotes"
     if option.name == "mem" and "/" in value:

@@ -13,19 +13,48 @@ from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from pydantic import Field
 
 from volbench.errors import did_you_mean
+from volbench.model.document.document_model import Document, Text
 from volbench.model.document.yaml_nodes import Entry, Node
 from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, node_of
-from volbench.plan.inventory.host_entries import HOST_KEYS, read_host
+from volbench.plan.inventory.host_entries import HOST_KEYS, HostDefaults, read_host
 from volbench.plan.inventory.own_yaml import read_defaults
-
-MAPPING_KEYS = ("defaults", "hosts")
-SOURCE_KEYS = ("from", "group", "name", *HOST_KEYS)
 
 _OUTPUT_KEYS = {"value", "type", "sensitive"}
 _HOLE = re.compile(r"\{([^{}]+)\}")
 _FIRST_NAME = re.compile(r'[{\s"]*([\w-]+)')
+
+
+class HostSource(Document):
+    """Where hosts are in the outputs; each key of a host is an expression for its value."""
+
+    output: Text = Field(
+        default="",
+        alias="from",
+        description="The output, or an expression for it: a map or a list of objects, a map of "
+        "names to addresses, a list of addresses, or one object.",
+    )
+    name: Text = Field(
+        default="", description="Expression for the name; without it the key in the map."
+    )
+    group: Text = Field(default="", description="Name of a group for all hosts of this source.")
+
+
+class TerraformMapping(Document):
+    """What is a host in the outputs of Terraform."""
+
+    defaults: HostDefaults = Field(
+        default=HostDefaults(), description="Fixed values, as in volbench's own YAML."
+    )
+    hosts: HostSource | tuple[HostSource, ...] = Field(
+        description="One source of hosts, or a list of sources."
+    )
+
+
+_MAPPING_KEYS = tuple(TerraformMapping.model_fields)
+_SOURCE_KEYS = (*(f.alias or name for name, f in HostSource.model_fields.items()), *HOST_KEYS)
 
 
 def is_terraform(top: Node) -> bool:
@@ -44,8 +73,8 @@ def read_terraform(reader: HostReader, outputs: Mapping[str, Any], mapping: Node
     """
     entries = {entry.name: entry.value for entry in reader.entries(mapping, "a mapping")}
     for entry in mapping.entries or ():
-        if entry.name not in MAPPING_KEYS:
-            reader.unknown(entry, MAPPING_KEYS, "a mapping")
+        if entry.name not in _MAPPING_KEYS:
+            reader.unknown(entry, _MAPPING_KEYS, "a mapping")
     defaults = read_defaults(reader, entries["defaults"]) if "defaults" in entries else {}
     if defaults:  # noted once, even if there is no host to take them
         read_host(reader, Draft("defaults", entries["defaults"], {}, defaults))
@@ -71,8 +100,8 @@ def _read_source(
     """Add the hosts of one source."""
     wanted = {entry.name: entry for entry in reader.entries(node, "a source of hosts")}
     for entry in wanted.values():
-        if entry.name not in SOURCE_KEYS:
-            reader.unknown(entry, SOURCE_KEYS, "a source of hosts")
+        if entry.name not in _SOURCE_KEYS:
+            reader.unknown(entry, _SOURCE_KEYS, "a source of hosts")
     if reader.problems.found or node.entries is None:
         return
     rows = _elements(reader, outputs, wanted) if "from" in wanted else None

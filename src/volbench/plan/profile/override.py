@@ -90,7 +90,8 @@ class _Edit:
         try:
             place = self._set(key, value)
         except InputError as error:
-            raise InputError(f"--set {setting}: {error.message}", hint=error.hint) from error
+            words = error.message.removeprefix(f"{key.rpartition('.')[2]}: ")
+            raise InputError(f"--set {setting}: {words}", hint=error.hint) from error
         self._settings.append((place, setting))
 
     def result(self) -> Profile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -26,6 +26,8 @@ _WORDS = {
 }
 _PIPE_WIDTH = 100
 _SHOWN_RUNS = 4
+_SHOWN_FINDINGS = 5
+"""Distinct findings of a rule that are listed before the others are counted."""
 
 
 def count_severities(rows: Sequence[Row]) -> dict[Severity, int]:
@@ -101,17 +103,23 @@ def findings_table(rows: Sequence[Row]) -> Table[Row]:
 
 
 def findings_text(
-    rows: Sequence[Row], *, runs: int, width: int | None = None, colour: bool = False
+    rows: Sequence[Row],
+    *,
+    runs: int,
+    width: int | None = None,
+    colour: bool = False,
+    is_brief: bool = True,
 ) -> str:
-    """Return findings grouped by rule, each rule with why it matters and what to do.
+    """Return findings grouped by rule, each rule with its reason and advice.
 
     Equal findings of several runs are one entry. The most severe rules come first.
 
     Args:
         rows: of the findings frame, of one campaign or several.
-        runs: how many finished runs were checked.
+        runs: number of finished runs that were checked.
         width: of the terminal.
         colour: use the colours of the severities.
+        is_brief: list the first findings of a rule and count the others.
     """
     if not rows:
         return f"no data-quality warnings in {_runs(runs)}\n"
@@ -121,7 +129,13 @@ def findings_text(
     for rule, group in by_rule(rows).items():
         name = click.style(rule, bold=True) if colour else rule
         lines.append(f"{name}  {counted(count_severities(group))}")
-        lines += _entries(group, with_campaign=several, width=width, colour=colour)
+        entries = _entries(group, with_campaign=several, width=width, colour=colour)
+        lines += [
+            line for entry in entries[: _SHOWN_FINDINGS if is_brief else None] for line in entry
+        ]
+        if is_brief and len(entries) > _SHOWN_FINDINGS:
+            more = f"and {len(entries) - _SHOWN_FINDINGS} more findings like these"
+            lines += _paragraph("  ", f"{more}; all: volbench check --rule {rule}", width=width)
         lines += _paragraph("  why  ", text(group[0], "why"), width=width)
         lines += [*_paragraph("  do   ", text(group[0], "advice"), width=width), ""]
     affected = len({(text(row, "campaign"), text(row, "run")) for row in rows})
@@ -135,31 +149,35 @@ def _runs(count: int) -> str:
 
 def _entries(
     group: Sequence[Row], *, with_campaign: bool, width: int, colour: bool
-) -> Iterator[str]:
-    """Yield the distinct findings of a rule, each with its runs and its message."""
+) -> list[list[str]]:
+    """Return the distinct findings of a rule, the most severe first: runs and message, in lines."""
     equal: dict[tuple[str, str, str], list[str]] = {}
     for row in group:
         run = text(row, "run")
         if with_campaign:
             run = f"{text(row, 'campaign')}/{run}"
         equal.setdefault((text(row, "severity"), when(row), text(row, "message")), []).append(run)
-    for (severity, part, message), names in equal.items():
+    order = [severity.value for severity in _WORDS]
+    entries = []
+    for (severity, part, message), names in sorted(
+        equal.items(), key=lambda entry: order.index(entry[0][0])
+    ):
         label = click.style(severity, fg=STYLES[Severity(severity)]) if colour else severity
         first, *others = wrap(_shorten(names), width - len(severity) - 4)
-        yield f"  {label}  {first}"
         indent = " " * (len(severity) + 4)
-        yield from (indent + line for line in others)
-        yield from _paragraph("    ", f"{part}: {message}" if part else message, width=width)
+        words = _paragraph("    ", f"{part}: {message}" if part else message, width=width)
+        entries.append([f"  {label}  {first}", *(indent + line for line in others), *words])
+    return entries
 
 
 def _paragraph(label: str, words: str, *, width: int) -> list[str]:
-    """Return a text in lines behind a label."""
+    """Return the lines of a text with a hanging label."""
     first, *others = wrap(words, width - len(label))
     return [label + first, *(" " * len(label) + line for line in others)]
 
 
 def _shorten(names: Sequence[str]) -> str:
-    """Return the first runs, and how many more there are."""
+    """Return the first runs and the number of the others."""
     distinct = list(dict.fromkeys(names))
     if len(distinct) <= _SHOWN_RUNS:
         return ", ".join(distinct)

@@ -24,6 +24,7 @@ from volbench.present.formatting import (
     whole,
 )
 from volbench.present.tables.findings_table import warning_marks
+from volbench.present.tables.groups_table import MOST_RESULTS, groups_table
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.present.terminal.campaign_text import RunNote, first_line
 from volbench.units import format_latency
@@ -35,8 +36,8 @@ STATE_STYLES = {
 }
 _STATISTICS = ("mean", "p50", "p99", "max")
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
-_IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction")
-"""Columns that may be needed beside the job to identify a row, in the order they are tried."""
+_IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction", "run")
+"""Candidates for columns that identify a row together with the job, in order of preference."""
 
 
 class Results(Protocol):
@@ -46,15 +47,20 @@ class Results(Protocol):
         """Return the rows of a frame."""
 
 
-def result_tables(results: Results, states: Mapping[str, RunNote]) -> list[Table[Row]]:
+def result_tables(
+    results: Results, states: Mapping[str, RunNote], *, is_brief: bool = False
+) -> list[Table[Row]]:
     """Return the results of campaigns, and the aggregate over clients where there are several.
 
     Args:
         results: the campaigns.
         states: run id to its state.
+        is_brief: show many results by group.
     """
-    marks = warning_marks(results.rows("findings"))
-    tables = [summary_table(results.rows("summary"), states=states, warnings=marks)]
+    marks, rows = warning_marks(results.rows("findings")), results.rows("summary")
+    tables = [summary_table(rows, states=states, warnings=marks)]
+    if is_brief and len(rows) > MOST_RESULTS:
+        tables = [groups_table(rows, marks, states)]
     aggregate = results.rows("aggregate")
     return [*tables, aggregate_table(aggregate)] if aggregate else tables
 
@@ -75,7 +81,7 @@ def summary_table(
     states, warnings = dict(states or {}), dict(warnings or {})
     with_results = {str(row.get("run")) for row in rows}
     unfinished: list[Row] = [
-        {"job": run_id, "status": note.state.value, _UNFINISHED: True}
+        {"run": run_id, "job": run_id, "status": note.state.value, _UNFINISHED: True}
         for run_id, note in states.items()
         if run_id not in with_results and not note.state.is_settled
     ]
@@ -95,7 +101,7 @@ def summary_table(
 
 
 _UNFINISHED = "unfinished"
-"""Key of rows that stand for a run without results: they are no records of the frame."""
+"""Key that marks rows of runs without results, which are not part of the frame."""
 
 
 def _identity(rows: Sequence[Row]) -> set[str]:
@@ -114,13 +120,14 @@ def _distinguishing_columns(rows: Sequence[Row], identity: Collection[str]) -> l
     """Return the columns that differ between rows, beside those of the job."""
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
     names = ("campaign", "host", *labels, "client", "profile", "role", "repeat")
+    own = ("run",) if "run" in identity else ()
     return [
         Column(
             name,
             header=name.removeprefix(LABEL_PREFIX),
             priority=IDENTITY if name in identity else 4,
         )
-        for name in names
+        for name in (*names, *own)
         if len({str(row.get(name)) for row in rows}) > 1
     ]
 
@@ -147,7 +154,7 @@ def _latency_column(statistic: str) -> Column[Row]:
 def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
     """Return the columns from the job to the status."""
     return [
-        Column("job", _job, priority=IDENTITY),
+        Column("job", _job, priority=6 if "run" in identity else IDENTITY),
         Column("rw", pattern, priority=IDENTITY if "direction" in identity else 3),
         Column("block_bytes", lambda row: size(row, "block_bytes"), header="bs", priority=3),
         Column("iodepth", lambda row: whole(row, "iodepth"), priority=4, is_right=True),
@@ -162,7 +169,7 @@ def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
 def _notes(
     rows: Sequence[Row], states: Mapping[str, RunNote], warnings: Mapping[str, str]
 ) -> list[str]:
-    """Return what the reader must know: stand-ins, warnings, and why runs failed."""
+    """Return the notes: substitutes, warnings, and reasons of failed runs."""
     notes = []
     if warnings:
         is_any_invalid = any("!" in mark for mark in warnings.values())
@@ -233,7 +240,7 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
 
 
 def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
-    """Return a frame as it is, a column for each of its columns; the first identifies the row.
+    """Return a frame unchanged; its first column identifies the row.
 
     Args:
         name: of the frame.

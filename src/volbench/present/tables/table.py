@@ -10,11 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from volbench.errors import InputError
-from volbench.present.formatting import MISSING, Row, printable, shown, unit_words
+from volbench.errors import InputError, did_you_mean
+from volbench.model.frames.column_names import meaning_of
+from volbench.present.formatting import (
+    MISSING,
+    UNIT_ENDINGS,
+    Row,
+    printable,
+    shown,
+    unit_words,
+)
 
 IDENTITY = 0
-"""Priority of columns that tell rows apart: they are shown at any width."""
+"""Priority of columns that identify rows: they are shown at any width."""
 
 Item = TypeVar("Item")
 
@@ -25,7 +33,7 @@ class Column(Generic[Item]):
 
     Attributes:
         name: of the value in JSON and CSV, and for ``--columns``.
-        show: a row to the text of the cell; None for the value of that name as it is.
+        show: returns the text of a row's cell; None for the plain value of that name.
         header: over the column; the name, with blanks, if empty.
         priority: where a table is wider than the screen, columns with the largest number are left
             out first; those with `IDENTITY` never.
@@ -66,12 +74,12 @@ class Table(Generic[Item]):
     Attributes:
         name: of the file that is written into a folder.
         columns: in the order in which they are shown.
-        rows: what the columns show.
-        record: a row to the values that JSON and CSV have of it, by name; those of a mapping, else
-            the texts of its cells, if None. Rows with an empty record are no data.
+        rows: items that the columns show.
+        record: returns the values of a row for JSON and CSV; None for the mapping itself, else the
+            texts of the cells. Rows with an empty record are not part of the data.
         title: above the table.
         notes: lines below the table.
-        document: all of it for JSON, where that is more than a list of records.
+        document: complete JSON document, if it is more than a list of records.
     """
 
     name: str
@@ -98,31 +106,59 @@ class Table(Generic[Item]):
         """Return the table with the named columns alone, in that order, none of them left out.
 
         Args:
-            names: of columns, as they are named in JSON or as their headings read.
+            names: of columns, as they are named in JSON, as their headings read, or as an alias
+                of a frame's column such as ``p99.9``.
 
         Raises:
             InputError: no column and no value has that name.
         """
-        known = {spelled: column for column in self.columns for spelled in _spellings(column)}
-        values = dict.fromkeys(name for record in self.records() for name in record)
-        chosen: list[Column[Item]] = []
-        for name in names:
-            key = _key(name)
-            if key not in known and name not in values:
-                names_there = dict.fromkeys([*(column.name for column in self.columns), *values])
-                raise InputError(
-                    f"no column is named {name!r}", hint=f"columns: {', '.join(names_there)}"
-                )
-            column = known.get(key) or Column(name, self._value_text(name))
-            chosen.append(replace(column, priority=IDENTITY, is_optional=False))
+        chosen = [replace(self._found(n), priority=IDENTITY, is_optional=False) for n in names]
         return replace(self, columns=tuple(chosen), document=None)
 
+    def sorted_by(self, name: str) -> Table[Item]:
+        """Return the table with its rows in the order of a column, unknown values last.
+
+        Args:
+            name: of the column, as for `with_columns`; the largest first behind a ``-``.
+
+        Raises:
+            InputError: no column and no value has that name.
+        """
+        column = self._found(name.removeprefix("-"))
+
+        def value_of(item: Item) -> object:
+            return self.record_of(item).get(column.name, column.cell(item))
+
+        known = [item for item in self.rows if plain_text(value_of(item)) != MISSING]
+        are_numbers = all(isinstance(value_of(item), int | float) for item in known)
+        key = value_of if are_numbers else lambda item: str(value_of(item))
+        ordered = sorted(known, key=key, reverse=name.startswith("-"))  # type: ignore[arg-type]  # numbers, or texts
+        unknown = [item for item in self.rows if plain_text(value_of(item)) == MISSING]
+        return replace(self, rows=[*ordered, *unknown], document=None)
+
+    def _found(self, name: str) -> Column[Item]:
+        known = {spelled: column for column in self.columns for spelled in _spellings(column)}
+        values = dict.fromkeys(value for record in self.records() for value in record)
+        value = name if name in values else meaning_of(name, values)
+        if _key(name) in known:
+            return known[_key(name)]
+        if value:
+            return Column(value, self._value_text(value), header=name)
+        own = [column.name for column in self.columns]
+        hint = did_you_mean(name, [*own, *values], f"columns are {', '.join(own)}")
+        raise InputError(f"no column is named {name!r}", hint=hint)
+
     def _value_text(self, name: str) -> Callable[[Item], str]:
-        return lambda item: plain_text(self.record_of(item).get(name))
+        def show(item: Item) -> str:
+            value = self.record_of(item).get(name)
+            has_unit = isinstance(value, float) and name.endswith(UNIT_ENDINGS)
+            return shown({name: value}, name, unit_words(name)) if has_unit else plain_text(value)
+
+        return show
 
 
 def plain_text(value: object) -> str:
-    """Return a value that has no format of its own: lists joined, n/a for None, six digits."""
+    """Return the default text of a value: lists joined, n/a for None, six digits."""
     if value is None or value == "":
         return MISSING
     if isinstance(value, bool):
@@ -150,7 +186,7 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
     Args:
         name: of the table.
         rows: heading to text; headings that a row lacks read n/a.
-        identity: the heading that tells rows apart.
+        identity: heading of the column that identifies rows.
         priorities: heading to priority where it is not 1.
         right: headings that are aligned right.
         folded: headings whose text may be broken into lines.

@@ -96,7 +96,7 @@ def build(found: _Storms) -> Plot:
 
 def _notes(found: _Storms) -> tuple[str, ...]:
     """Return the notes needed to read the panels."""
-    missing_count = sum(len(storm.untold) for storm in found.shown)
+    missing_count = sum(len(storm.without_series) for storm in found.shown)
     return (
         f"Means of {INTERVAL_S:g} s",
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
@@ -366,8 +366,8 @@ def _sentence(storm: Storm) -> str:
 
 
 def _clients(storm: Storm) -> str:
-    if storm.untold:
-        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.untold)} clients"
+    if storm.without_series:
+        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.without_series)} clients"
     return f"{len(storm.clients)} client{'s' * (len(storm.clients) != 1)}"
 
 

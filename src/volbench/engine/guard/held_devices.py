@@ -1,0 +1,140 @@
+"""Block devices that runs write: held open from the guard's check to the end of the run.
+
+What a run left on the first and last MiB is recorded when it ends, and compared before the next.
+While a run writes it is unknown, also after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import RLock
+
+from volbench.engine.guard.scratch_files import Log
+from volbench.errors import RefusedError
+from volbench.execute.protocol import Executor, HeldDevice
+from volbench.fio.jobs.output_files import writes
+from volbench.model.campaign.planned_run import Run
+
+
+@dataclass(frozen=True)
+class OpenDevice:
+    """How a device was opened for the guard.
+
+    Attributes:
+        held: None where nothing is to be held, or it could not be.
+        edges: digest of its first and last MiB as volbench left them, empty if that is unknown;
+            None not to look at its content.
+        refusal: why it could not be held.
+    """
+
+    held: HeldDevice | None = None
+    edges: str | None = None
+    refusal: RefusedError | None = None
+
+
+@dataclass
+class _Use:
+    """A device in use by the runs of one or more clients."""
+
+    held: HeldDevice
+    count: int = 0
+    is_written: bool = False
+    is_unknown: bool = False
+
+
+class HeldDevices:
+    """The devices of a campaign on one machine, shared by its clients.
+
+    Args:
+        executor: the machine.
+        log: records across a crash what runs left.
+        edges: from an earlier journal, by device number.
+    """
+
+    def __init__(self, executor: Executor, log: Log, edges: Mapping[str, str]) -> None:
+        self._executor = executor
+        self._log = log
+        self._edges = dict(edges)
+        self._uses: dict[str, _Use] = {}
+        self._lock = RLock()
+
+    @contextmanager
+    def holding(self, run: Run) -> Iterator[OpenDevice]:
+        """Hold the device that a run writes; a run that only reads needs none.
+
+        When its last run ends, what is on its edges is recorded.
+        """
+        number = number_of(run)
+        if not number or not writes(run):
+            yield OpenDevice()
+            return
+        try:
+            opened = self._open(number, run)
+        except RefusedError as refusal:
+            # The guard knows better why: mounted, swap, part of a RAID.
+            yield OpenDevice(edges=self._expected(number, run), refusal=refusal)
+            return
+        try:
+            yield opened
+        except BaseException:
+            self._uses[number].is_unknown = True
+            raise
+        finally:
+            self._release(number, run)
+
+    def _open(self, number: str, run: Run) -> OpenDevice:
+        with self._lock:
+            use = self._uses.get(number)
+            if use is None:
+                use = _Use(self._executor.hold(run.volume.target, exclusive=True))
+                self._uses[number] = use
+            use.count += 1
+            # Beside another client that writes, its content says nothing.
+            edges = self._expected(number, run) if use.count == 1 else None
+            return OpenDevice(use.held, edges)
+
+    def _expected(self, number: str, run: Run) -> str:
+        return self._edges.get(number, run.volume.pin.edges if run.volume.pin else "")
+
+    def begin(self, run: Run) -> None:
+        """Record that a run is about to write: its content is unknown until it ends."""
+        number = number_of(run)
+        with self._lock:
+            use = self._uses.get(number)
+            if use is None:
+                return
+            use.is_written = True
+            use.is_unknown |= _trims(run)
+            self._note(number, "")
+
+    def _release(self, number: str, run: Run) -> None:
+        with self._lock:
+            use = self._uses[number]
+            use.count -= 1
+            if use.count:
+                return
+            del self._uses[number]
+            try:
+                if use.is_written and not use.is_unknown and run.volume.pin is not None:
+                    self._note(number, use.held.digest(run.volume.pin.size_bytes))
+            finally:
+                use.held.close()
+
+    def _note(self, number: str, digest: str) -> None:
+        if self._edges.get(number) != digest:
+            self._edges[number] = digest
+            self._log.write("edges", host=self._executor.host, target=number, digest=digest)
+
+
+def number_of(run: Run) -> str:
+    """Return the number of the device that a run works on; empty for other volumes."""
+    pin = run.volume.pin
+    return f"{pin.major}:{pin.minor}" if pin is not None else ""
+
+
+def _trims(run: Run) -> bool:
+    """Return whether a run trims: what a trimmed block reads as may change."""
+    options = (run.effective(section) for section in run.sections)
+    return any("trim" in names.get("rw", "") or "trim_percentage" in names for names in options)

@@ -1,0 +1,213 @@
+"""Devices and files that were replaced while a campaign paused, or between a crash and its resume.
+
+The targets are real: loop devices, ext4, and a controller that is killed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import volbench as volbench_package
+from tests.cli.conftest import COMMAND, Volbench
+from tests.engine.conftest import IMAGE_BYTES, Disks, call
+
+DEVICE_PROFILE = """\
+name: p
+sample: 0
+defaults: {ioengine: psync, rw: write, bs: 64k, size: 4m}
+jobs:
+  first: {}
+  second: {pause_before: 5s}
+"""
+
+SLOW_PROFILE = """\
+name: p
+sample: 0
+defaults: {ioengine: psync, rw: write, bs: 64k, size: 4m}
+jobs:
+  slow: {rate: 400k}
+"""
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Iterator[Disks]:
+    """Make devices and take them down."""
+    made = Disks(tmp_path.resolve())
+    yield made
+    made.close()
+
+
+def digest(path: Path | str) -> str:
+    """Return the SHA-256 of a device or file."""
+    return sha256(Path(path).read_bytes()).hexdigest()
+
+
+def begin(*arguments: str | Path) -> subprocess.Popen[str]:
+    """Start volbench as a process of its own."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(out: Path, *, state: str) -> None:
+    """Wait until a run of a campaign is in a state."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        if (out / "campaign.json").exists():
+            notes = volbench_package.open_campaign(out).runs.values()
+            if any(str(note.state) == state for note in notes):
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"no run was {state} within 30 s")
+
+
+def device_run(tmp_path: Path, text: str, device: str) -> tuple[Path, subprocess.Popen[str]]:
+    """Start a campaign that overwrites a device."""
+    profile, out = tmp_path / "p.yaml", tmp_path / "out"
+    profile.write_text(text)
+    allowed = ("--allow-destroy", device)
+    return out, begin("run", profile, "--on", device, "--output", out, *allowed)
+
+
+def replace_image(device: str, other: Path) -> None:
+    """Detach the image of a loop device, and attach another one under the same name."""
+    call("losetup", "-d", device)
+    call("losetup", device, str(other))
+
+
+def formatted(disks: Disks) -> Path:
+    """Return an image with an ext4 on it."""
+    image = disks.image()
+    call("mkfs.ext4", "-q", "-F", str(image))
+    return image
+
+
+@pytest.mark.root
+def test_a_device_replaced_during_a_pause_is_not_overwritten(tmp_path: Path, disks: Disks) -> None:
+    """Number, size and name of the loop device stay the same; its sequence number does not."""
+    image = disks.image()
+    device, other = disks.attach(image), formatted(disks)
+    out, process = device_run(tmp_path, DEVICE_PROFILE, device)
+    wait_for(out, state="finished")
+    other = other.rename(image)
+    replace_image(device, other)
+    before = digest(other)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3, stderr
+    assert f"{device} is not the device that was planned" in stderr
+    assert digest(other) == before
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("same_file", [False, True])
+def test_a_device_replaced_before_a_resume_is_not_overwritten(
+    tmp_path: Path, disks: Disks, volbench: Volbench, *, same_file: bool
+) -> None:
+    """Neither another image, nor another file that was renamed to the path of the first."""
+    image = disks.image()
+    device, other = disks.attach(image), formatted(disks)
+    out, process = device_run(tmp_path, SLOW_PROFILE, device)
+    wait_for(out, state="running")
+    process.kill()
+    process.communicate(timeout=10)
+    end_fio(out)
+    if same_file:
+        other = other.rename(image)
+    replace_image(device, other)
+    before = digest(other)
+    done = volbench("resume", out)
+    assert done.returncode == 3, done.stderr
+    assert f"{device} is not the device that was planned" in done.stderr
+    assert digest(other) == before
+
+
+@pytest.mark.root
+def test_a_filesystem_made_before_a_resume_is_not_overwritten(
+    tmp_path: Path, disks: Disks, volbench: Volbench
+) -> None:
+    """It is the same device, but what is on it now is neither the plan's nor volbench's."""
+    device = disks.attach()
+    out, process = device_run(tmp_path, SLOW_PROFILE, device)
+    wait_for(out, state="running")
+    process.kill()
+    process.communicate(timeout=10)
+    end_fio(out)
+    disks.format(device)
+    before = digest(device)
+    done = volbench("resume", out)
+    assert done.returncode == 3, done.stderr
+    assert "ext4" in done.stderr
+    assert "--allow-destroy" in done.stderr
+    assert digest(device) == before
+    allowed = volbench("resume", out, "--allow-destroy", device)
+    assert allowed.returncode == 0, allowed.stderr
+    assert digest(device) != before
+
+
+@pytest.mark.root
+def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volbench) -> None:
+    """A crash alone is no reason to refuse, though the content is unknown since."""
+    device = disks.attach()
+    out, process = device_run(tmp_path, SLOW_PROFILE.replace("400k", "2m"), device)
+    wait_for(out, state="running")
+    process.kill()
+    process.communicate(timeout=10)
+    done = volbench("resume", out)
+    assert done.returncode == 0, done.stderr
+    assert Path(device).stat().st_rdev
+    assert digest(device) != sha256(bytes(IMAGE_BYTES)).hexdigest()
+
+
+def end_fio(out: Path) -> None:
+    """Kill the fio that a killed controller left: it works in the folder of its run."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            folder = process.joinpath("cwd").readlink()
+        except OSError:
+            continue
+        if folder.is_relative_to(out):
+            call("kill", "-9", process.name)
+    time.sleep(0.5)
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
+    tmp_path: Path, scratch: Path, volbench: Volbench, *, is_folder: bool
+) -> None:
+    """What replaced a scratch file between a kill and its resume belongs to the user."""
+    profile, out = tmp_path / "p.yaml", tmp_path / "out"
+    profile.write_text(SLOW_PROFILE)
+    target = scratch if is_folder else scratch / "file"
+    process = begin("run", profile, "--on", target, "--output", out)
+    wait_for(out, state="running")
+    made = wait_for_file(scratch)
+    process.kill()
+    process.communicate(timeout=10)
+    end_fio(out)
+    made.unlink()
+    made.write_text("the user's")
+    done = volbench("resume", out)
+    assert made.read_text() == "the user's"
+    assert str(made) in done.stderr
+    assert (done.returncode == 3) is not is_folder, done.stderr
+
+
+def wait_for_file(folder: Path) -> Path:
+    """Return the first file that appears below a folder."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        found = [path for path in folder.rglob("*") if path.is_file()]
+        if found:
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError("no file was made within 10 s")

@@ -1,0 +1,130 @@
+"""Targets in folders that others may write: links planted there lead root nowhere."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Volbench
+
+pytestmark = pytest.mark.root
+
+_PROFILE = """\
+name: p
+sample: 0
+defaults: {size: 1m, ioengine: psync}
+jobs:
+  w: {rw: write}
+"""
+NOBODY = 65534
+CONTENT = b"root's" * 1024**2
+"""Longer than the scratch file: fio would replace a shorter one, and not write through the link."""
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    """Return a file of root's."""
+    path = tmp_path / "precious"
+    path.write_bytes(CONTENT)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    """Return a profile that writes one file."""
+    path = tmp_path / "p.yaml"
+    path.write_text(_PROFILE)
+    return path
+
+
+@contextmanager
+def planting(folder: Path, precious: Path, *, out: Path) -> Iterator[None]:
+    """Plant links to a file wherever a scratch file might be made, from the end of planning."""
+    ended = threading.Event()
+
+    def plant() -> None:
+        while not (out / "campaign.json").exists() and not ended.is_set():
+            time.sleep(0.001)
+        while not ended.is_set():
+            for place in (folder, *(path for path in folder.iterdir() if path.is_dir())):
+                try:
+                    if not os.access(place, os.W_OK, effective_ids=True):
+                        continue
+                    if place != folder and place.stat().st_mode & 0o022 == 0:
+                        continue  # another user could not write there
+                    (place / "w.0.0").symlink_to(precious)
+                except OSError:
+                    pass
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=plant)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+def test_root_does_not_measure_in_a_folder_that_others_write(
+    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench, mode: int
+) -> None:
+    """It is refused before anything is made, with the option that accepts the risk."""
+    os.chown(scratch, 0, NOBODY)
+    scratch.chmod(mode)
+    done = volbench("run", profile, "--on", scratch, "--output", tmp_path / "out")
+    assert done.returncode == 3, done.stderr
+    assert "--allow-shared-folder" in done.stderr
+    assert list(scratch.iterdir()) == []
+
+
+def test_root_does_not_measure_in_a_folder_of_another_user(
+    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench
+) -> None:
+    """Nor below one: its owner can replace everything in it."""
+    folder = scratch / "data"
+    folder.mkdir()
+    os.chown(scratch, NOBODY, NOBODY)
+    for target in (scratch, folder, folder / "file"):
+        done = volbench("run", profile, "--on", target, "--output", tmp_path / "out")
+        assert done.returncode == 3, done.stderr
+        assert "--allow-shared-folder" in done.stderr
+
+
+def test_a_link_planted_before_fio_starts_is_not_followed(
+    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench, precious: Path
+) -> None:
+    """In a sticky folder, accepted by its user, files are made in a folder of volbench's own."""
+    scratch.chmod(0o1777)
+    for number in range(3):
+        out = tmp_path / f"out{number}"
+        with planting(scratch, precious, out=out):
+            done = volbench(
+                "run", profile, "--on", scratch, "--output", out, "--allow-shared-folder"
+            )
+        assert precious.read_bytes() == CONTENT
+        assert done.returncode == 0, done.stderr
+        (scratch / "w.0.0").unlink(missing_ok=True)
+
+
+def test_scratch_files_lie_in_a_private_folder(
+    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench
+) -> None:
+    """Nobody else may look into it, or put anything there; it goes when the campaign ends."""
+    out = tmp_path / "out"
+    done = volbench("run", profile, "--on", scratch, "--output", out, "--keep-files")
+    assert done.returncode == 0, done.stderr
+    (folder,) = scratch.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "w.0.0").stat().st_size == 1024**2
+    done = volbench("reap", out)
+    assert done.returncode == 0, done.stderr
+    assert list(scratch.iterdir()) == []

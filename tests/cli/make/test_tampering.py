@@ -1,0 +1,167 @@
+"""Campaign folders that somebody changed, or sent: they are shown, and never obeyed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Volbench
+
+_PROFILE = """\
+name: p
+sample: 0
+defaults: {size: 1m, ioengine: psync}
+jobs:
+  a: {rw: write, max_latency: 1us}
+  b: {rw: write}
+"""
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
+    """Return a campaign of this user whose first run failed and whose second was not started."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(_PROFILE)
+    out = tmp_path / "out"
+    done = volbench("run", profile, "--on", scratch, "--output", out, "--on-error", "stop")
+    assert done.returncode == 9, done.stderr
+    return out
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    """Return a file that no campaign has anything to do with."""
+    path = tmp_path / "precious" / "file"
+    path.parent.mkdir()
+    path.write_text("the user's")
+    return path
+
+
+def edit(out: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change campaign.json."""
+    path = out / "campaign.json"
+    archive = json.loads(path.read_text())
+    change(archive)
+    path.write_text(json.dumps(archive))
+
+
+def plant(out: Path, **facts: object) -> None:
+    """Append a line to the journal."""
+    with (out / "journal.jsonl").open("a") as file:
+        file.write(json.dumps({"utc": "2026-01-01T00:00:00.000Z", **facts}) + "\n")
+
+
+@pytest.mark.parametrize("verb", ["resume", "reap"])
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_a_planted_scratch_line_removes_nothing(
+    stopped: Path, precious: Path, volbench: Volbench, verb: str, *, is_complete: bool
+) -> None:
+    """Not even one that names the device and the inode of the file."""
+    found = precious.stat()
+    device = found.st_dev
+    identity = [device >> 8 & 0xFFF, device & 0xFF, found.st_ino] if is_complete else []
+    plant(stopped, kind="scratch", host="local", path=str(precious), identity=identity)
+    done = volbench(verb, stopped)
+    assert done.returncode == 7, done.stderr
+    assert precious.read_text() == "the user's"
+
+
+@pytest.mark.parametrize("verb", ["resume", "reap"])
+def test_a_planted_process_is_not_ended(stopped: Path, volbench: Volbench, verb: str) -> None:
+    """A journal that names somebody's process does not end it."""
+    plant(stopped, kind="run", run="002-b-r1", state="running", process={"pid": 1})
+    done = volbench(verb, stopped)
+    assert done.returncode == 7, done.stderr
+    assert "journal.jsonl" in done.stderr
+
+
+@pytest.mark.parametrize("id_", ["/tmp/volbench-owned", "../../owned", "..", "", "a/b", "a\x00b"])
+def test_a_run_id_that_is_a_path_is_refused(stopped: Path, volbench: Volbench, id_: str) -> None:
+    """The folder of a run lies in the campaign, whatever its plan says."""
+    edit(stopped, lambda archive: archive["campaign"]["runs"][1].update(id=id_))
+    before = sorted(stopped.parent.rglob("*"))
+    for verb in ("show", "resume", "reap"):
+        done = volbench(verb, stopped)
+        assert done.returncode == 7, (verb, done.stderr)
+        assert "Traceback" not in done.stderr
+    assert sorted(stopped.parent.rglob("*")) == before
+    assert not Path("/tmp/volbench-owned").exists()
+
+
+def test_a_changed_target_is_not_overwritten(
+    stopped: Path, precious: Path, volbench: Volbench
+) -> None:
+    """A target and the leave to overwrite it count only as the user gave them."""
+
+    def change(archive: dict[str, Any]) -> None:
+        archive["campaign"]["allow_destroy"] = [str(precious)]
+        volume = archive["campaign"]["runs"][1]["volume"]
+        volume.update(kind="file", target=str(precious))
+
+    edit(stopped, change)
+    done = volbench("resume", stopped)
+    assert done.returncode == 7, done.stderr
+    assert "--like" in done.stderr
+    assert precious.read_text() == "the user's"
+
+
+@pytest.mark.parametrize("verb", ["resume", "reap"])
+def test_a_folder_of_another_user_is_read_only(
+    stopped: Path,
+    tmp_path: Path,
+    volbench: Volbench,
+    verb: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With another key it can be shown, and neither continued nor cleaned up."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    done = volbench(verb, stopped)
+    assert done.returncode == 7, done.stderr
+    shown = volbench("show", stopped)
+    assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize("verb", ["resume", "reap"])
+def test_an_unsigned_folder_is_read_only(stopped: Path, volbench: Volbench, verb: str) -> None:
+    """Without its signature nobody knows who agreed to the plan."""
+    (stopped / "consent.json").unlink()
+    done = volbench(verb, stopped)
+    assert done.returncode == 7, done.stderr
+    assert volbench("show", stopped).returncode == 0
+
+
+def test_a_foreign_folder_is_planned_again(
+    stopped: Path, scratch: Path, tmp_path: Path, volbench: Volbench
+) -> None:
+    """`run --like` takes the profiles of a folder, and the targets from its user only."""
+    (stopped / "consent.json").unlink()
+    refused = volbench("run", "--like", stopped, "--output", tmp_path / "again")
+    assert refused.returncode == 2, refused.stderr
+    arguments = ("--set", "a=", "--on", scratch, "--output", tmp_path / "again")
+    done = volbench("run", "--like", stopped, *arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_key_is_private(stopped: Path, volbench: Volbench) -> None:
+    """A key that others may read proves nothing; the folder holds none."""
+    key = Path(os.environ["XDG_STATE_HOME"]) / "volbench" / "key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    secret = key.read_text().strip()
+    assert all(secret not in path.read_text(errors="replace") for path in files(stopped))
+    key.chmod(0o644)
+    try:
+        done = volbench("resume", stopped)
+        assert done.returncode == 7, done.stderr
+        assert "chmod 600" in done.stderr
+    finally:
+        key.chmod(0o600)
+
+
+def files(folder: Path) -> list[Path]:
+    """Return every file below a folder."""
+    return [path for path in folder.rglob("*") if path.is_file()]

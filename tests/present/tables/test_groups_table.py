@@ -1,0 +1,63 @@
+"""Many results by group: what tells the groups apart, how many they are, and how they spread."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from volbench.present.formatting import Row
+from volbench.present.tables.groups_table import groups_table
+from volbench.present.tables.render_table import render_table
+from volbench.present.tables.results_table import result_tables
+
+
+def matrix(*iodepths: int) -> list[dict[str, object]]:
+    """Return results of two patterns and two block sizes at queue depths."""
+    return [
+        {
+            "run": f"{rw}-{block_bytes}-{iodepth}",
+            "job": f"{rw}-{block_bytes}-{iodepth}",
+            "rw": rw,
+            "direction": rw,
+            "block_bytes": block_bytes,
+            "iodepth": iodepth,
+            "iops": 1000.0 * iodepth,
+            "lat_p99_s": 0.001,
+        }
+        for rw, block_bytes, iodepth in product(("read", "write"), (4096, 65536), iodepths)
+    ]
+
+
+def test_groups_are_the_workloads() -> None:
+    """Pattern and block size tell groups apart; queue depths are a range, rates a median."""
+    table = groups_table(matrix(*range(1, 32)), {"read-4096-3": "1!"}, {})
+    assert [column.heading for column in table.columns[:3]] == ["rw", "bs", "results"]
+    first = table.rows[0]
+    assert (first["rw"], first["bs"], first["results"]) == ("read", "4k", 31)
+    assert (first["iodepth"], first["iops"]) == ("1 to 31", 16000.0)
+    assert (first["range"], first["warnings"]) == ("1k to 31k", "1!")
+
+
+def test_whatever_differs_can_tell_groups_apart() -> None:
+    """Where few values differ they are a column, so that no group hides two workloads."""
+    table = groups_table(matrix(1, 2), {}, {})
+    assert [column.heading for column in table.columns[:3]] == ["rw", "bs", "job"]
+    assert len(table.rows) == 8
+
+
+class Stored:
+    """Frames of a campaign with many results."""
+
+    def rows(self, name: str) -> list[dict[str, object]]:
+        """Return the summary; the other frames are empty."""
+        return matrix(*range(1, 32)) if name == "summary" else []
+
+
+def test_only_many_results_are_grouped() -> None:
+    """124 results are four lines if the table may be brief, else each has its own."""
+    brief: list[Row] = list(result_tables(Stored(), {}, is_brief=True)[0].rows)
+    assert len(brief) == 4
+    (whole,) = result_tables(Stored(), {})
+    assert len(whole.rows) == 124
+    assert "124 results in 4 groups" in render_table(
+        result_tables(Stored(), {}, is_brief=True)[0], "table"
+    )
