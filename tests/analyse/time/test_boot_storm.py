@@ -221,7 +221,9 @@ def test_what_is_no_storm(lacking: str) -> None:
     assert storms(reported) == ()
 
 
-@pytest.mark.parametrize(("limits", "told"), [((7000.0, 7000.0), 7000.0), ((None, 7000.0), None)])
+@pytest.mark.parametrize(
+    ("limits", "reported"), [((7000.0, 7000.0), 7000.0), ((None, 7000.0), None)]
+)
 def test_a_limit_counts_where_all_clients_share_it(
     limits: tuple[float | None, ...], reported: float | None
 ) -> None:

@@ -65,7 +65,7 @@ def test_overrides_know_the_types(types: Path, volbench: Volbench, scratch: Path
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         ("profile", "show", "own.yaml"),
         ("profile", "check", "own.yaml"),

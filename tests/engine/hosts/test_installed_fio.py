@@ -35,7 +35,7 @@ def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecuto
 
 
 @pytest.mark.parametrize(
-    ("manager", "uid", "asked"),
+    ("manager", "uid", "requested"),
     [
         ("apt-get", "0", "env DEBIAN_FRONTEND=noninteractive apt-get -qy install fio"),
         ("apt-get", "1000", "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get -qy install fio"),

@@ -17,7 +17,7 @@ DEVICE = VolumeKind.DEVICE
 
 
 @pytest.mark.parametrize("size", [1, 300, 4096, 4097, MIB, MIB + 512, 33 * MIB, 10**9 + 7, 1 << 40])
-@pytest.mark.parametrize("clones", [1, 3, 32])
+@pytest.mark.parametrize("numjobs", [1, 3, 32])
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_pieces_cover_the_volume_once(size: int, numjobs: int, count: int) -> None:
     """Each piece begins where the last one ended, and every job does whole blocks."""

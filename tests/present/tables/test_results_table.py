@@ -158,7 +158,7 @@ def test_states_keep_every_line_of_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "told"),
+    ("facts", "reported"),
     [
         ({"memory_bytes": 8 << 30}, {"memory": "8 GiB (8589934592 bytes)"}),
         ({"serial": "", "model": None}, {"serial": "not known", "model": "not known"}),
