@@ -1,128 +1,107 @@
 """CPU time of commands on a campaign of eight runs, beside `import click` and `import pandas`.
 
-Commands and imports take turns, so that a busy machine slows both; medians are compared. The limits
-are those of the design: help, list and completion at most 2x click; show, check, export and a dry
-run at most 1.5x pandas; charts and reports in seconds.
+Targets of the design: help, list and completion at most 2x click; a dry run, show, check and
+export at most 1.5x pandas; charts and reports in seconds. Checking a profile of 2,000 cells counts
+fio's time as well.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import resource
-import statistics
-import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-VOLBENCH = [sys.executable, "-m", "volbench"]
+from measured import Command, Figure, compile_sources, cost_of, medians, print_figures, volbench
+
+CLICK, PANDAS = "import click", "import pandas"
 COMPLETE = {
     "_VOLBENCH_COMPLETE": "bash_complete",
     "COMP_WORDS": "volbench show --",
     "COMP_CWORD": "2",
 }
-CLICK, PANDAS = 'python -c "import click"', 'python -c "import pandas"'
+CELLS = 2000
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A command and what it may take.
+class Limited:
+    """A command and its limit.
 
     Attributes:
-        command: its arguments.
+        command: to measure.
         most: CPU seconds, or a multiple of `beside`.
-        beside: name of the measurement that it is compared with; "" for seconds.
-        environment: variables beside those of this process.
+        beside: the import that it is compared with; empty for seconds.
     """
 
-    command: Sequence[str]
-    most: float = 0.0
+    command: Command
+    most: float
     beside: str = ""
-    environment: tuple[tuple[str, str], ...] = ()
 
 
-def measurements(folder: Path, campaign: Path) -> dict[str, Measured]:
-    """Return every measurement by name."""
-    on_campaign = {"show": "show", "check": "check", "export": "export"}
-    page, drawn = str(folder / "page.html"), str(folder / "drawn")
-    main = "from volbench.cli.main import main; main()"
+def matrix_profile() -> str:
+    """Return a profile with a matrix of 2,000 cells."""
+    depths = ", ".join(str(depth) for depth in range(1, CELLS // 20 + 1))
+    return (
+        "name: cells\n"
+        "defaults: {ioengine: libaio, direct: 1, size: 64m, runtime: 10s, time_based: 1}\n"
+        "matrix:\n"
+        "  rw: [read, write, randread, randwrite]\n"
+        "  bs: [4k, 8k, 16k, 64k, 1m]\n"
+        f"  iodepth: [{depths}]\n"
+    )
+
+
+def limited_commands(folder: Path, campaign: Path) -> dict[str, Limited]:
+    """Return every measured command by name."""
+    complete = "from volbench.cli.main import main; main()"
+    page, drawn, cells = folder / "page.html", folder / "drawn", folder / "cells.yaml"
+    drawn.mkdir(exist_ok=True)
+    cells.write_text(matrix_profile(), encoding="ascii")
     return {
-        CLICK: Measured([sys.executable, "-c", "import click"]),
-        PANDAS: Measured([sys.executable, "-c", "import pandas"]),
-        "--help": Measured([*VOLBENCH, "--help"], 2, CLICK),
-        "profile list": Measured([*VOLBENCH, "profile", "list"], 2, CLICK),
-        "completion": Measured(
-            [sys.executable, "-c", main], 2, CLICK, environment=tuple(COMPLETE.items())
+        "--help": Limited(volbench("--help"), 2, CLICK),
+        "profile list": Limited(volbench("profile", "list"), 2, CLICK),
+        "completion": Limited(Command([sys.executable, "-c", complete], COMPLETE), 2, CLICK),
+        "run --dry-run": Limited(
+            volbench("run", "quick", "--dry-run", "--on", folder), 1.5, PANDAS
         ),
-        "run --dry-run": Measured(
-            [*VOLBENCH, "run", "quick", "--dry-run", "--on", str(folder)], 1.5, PANDAS
-        ),
-        **{
-            name: Measured([*VOLBENCH, verb, str(campaign)], 1.5, PANDAS)
-            for name, verb in on_campaign.items()
-        },
-        "plot iops": Measured([*VOLBENCH, "plot", "iops", str(campaign), "-o", drawn], 2),
-        "plot all": Measured([*VOLBENCH, "plot", "all", str(campaign), "-o", drawn], 8),
-        "report": Measured([*VOLBENCH, "report", str(campaign), "-o", page], 5),
+        "show": Limited(volbench("show", campaign), 1.5, PANDAS),
+        "check": Limited(volbench("check", campaign), 1.5, PANDAS),
+        "export": Limited(volbench("export", campaign), 1.5, PANDAS),
+        "plot iops": Limited(volbench("plot", "iops", campaign, "-o", drawn), 2),
+        "plot all": Limited(volbench("plot", "all", campaign, "-o", drawn), 8),
+        "report": Limited(volbench("report", campaign, "-o", page), 5),
+        f"profile check of {CELLS:,} cells": Limited(volbench("profile", "check", cells), 3),
     }
 
 
-def cpu_s(measured: Measured) -> float:
-    """Return the CPU seconds of one process and its children."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(  # noqa: S603 - fixed by this file
-        measured.command,
-        check=True,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **dict(measured.environment)},
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def verdict(measured: Measured, median_s: float, medians: dict[str, float]) -> str:
-    """Return a median beside its limit."""
-    if not measured.most:
-        return ""
-    if not measured.beside:
-        return f"limit {measured.most:g} s{'' if median_s <= measured.most else '  EXCEEDED'}"
-    ratio = median_s / medians[measured.beside]
-    word = "" if ratio <= measured.most else "  EXCEEDED"
-    return f"{ratio:5.2f} x {measured.beside.split()[-1][:-1]}, limit {measured.most:g} x{word}"
-
-
-def main() -> None:
-    """Print median CPU seconds of each command, and its limit."""
+def main() -> int:
+    """Print median CPU seconds of each command beside its target; 1 when one is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--campaign", type=Path, help="default: a new one of 8 runs")
-    parser.add_argument("--report", type=Path, help="a large campaign, whose report may take 15 s")
     given = parser.parse_args()
+    compile_sources()
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        (folder / "drawn").mkdir()
         campaign = given.campaign or folder / "campaign"
         if given.campaign is None:
-            run = ["run", "quick", "--on", temporary, "-o", str(campaign), "--yes"]
-            subprocess.run([*VOLBENCH, *run], check=True, capture_output=True)  # noqa: S603 - same
-        wanted = measurements(folder, campaign)
-        if given.report:
-            page = str(folder / "large.html")
-            wanted["report of many runs"] = Measured(
-                [*VOLBENCH, "report", str(given.report), "-o", page], 15
-            )
-        taken: dict[str, list[float]] = {name: [] for name in wanted}
-        for _ in range(given.rounds):
-            for name, measured in wanted.items():
-                taken[name].append(cpu_s(measured))
-    medians = {name: statistics.median(values) for name, values in taken.items()}
-    for name, median_s in medians.items():
-        print(f"{name:26} {median_s:7.3f} s  {verdict(wanted[name], median_s, medians)}")
+            cost_of(volbench("run", "quick", "--on", folder, "-o", campaign, "--yes"))
+        limited = limited_commands(folder, campaign)
+        imports = {name: Command([sys.executable, "-c", name]) for name in (CLICK, PANDAS)}
+        commands = imports | {name: one.command for name, one in limited.items()}
+        costs = medians(commands, rounds=given.rounds)
+    figures = [Figure(f"`{name}`", costs[name].cpu_s, "s") for name in imports]
+    for name, one in limited.items():
+        cpu_s = costs[name].cpu_s
+        if one.beside:
+            unit = f"x {one.beside.removeprefix('import ')}"
+            ratio = cpu_s / costs[one.beside].cpu_s
+            figures.append(Figure(f"`{name}`", ratio, unit, one.most, note=f"{cpu_s:.2f} s"))
+        else:
+            figures.append(Figure(f"`{name}`", cpu_s, "s", one.most))
+    return print_figures(figures)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,19 +10,24 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measured import (
+    Command,
+    Cost,
+    Figure,
+    compile_sources,
+    cost_of,
+    print_figures,
+    volbench,
+)
 
 CASE = Path(__file__).parents[1] / "tests/cases/fio-3.36/randrw-jsonplus/stdout"
-SIZES = (8, 49, 343, 1018, 3450)
 LOG_SECONDS = 60
 PATTERNS = ("randread", "randwrite", "read", "write", "randrw")
 BLOCKS = ("4k", "16k", "64k", "256k", "1m")
@@ -31,20 +36,11 @@ HOSTS = 20
 DIRECTIONS = ("read", "write")
 LOGS = {"iops": 1000, "bw": 4000, "lat": 1_000_000}
 """Kind of log to its usual value, in the unit of fio."""
-CLI = "from volbench.cli.main import main; main()"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a process used.
-
-    Attributes:
-        cpu_s: user and system time.
-        peak_mb: its largest resident set.
-    """
-
-    cpu_s: float
-    peak_mb: float
+TARGETS_S = {49: 2, 343: 3, 1018: 4, 3450: 6}
+"""Runs to the maximum of CPU seconds of a reading command."""
+TARGET_MB = 400
+JUDGE_TARGET_S = {3450: 30}
+"""Of computing all verdicts and findings once."""
 
 
 def scaled(part: Mapping[str, object], *, rate: float) -> dict[str, object]:
@@ -99,64 +95,60 @@ def make_results(root: Path, *, runs: int) -> None:
         write_result(root, number, document)
 
 
-def cost_of(arguments: Sequence[str]) -> Cost:
-    """Return what a Python process used.
-
-    Raises:
-        RuntimeError: it failed.
-    """
-    with tempfile.TemporaryFile() as messages:
-        child = subprocess.Popen(  # noqa: S603 - arguments are our own
-            [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=messages
-        )
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode:
-            messages.seek(0)
-            raise RuntimeError(f"{' '.join(arguments)}: {messages.read().decode()[-2000:]}")
-    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+def forget_judgements(campaign: Path) -> None:
+    """Remove the stored verdicts and findings, so that the next command computes them."""
+    for name in ("verdicts.parquet", "findings.parquet", "aggregate.parquet", "rules-stamp"):
+        (campaign / "tables" / name).unlink()
 
 
-def volbench(*words: str) -> Cost:
-    """Return what a command of volbench used."""
-    return cost_of(["-c", CLI, *words])
+def figures_of(name: str, cost: Cost, *, runs: int, target_s: float | None) -> Iterator[Figure]:
+    """Yield time and memory of a command."""
+    yield Figure(f"{name}, {runs:,} runs", cost.cpu_s, "s", target_s)
+    target_mb = None if target_s is None else TARGET_MB
+    yield Figure(f"{name}, {runs:,} runs, memory", cost.peak_mb, "MB", target_mb)
 
 
-def measure(root: Path, *, runs: int) -> list[tuple[str, Cost]]:
-    """Import results, and read the campaign with each command."""
+def measure(root: Path, *, runs: int) -> Iterator[Figure]:
+    """Import results, judge them, and read the campaign with each command."""
     results, campaign, sink = root / f"results{runs}", root / f"campaign{runs}", root / "export.csv"
-    make_results(results, runs=runs)
-    labels = "{host}/{repeat}/{job}"
-    costs = [
-        ("import", volbench("import", str(results), "--labels", labels, "--output", str(campaign)))
-    ]
-    for words in (
-        ("show", str(campaign)),
-        ("check", str(campaign)),
-        ("export", str(campaign), "--output", str(sink)),
-    ):
-        costs.append((words[0], volbench(*words)))
-        sink.unlink(missing_ok=True)
-    return costs
+    if not campaign.exists():
+        if not results.exists():
+            make_results(results, runs=runs)
+        labels = ("--labels", "{host}/{repeat}/{job}")
+        cost = cost_of(volbench("import", results, *labels, "--output", campaign))
+        yield from figures_of("`import`, verdicts and findings", cost, runs=runs, target_s=None)
+    cost_of(volbench("check", campaign))  # stores the tables where rules have changed
+    forget_judgements(campaign)
+    judged = cost_of(volbench("check", campaign))
+    yield Figure(
+        f"verdicts and findings, {runs:,} runs",
+        judged.cpu_s,
+        "s",
+        JUDGE_TARGET_S.get(runs),
+        note=f"{1000 * judged.cpu_s / runs:.1f} ms a run; {judged.peak_mb:.0f} MB",
+    )
+    for words in (("show",), ("check",), ("export", "--output", str(sink))):
+        cost = cost_of(volbench(words[0], campaign, *words[1:]))
+        yield from figures_of(f"`{words[0]}`", cost, runs=runs, target_s=TARGETS_S.get(runs))
+    sink.unlink()
 
 
-def main() -> None:
-    """Print a line for each size."""
+def main() -> int:
+    """Print the figures of each size beside their targets; 1 when one is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--runs", type=int, nargs="*", default=[*TARGETS_S])
     parser.add_argument("--keep", type=Path, help="folder for the campaigns; default: temporary")
     chosen = parser.parse_args()
-    bare = cost_of(["-c", "import pandas"])
-    print(f"import pandas: {bare.cpu_s:.2f} s, {bare.peak_mb:.0f} MB")
+    compile_sources()
+    bare = cost_of(Command([sys.executable, "-c", "import pandas"]))
+    figures = [Figure("`import pandas`", bare.cpu_s, "s", note=f"{bare.peak_mb:.0f} MB")]
     with tempfile.TemporaryDirectory() as folder:
         for runs in chosen.runs:
-            for name, cost in measure(chosen.keep or Path(folder), runs=runs):
-                print(
-                    f"{runs:5} runs {name:8} {cost.cpu_s:7.2f} s CPU"
-                    f" ({cost.cpu_s / bare.cpu_s:.1f}x pandas), peak {cost.peak_mb:.0f} MB",
-                    flush=True,
-                )
+            for figure in measure(chosen.keep or Path(folder), runs=runs):
+                print(f"{figure.name}: {figure.value:.3g} {figure.unit}", flush=True)
+                figures.append(figure)
+    return print_figures(figures)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -26,7 +26,8 @@ HEAVY = {
     "ruamel",
     "scipy",
 }
-FRAMES = {"numpy", "pandas", "pyarrow", "pydantic"}
+ROWS = {"numpy", "pyarrow", "pydantic"}
+FRAMES = ROWS | {"pandas"}
 MODEL = {"pydantic", "ruamel"}
 ALLOWED: dict[str, set[str]] = {
     "--help": set(),
@@ -40,11 +41,15 @@ ALLOWED: dict[str, set[str]] = {
     "lab list": MODEL,
     "inventory show {inventory}": MODEL | {"jmespath"},
     "run quick --dry-run --on {folder}": MODEL,
-    "show {campaign}": FRAMES,
-    "show --all {campaign}": FRAMES,
-    "show --runs {campaign}": FRAMES,
-    "check {campaign}": FRAMES,
-    "export {campaign}": FRAMES,
+    "show {campaign}": ROWS,
+    "show --all {campaign}": ROWS,
+    "show --runs {campaign}": ROWS,
+    "check {campaign}": ROWS,
+    "export {campaign}": ROWS,
+    "export --frame series {campaign}": FRAMES,
+    "plot iops {campaign} -o {folder}": FRAMES | {"matplotlib"},
+    "plot iops --format html {campaign} -o {folder}": FRAMES | {"jinja2"},
+    "report {campaign} -o {folder}/page.html": FRAMES | {"jinja2", "scipy"},
     **{f"{verb} --help": set() for verb in VERBS},
 }
 """Command to the heavy libraries that it may import; a command that is not here may import all."""

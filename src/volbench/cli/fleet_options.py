@@ -83,7 +83,7 @@ HOST_KEYS = option_group("host_keys", _host_keys, *_HOST_KEYS)
 
 @dataclass(frozen=True)
 class HostSelection:
-    """Hosts that a command works on.
+    """Hosts selected on the command line.
 
     Attributes:
         inventory: None for this machine alone.
@@ -142,10 +142,10 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
 
 
 def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
-    """Return the hosts of an inventory that are meant; remarks go to stderr.
+    """Return the selected hosts of an inventory; remarks go to stderr.
 
     Raises:
-        InventoryError: problems in the file, or a limit that means no host.
+        InventoryError: problems in the file, or a limit that selects no host.
     """
     from volbench.plan.inventory import load_inventory, select
 

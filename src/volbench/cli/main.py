@@ -107,14 +107,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _message(error: click.ClickException) -> str:
-    """Return what is wrong with a command line, as other errors say it."""
+    """Return the message of a usage error in the style of volbench's own errors."""
     is_unknown = isinstance(error, NoSuchCommand)
     words = (error.message if is_unknown else error.format_message()).removesuffix(".")
     return words[:1].lower() + words[1:]
 
 
 def _hint(error: click.ClickException) -> str:
-    """Return what to type instead: the nearest name, or where the help is."""
+    """Return the hint of a usage error: the nearest name, or the command that shows help."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     command = context.command_path if context else "volbench"
     otherwise = f"see {command} --help"

@@ -50,7 +50,7 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
 
 
 class Quantity(click.ParamType[Any]):
-    """A number with its unit; what is wrong with it is said with the option's name.
+    """Parameter type of a number with a unit; error messages name the option.
 
     Args:
         name: placeholder on the help page.
@@ -64,7 +64,7 @@ class Quantity(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> object:
-        """Return the number; one that was parsed already as it is."""
+        """Return the parsed number; values that are no text are returned unchanged."""
         del ctx
         if not isinstance(value, str):
             return value
@@ -216,7 +216,7 @@ READY_TIMEOUT = click.option(
 def _add_volume_types(
     context: click.Context, option: click.Parameter, files: tuple[Path, ...]
 ) -> None:
-    """Let all that the verb reads name volume types of some files."""
+    """Make the volume types of some files known to everything that the verb reads."""
     del option
     if files and not context.resilient_parsing:
         from volbench.plan.volume_types import also_types
@@ -233,7 +233,7 @@ VOLUME_TYPES = click.option(
     callback=_add_volume_types,
     help="File of volume types beside the bundled ones; repeatable.",
 )
-"""Whatever a verb with this option reads may name types of the files."""
+"""Profiles and inventories read by a verb with this option may name these types."""
 
 
 def schema_command(group: click.Group, of: str) -> Callable[[Callable[[], object]], click.Command]:

@@ -32,14 +32,14 @@ _FILE_ENDINGS = {"table": "txt", "markdown": "md"}
 
 @contextmanager
 def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
-    """Yield a buffer that is written to `output` in one piece when the block ends well.
+    """Yield a buffer that is written to `output` when the block ends without an error.
 
     Args:
         output: ``-`` for standard output, an existing folder, or a file.
         default_name: file name used in a folder.
 
     Raises:
-        InputError: it can't be written.
+        InputError: the output cannot be written.
     """
     buffer = BytesIO()
     yield buffer
@@ -52,7 +52,7 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
         path.write_bytes(buffer.getvalue())
     except OSError as error:
         raise InputError(
-            f"{path} can't be written: {error.strerror}",
+            f"{path} cannot be written: {error.strerror}",
             hint="name a file in an existing folder with --output",
             context={"path": str(path)},
         ) from error
@@ -60,23 +60,23 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
 
 
 def default_campaign_folder(name: str) -> Path:
-    """Return the folder of a new campaign for which none is named."""
+    """Return the default folder of a new campaign."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     return Path("volbench-results") / f"{name}-{stamp}"
 
 
 def report_folder(dataset: Dataset) -> Path:
-    """Return the folder of the first campaign's report, which is made if need be.
+    """Return the report folder of the first campaign, created if it is missing.
 
     Raises:
-        InputError: it can't be made.
+        InputError: the folder cannot be created.
     """
     folder = next(iter(dataset.names.values())).report_folder
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{folder} can't be made: {error.strerror}", hint="name another place with --output"
+            f"{folder} cannot be created: {error.strerror}", hint="name another place with --output"
         ) from error
     return folder
 
@@ -86,7 +86,7 @@ def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple
 
     Args:
         inputs: paths on the command line that are shortened to their last part.
-        output: the campaign folder if it was named, which is shortened in the same way.
+        output: the campaign folder from the command line, shortened in the same way.
     """
     short = {str(path): Path(path).resolve().name for path in inputs if str(path)}
     if output is not None:
@@ -98,7 +98,7 @@ def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple
 
 @dataclass(frozen=True)
 class TableOutput:
-    """How and where a table is printed.
+    """Format and destination of a table.
 
     Attributes:
         format_name: ``table``, ``json``, ``csv`` or ``markdown``; None for that of the output.
@@ -120,7 +120,7 @@ class TableOutput:
 
     @property
     def format(self) -> str:
-        """The format that is asked for, or that the name of the file means."""
+        """Selected format, or the format implied by the file name."""
         if self.as_json or self.format_name:
             return "json" if self.as_json else str(self.format_name)
         endings = {**_ENDINGS, **{f".{name}": name for name in self.more_formats}}
@@ -128,12 +128,12 @@ class TableOutput:
 
     @property
     def is_for_people(self) -> bool:
-        """Whether notes may stand around the table: other formats are data alone."""
+        """Whether notes may surround the table; other formats contain data only."""
         return self.format == "table"
 
     @property
     def is_brief(self) -> bool:
-        """Whether a long table may be summed up: nothing asks for its rows."""
+        """Whether a long table may be summarised: no option requests its rows."""
         is_plain = self.is_for_people and self.output == "-"
         return is_plain and not self.columns and not self.sort
 
@@ -144,8 +144,8 @@ class TableOutput:
 
         Args:
             tables: the main table first.
-            text: width and whether there are colours to the text that stands for the table on a
-                terminal.
+            text: returns the text that replaces the table on a terminal, from width and use of
+                colour.
 
         Raises:
             InputError: there is no such column, or the file cannot be written.
@@ -165,11 +165,8 @@ class TableOutput:
             sink.write(content.encode())
 
     def note(self, words: str) -> None:
-        """Print a line that belongs to a table: below it, or on stderr beside other formats."""
-        from volbench.present.tables.text_layout import wrap
-
-        lines = wrap(words, self._width())
-        click.echo("\n".join(lines), err=not self.is_for_people)
+        """Print a note below a table, or to stderr for the other formats."""
+        click.echo(words, err=not self.is_for_people)
 
     def _rendered(self, tables: tuple[Table[Any], ...], *, width: int | None, colour: bool) -> str:
         from volbench.present.tables.render_table import render_table
@@ -181,7 +178,7 @@ class TableOutput:
         )
 
     def _width(self) -> int | None:
-        """Return the width to keep to: of the terminal, or COLUMNS; None without either."""
+        """Return the maximum width: COLUMNS, or that of the terminal; None without either."""
         columns = os.environ.get("COLUMNS", "")
         if self.is_wide or self.output != "-":
             return None
@@ -233,7 +230,7 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
 
 @dataclass(frozen=True)
 class ChartFile:
-    """Where the chart of a table goes, and how it looks.
+    """File and style of the chart of a table.
 
     Attributes:
         chart: file of the picture; None for no chart.
@@ -246,10 +243,10 @@ class ChartFile:
     theme: str
 
     def write(self, plot: Plot, numbers: Table[Any]) -> None:
-        """Write a chart, and what it shows as CSV beside it.
+        """Write a chart, and its numbers as CSV beside it.
 
         Raises:
-            InputError: a file can't be written.
+            InputError: a file cannot be written.
         """
         from volbench.present.renderers.matplotlib import draw, save
         from volbench.present.tables.render_table import csv_text
@@ -267,7 +264,7 @@ def chart_options(shows: str) -> Decorator:
     """Return the options of a verb that prints a table and may draw it, as the keyword `picture`.
 
     Args:
-        shows: what is drawn, after "Draw".
+        shows: content of the chart, to follow "Draw".
     """
     return option_group(
         "picture",
@@ -290,7 +287,7 @@ def chart_options(shows: str) -> Decorator:
 
 
 def _checked(context: click.Context, option: click.Parameter, chart: str | None) -> str | None:
-    """Refuse other files than pictures before anything is read."""
+    """Refuse other file types before anything is read."""
     del context, option
     if chart is not None:
         _picture_format(chart)

@@ -98,7 +98,7 @@ def sync_folder(path: Path) -> None:
 
 
 def create_campaign(root: Path, archive: Archive) -> Layout:
-    """Make a new campaign folder with its plan.
+    """Make a new campaign folder with its plan; no other user can read it.
 
     Raises:
         ArchiveError: the folder exists and is not empty, or can't be written.
@@ -107,6 +107,7 @@ def create_campaign(root: Path, archive: Archive) -> Layout:
     refuse_used(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
+        root.chmod(0o700)
         layout.runs.mkdir()
         sync_folder(root.resolve().parent)
     except OSError as error:

@@ -58,7 +58,7 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
     """Open a campaign folder that this user planned, unchanged since.
 
     Raises:
-        ArchiveError: no campaign there, damaged, changed, or planned by somebody else.
+        ArchiveError: no campaign there, damaged, changed, or planned by another user.
     """
     layout = Layout(root)
     content = _bytes_of(layout.campaign)
@@ -70,7 +70,7 @@ def seal_of(layout: Layout) -> Seal:
     """Return the seal of a campaign that this user planned.
 
     Raises:
-        ArchiveError: it was changed since, or planned by somebody else.
+        ArchiveError: it was changed since, or planned by another user.
     """
     return _seal_of(layout, _bytes_of(layout.campaign))
 

@@ -26,7 +26,7 @@ from volbench.store.parquet_tables import read_table, write_table
 
 TABLES_VERSION = "10"
 """Raised whenever the same raw files give other rows, so that stored tables are rebuilt."""
-RULES_VERSION = "7"
+RULES_VERSION = "8"
 """Raised whenever the same rows give other verdicts, findings or aggregates."""
 
 

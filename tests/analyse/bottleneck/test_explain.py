@@ -151,6 +151,9 @@ def test_a_cap_nobody_declared_shows_in_waiting() -> None:
     large = explain(ran(level(1000), block_bytes=MIB), "write")[0]
     assert (small.cause, large.cause) == (Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT)
     assert "no limit is declared" in small.speaks_against
+    assert "consistent with: throttled" in small.text
+    declared = explain(ran(level(1100), limits=Limits(iops=1100)), "write")[0]
+    assert "consistent with" not in declared.text
 
 
 def test_large_ones_that_all_wait_alike_are_capped() -> None:

@@ -41,7 +41,7 @@ def test_a_long_campaign_is_asked_about(long: list[str], tmp_path: Path) -> None
     status, stderr = at_a_terminal(long, "n")
     assert status == 3, stderr
     assert "Time: about 2h" in stderr
-    assert "That is long. Begin?" in stderr
+    assert "This takes long. Start?" in stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -51,7 +51,7 @@ def test_a_yes_begins(long: list[str], tmp_path: Path, typed: str, more: tuple[s
     short = ["--set", "first.pause_before=", "--set", "first.runtime=2h"]
     status, stderr = at_a_terminal([*long, *short, *more], typed)
     assert status == 0, stderr
-    assert ("That is long" in stderr) is (typed == "y")
+    assert ("This takes long" in stderr) is (typed == "y")
     assert (tmp_path / "out" / "campaign.json").exists()
 
 
@@ -61,7 +61,7 @@ def test_scripts_are_never_asked(long: list[str], volbench: Volbench) -> None:
     done = volbench(*long, *slow)
     assert done.returncode == 0, done.stderr
     assert "Time: at most 2h" in done.stderr
-    assert "That is long" not in done.stderr
+    assert "This takes long" not in done.stderr
 
 
 def test_a_plan_tells_the_least_and_the_most(

@@ -162,6 +162,11 @@ def test_the_key_is_private(stopped: Path, volbench: Volbench) -> None:
         key.chmod(0o600)
 
 
+def test_a_campaign_folder_is_private(stopped: Path) -> None:
+    """Results, host names and paths are for the user who measured them."""
+    assert stopped.stat().st_mode & 0o777 == 0o700
+
+
 def files(folder: Path) -> list[Path]:
     """Return every file below a folder."""
     return [path for path in folder.rglob("*") if path.is_file()]

@@ -67,6 +67,7 @@ class _Case:
             speaks_for=tuple(speaks_for),
             speaks_against=tuple(speaks_against),
             evidence=self._evidence(),
+            is_certain=not speaks_against,
         )
 
     def _evidence(self) -> dict[str, float]:

@@ -44,11 +44,10 @@ def use_rows(
         A row for each run with samples and numbers, in the order of the summary,
         with the columns of `USE`. NaN or a missing value is "unknown".
     """
-    own = device[device["level"] == "volume"]
+    own = device.loc[device["level"] == "volume", list(_SAMPLED)]
     watched = dict(iter(own.groupby("run", sort=False)))
     rows = summary[summary["run"].isin(list(watched))].drop_duplicates("run")
-    # A Run is one row here, whatever the number of its sections.
-    names = labels(rows.assign(group=rows["job"]))
+    names = run_labels(rows)
     verdicts_of = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
     by_run = dict(iter(summary.groupby("run", sort=False)))
     found = []
@@ -62,6 +61,15 @@ def use_rows(
             | _bottleneck(verdicts_of.get(run))
         )
     return _typed(found)
+
+
+def run_labels(rows: pd.DataFrame) -> pd.Series[str]:
+    """Return a name for each run that tells it from the others, however many sections it has.
+
+    Args:
+        rows: one of each run, of the summary frame.
+    """
+    return labels(rows.assign(group=rows["job"]))
 
 
 def fio_end_s(results: pd.DataFrame) -> float:
@@ -109,6 +117,11 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
     }
 
 
+_RATES = tuple(
+    f"{direction}_{what}"
+    for direction in _DIRECTIONS
+    for what in ("iops", "bw_bytes_per_s", "lat_s", "request_bytes")
+)
 _SHARES = (
     "active_percent",
     "queue_depth",
@@ -117,6 +130,13 @@ _SHARES = (
     "io_pressure_some_percent",
     "io_pressure_full_percent",
 )
+
+
+_SAMPLED = (
+    *("run", "device", "t_s", "interval_s", "after_fio", *_RATES, *_SHARES),
+    *("dirty_bytes", "writeback_bytes", "io_errors"),
+)
+"""Columns of the device frame that are looked at: selecting rows of the others takes time."""
 
 
 def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:

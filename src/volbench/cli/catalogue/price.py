@@ -1,4 +1,4 @@
-"""volbench price: what performance costs."""
+"""volbench price: configurations ranked by price-performance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ _FRAMES = ("summary", "verdicts", "series", "device")
 @names_option(
     "--by",
     "by",
-    text="What makes a configuration, such as family, or labels.  [default: flavor,volume_type]",
+    text="Columns or labels that define a configuration, such as family.  "
+    "[default: flavor,volume_type]",
 )
 @WHERE
 @click.option(
@@ -63,7 +64,7 @@ def command(
     shown: TableOutput,
     picture: ChartFile,
 ) -> None:
-    """Rank the configurations in DIR by price-performance: what a steady I/O costs."""
+    """Rank the configurations in DIR by price-performance, at steady state."""
     from volbench.analyse.price.billing import priced_runs
     from volbench.analyse.price.price_performance import market
     from volbench.analyse.price.steady_performance import performance
@@ -86,7 +87,7 @@ def command(
 
 
 def _billing(dataset: Dataset) -> dict[str, Billing]:
-    """Return what each run of all campaigns was measured on."""
+    """Return the billed resources of each run of all campaigns."""
     from volbench.analyse.price.billing import billing_of
 
     found: dict[str, Billing] = {}

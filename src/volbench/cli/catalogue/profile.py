@@ -138,7 +138,7 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
     try:
         text = job_file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{job_file} can't be read: {error}", hint="save it as UTF-8") from error
+        raise InputError(f"{job_file} cannot be read: {error}", hint="save it as UTF-8") from error
     imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
     dumped = dump_profile(imported.profile)
     load_profile(dumped, path=str(job_file), table=table, allow_exec=allow_exec)

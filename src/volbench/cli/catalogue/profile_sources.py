@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Profile
 
 _JOB_FILES = (".fio", ".job", ".ini")
-"""Endings of fio's own job files."""
+"""File name extensions of fio job files."""
 
 
 def load_profiles(
@@ -98,7 +98,7 @@ def load_texts(
 
 
 def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
-    """Return the runs of one repeat of a profile; without any target, in this folder.
+    """Return the runs of one repeat of a profile; the default target is this folder.
 
     Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
     file is one, and anything else is a directory.

@@ -13,7 +13,7 @@ from volbench.units import parse_rate, parse_size
 
 @click.group("volume-types")
 def command() -> None:
-    """List and show what volume types allow, and check files of them."""
+    """List and show the limits of volume types, and check files of them."""
 
 
 @command.command("list")
@@ -49,7 +49,7 @@ def show(
     *,
     shown: TableOutput,
 ) -> None:
-    """Show what a volume of TYPE is allowed, and for how long."""
+    """Show the limits of a volume of TYPE, and how long bursts last."""
     from volbench.plan.volume_types import catalogue, find_type, limits_of
     from volbench.present.tables.catalogue.volume_types_table import type_table
 

@@ -1,4 +1,4 @@
-"""Cost of a campaign, and the confirmations of a long and of a destructive one."""
+"""Cost of a campaign, and confirmation of long or destructive campaigns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from volbench.plan.prices import Bill, Rented
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
-"""Labels of hosts that name their prices."""
+"""Host labels that select prices."""
 
 
 def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
@@ -32,7 +32,7 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
     click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
-    if not click.confirm("That is long. Begin?", err=True, default=False):
+    if not click.confirm("This takes long. Start?", err=True, default=False):
         raise RefusedError(
             "a long campaign was not confirmed; nothing was done",
             hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
@@ -40,10 +40,10 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
 
 
 def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
-    """Return what a campaign costs at most; None when no prices are named.
+    """Return the maximum cost of a campaign; None without a price list.
 
     Raises:
-        InputError: the prices can't be read, lack something, or no host says what it is.
+        InputError: the price list is invalid or incomplete, or no host has a price label.
     """
     if prices is None:
         return None
@@ -69,7 +69,7 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
 
 
 def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
-    """Return the volumes of a host that are paid for: each that a run works on."""
+    """Return the billed volumes of a host: every volume that a run uses."""
     from volbench.plan.prices import Rented
 
     if not volume_type:
@@ -82,7 +82,9 @@ def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
 def confirm_destruction(
     hosts: Sequence[ConnectedHost], campaign: Campaign, *, only: Sequence[str] = ()
 ) -> None:
-    """Have the name of each device that a run may write typed; scripts use --allow-destroy.
+    """Ask the user to type the name of each device that a run may overwrite.
+
+    Without a terminal nothing is asked: scripts use ``--allow-destroy``.
 
     Args:
         hosts: of the plan, connected.

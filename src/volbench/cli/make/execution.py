@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartOptions:
-    """How a campaign is started.
+    """Options that start a campaign.
 
     Attributes:
         output: its folder; None for one with a default name.
@@ -88,7 +88,7 @@ def carry_out(
 
     Args:
         hosts: connected.
-        request: what the user wants to run.
+        request: profiles, targets and policies.
         start: how it is started.
         shown: how results are printed.
         resume_options: more options of volbench resume, which runs it in the background.
@@ -124,7 +124,7 @@ def carry_out(
 
 
 def _show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
-    """Print what would run, in order, with time and bytes as far as they are known."""
+    """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
     from volbench.present.terminal.campaign_text import estimate_words
@@ -169,7 +169,7 @@ def execute(
 
 
 def show_results(layout: Layout, shown: TableOutput) -> None:
-    """Print what has finished; what that needs is imported after the last run only."""
+    """Print the results of finished runs; heavy libraries are imported only after the last run."""
     from volbench.dataset import open_campaigns
     from volbench.present.tables.results_table import result_tables
 
@@ -179,7 +179,7 @@ def show_results(layout: Layout, shown: TableOutput) -> None:
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:
-    """Print whether every pass of a warm-up has moved all of its volume."""
+    """Print whether each warm-up pass has covered the whole volume."""
     from volbench.engine.conditioning.warmup_verification import (
         Outcomes,
         passes_of,

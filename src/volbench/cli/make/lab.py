@@ -1,4 +1,4 @@
-"""volbench lab: simulated volumes whose truth is known, to try volbench on and to prove it."""
+"""volbench lab: simulated volumes with known behaviour, for trials and tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _QUICK_BYTES = 64 * 1024**2
 
 @click.group("lab")
 def command() -> None:
-    """Simulate volumes whose truth is known: cold, throttled, with credits, caches and stalls."""
+    """Simulate volumes with known behaviour: cold, throttled, with credits, caches, stalls."""
 
 
 @command.command("list")
@@ -46,7 +46,7 @@ def list_scenarios(*, shown: TableOutput) -> None:
 @AS_YAML
 @table_options()
 def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
-    """Show what SCENARIO is, and what a measurement of it must find.
+    """Show the properties and the expected results of SCENARIO.
 
     SCENARIO is a bundled name or a YAML file.
     """
@@ -82,8 +82,7 @@ def schema() -> object:
 def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bool) -> None:
     """Serve SCENARIO as a volume until Ctrl-C.
 
-    Each time it is as at first. The NBD URI is printed on standard output, and the device below it
-    if there is one.
+    Every start resets the volume. Standard output has the NBD URI, and the device if there is one.
     """
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.lab.scenario import read_scenario
@@ -98,10 +97,10 @@ def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bo
             while not stop.requested:
                 if volume.ended(within_s=_LOOK_S):
                     raise VolbenchError(
-                        f"nbdkit ended by itself: {volume.last_words() or 'it said nothing'}",
-                        hint="serve the scenario again; its volume is then as at first",
+                        f"nbdkit exited: {volume.last_words() or 'no output'}",
+                        hint="serve the scenario again; its volume is then reset",
                     )
-        click.echo("the volume is gone", err=True)
+        click.echo("volume removed", err=True)
 
 
 @contextmanager
@@ -114,7 +113,7 @@ def _folder(output: Path | None) -> Iterator[Path]:
 
 
 def _announce(volume: LabVolume) -> None:
-    """Print where the volume is, and what to try on it."""
+    """Print the address of the volume, and commands to try on it."""
     for place in filter(None, (volume.uri, volume.device)):
         click.echo(place)
     sys.stdout.flush()
@@ -129,7 +128,7 @@ def _announce(volume: LabVolume) -> None:
     )
     lines = [
         f"{scenario.name}: {scenario.description}",
-        "Try in another terminal; what is on this volume may be lost, so it is allowed by name:",
+        "Try in another terminal; the data on this volume may be lost, so it is allowed by name:",
         f"  volbench run quick {target} {size}",
         f"  volbench run warmup-curve {target} {curve}",
         f"What they must find: volbench lab show {scenario.name}",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def command(
     targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: HostSelection
 ) -> None:
-    """Show this machine and each TARGET: model, size, scheduler, filesystem, what is on it.
+    """Show this machine and each TARGET: model, size, scheduler, filesystem, contents.
 
     With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
     offset, contents of the disks. Each host rehearses a run without I/O; no volume is written to.
@@ -107,10 +107,10 @@ def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
 
 
 def _show_survey(where: HostSelection, shown: TableOutput) -> None:
-    """Survey every host, print one table, and fail if a host can't take part.
+    """Survey every host, print one table, and fail if a host cannot take part.
 
     Raises:
-        CampaignError: a host can't take part.
+        CampaignError: a host cannot take part.
     """
     from volbench.engine.hosts.host_survey import shared_machines, shared_volumes, survey
     from volbench.present.tables.hosts_tables import survey_table
@@ -127,7 +127,7 @@ def _show_survey(where: HostSelection, shown: TableOutput) -> None:
     if bad:
         hints = [found.hint for found in bad if found.hint]
         raise CampaignError(
-            f"{len(bad)} of {len(surveys)} hosts can't take part: "
+            f"{len(bad)} of {len(surveys)} hosts cannot take part: "
             f"{', '.join(found.name for found in bad)}",
             hint=hints[0] if hints else "look at the table",
         )
@@ -145,7 +145,7 @@ def _survey_record(found: HostSurvey) -> dict[str, object]:
 
 
 def _row(found: HostSurvey) -> dict[str, str]:
-    """Return a host in the words of the table."""
+    """Return the cells of a surveyed host by heading."""
     from volbench.present.tables.hosts_tables import clock_words, volume_words
 
     problems = [found.problem] if found.problem else []

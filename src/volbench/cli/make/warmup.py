@@ -93,7 +93,7 @@ def command(
     start: StartOptions,
     shown: TableOutput,
 ) -> None:
-    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and prove it."""
+    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and verify it."""
     from volbench.engine.campaign.prepare import Request
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor

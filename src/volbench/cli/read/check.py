@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(
     campaigns: tuple[Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
 ) -> None:
-    """List data-quality warnings of the campaigns in DIR..., why they matter, and what to do.
+    """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
 
     Rules are described in docs/reference/findings.md. A result marked invalid does not measure
     what it claims to; a warning means that it may be misleading; a note gives context.

@@ -1,4 +1,4 @@
-"""volbench compare: is it faster, by how much, and could a difference have been seen?"""
+"""volbench compare: verdicts on differences between campaigns, with intervals."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChartOutput:
-    """How charts are drawn, and where they go.
+    """Style and destination of charts.
 
     Attributes:
         by: columns whose values have a colour, or a panel.
@@ -42,7 +42,7 @@ class ChartOutput:
         theme: of its colours; None for light, and for the reader's own in a page.
         image: format; None to take it from the name of the file.
         output: file or folder; ``-`` for standard output; None for the campaign's report folder.
-        numbers: where its numbers go; None for beside it.
+        numbers: file for its numbers; None for one beside it.
     """
 
     by: tuple[str, ...]
@@ -62,12 +62,12 @@ class ChartOutput:
         """Refuse a file as the place of all charts.
 
         Raises:
-            InputError: it is no folder.
+            InputError: the place is not a folder.
         """
         for place in (self.numbers, None if self.format == "html" else self.output):
             if place and not Path(place).is_dir():
                 raise InputError(
-                    f"all charts can't go into {place}: it is not a folder",
+                    f"{place} cannot hold all charts: it is not a folder",
                     hint="make a folder, and name it with --output",
                 )
 
@@ -75,7 +75,7 @@ class ChartOutput:
         """Write a chart as a picture, and its numbers.
 
         Raises:
-            InputError: it can't be written.
+            InputError: the chart cannot be written.
         """
         from volbench.present.renderers.matplotlib import draw, save
 
@@ -96,7 +96,7 @@ class ChartOutput:
             name: over several charts.
 
         Raises:
-            InputError: it can't be written, or a kind needs a picture.
+            InputError: the page cannot be written, or a kind cannot be drawn in a page.
         """
         from volbench.present.renderers.interactive import chart_page
 
@@ -118,7 +118,7 @@ def _write_numbers(plot: Plot, place: str) -> None:
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Print every kind with what it shows and what it needs, and end."""
+    """Print every kind with its content and its requirements, and exit."""
     del option
     if value and not context.resilient_parsing:
         for name, kind in KINDS.items():
@@ -143,7 +143,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     is_eager=True,
     expose_value=False,
     callback=_list_kinds,
-    help="List the kinds: what each shows and what it needs.",
+    help="List the kinds with their content and requirements.",
 )
 @option_group(
     "chart",
@@ -152,8 +152,8 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         "--by",
         "by",
         metavar="COLUMN[,COLUMN]",
-        text="Tell apart by a column or label: each value of the first has a colour, and what is "
-        "equal in it is pooled; each value of the second has a panel.",
+        text="Group by a column or label: each value of the first column has a colour and its "
+        "results are pooled; each value of the second has a panel.",
     ),
     click.option("--title", help="Title over the chart."),
     click.option(

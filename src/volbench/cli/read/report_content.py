@@ -66,7 +66,7 @@ def report_content(
 
 
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
-    """Gather what is shown of several campaigns together; the first is the base of the others."""
+    """Gather the content of several campaigns; the first is the base of the comparison."""
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
@@ -85,7 +85,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
 
 
 def _plots(frames: Frames, charts: Sequence[str]) -> list[Plot]:
-    """Return the charts of every report that apply, and those that are asked for."""
+    """Return the default charts that apply, and the requested ones."""
     usual = [name for name, kind in KINDS.items() if kind.in_report]
     plots = {plot.name: plot for plot in build_plots(frames, usual)}
     for name in charts:

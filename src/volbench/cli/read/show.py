@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @flag("--each", "Every result; without it more than 60 are shown by group.")
 @flag("--runs", "Every run with its state and the reason.", "by_run")
 @flag("--use", "The USE table of devices: utilization, saturation, errors.")
-@flag("--rounds", "How steady state was determined, by round.")
+@flag("--rounds", "Determination of steady state, by round.")
 @flag("--all", "A row for each campaign, with its progress.", "by_campaign")
 @WHERE
 @table_options()
@@ -71,7 +71,7 @@ def _show_results(opened: Dataset, shown: TableOutput, *, each: bool) -> None:
 
 
 def _selected(opened: Dataset) -> dict[str, RunNote]:
-    """Return the state of each run that the condition keeps."""
+    """Return the states of the runs selected by the condition."""
     if not opened.where:
         return opened.runs
     runs = set(opened.summary()["run"])
@@ -95,7 +95,7 @@ def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
 
 
 def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
-    """Print how steady state was determined, and the results over its window."""
+    """Print the determination of steady state, and the results over its window."""
     from volbench.present.tables.rounds_table import rounds_tables
 
     tables = rounds_tables(

@@ -106,11 +106,11 @@ def _answer(query: str, places: Sequence[str], *, endpoint: str, limits: QueryLi
         query: in SQL.
         places: campaign folders, folders that hold some, exported datasets, or addresses such as
             ``s3://bucket/prefix``.
-        endpoint: of a storage that speaks S3.
+        endpoint: address of an S3-compatible storage.
         limits: of memory, time and threads.
 
     Raises:
-        InputError: a place holds neither, or as of `run_query`.
+        InputError: a place contains neither, or as for `run_query`.
         ArchiveError: a campaign is damaged, or was written by a newer volbench.
         TransportError: the storage does not answer, or refuses.
     """
@@ -136,10 +136,10 @@ def _answer(query: str, places: Sequence[str], *, endpoint: str, limits: QueryLi
 
 
 def _check_places(places: Sequence[str]) -> None:
-    """Refuse folders that are not there, and several addresses.
+    """Refuse missing folders, and more than one object storage address.
 
     Raises:
-        InputError: for one of them.
+        InputError: a folder is missing, or there are several addresses.
     """
     missing = [place for place in places if "://" not in place and not Path(place).is_dir()]
     if missing:

@@ -160,7 +160,7 @@ def _named(run: Run, extent: Extent) -> str:
 
 
 def verification_text(passes: Sequence[Pass]) -> str:
-    """Return what was verified as a paragraph; empty for a campaign without a warm-up.
+    """Return a line for each volume and one for each of its passes; empty without a warm-up.
 
     Raises:
         CampaignError: a pass did not move exactly the bytes of its volume.
@@ -175,7 +175,7 @@ def verification_text(passes: Sequence[Pass]) -> str:
     lines: dict[str, list[str]] = {}
     for done in passes:
         lines.setdefault(done.volume, []).append(done.words)
-    return "\n".join(f"warm: {volume}. {'; '.join(words)}." for volume, words in lines.items())
+    return "\n".join("\n  ".join([f"warm: {volume}.", *words]) for volume, words in lines.items())
 
 
 def progress_words(

@@ -124,7 +124,7 @@ def check_identity(
     if held is not None and held.number != found.rdev:
         problems.append("another device was opened")
     if pin is not None and not problems:
-        problems = _doubts(executor, pin, now, held=held, edges=edges)
+        problems = _mismatches(executor, pin, now, held=held, edges=edges)
     device = block_device(executor, found.rdev)
     if problems or device is None:
         raise _changed(target, problems)
@@ -148,7 +148,7 @@ def _changes(pin: DevicePin, now: DevicePin) -> list[str]:
     ]
 
 
-def _doubts(
+def _mismatches(
     executor: Executor,
     pin: DevicePin,
     now: DevicePin,

@@ -49,7 +49,7 @@ def export_frame(
         into: a binary stream, or a file that is replaced in one step.
 
     Raises:
-        InputError: an unknown format, a file that can't be written, too many rows for a sheet,
+        InputError: an unknown format, a file that cannot be written, too many rows for a sheet,
             or xlsx without openpyxl.
     """
     content = _render({frame_name: frame}, format_name=_checked(format))
@@ -168,7 +168,7 @@ class Rows(Protocol):
 
     @property
     def made(self) -> str:
-        """When it was planned; tells it from another one of its name."""
+        """Creation time; distinguishes campaigns of the same name."""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -191,7 +191,7 @@ def write_parts(parts: Iterable[Rows], *, frame_name: str, into: Path) -> tuple[
         The files that were written.
 
     Raises:
-        InputError: one can't be written, or a file there is of another campaign of that name.
+        InputError: a file cannot be written, or belongs to another campaign of that name.
     """
     folder = into / frame_name
     _make_folder(folder)
@@ -220,7 +220,6 @@ def _check_campaign(file: Path, part: Rows) -> None:
     if made != part.made:
         raise InputError(
             f"{file} holds another campaign that is also named {part.campaign}",
-            hint="export both in one command, which tells them apart by their folders' names, into "
-            "a new folder",
+            hint="export both in one command, which names them by their folders, into a new folder",
             context={"path": str(file), "holds": made},
         )

@@ -156,8 +156,8 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
     """Return a dashboard that opens on the time of the campaigns.
 
     Args:
-        frames: ``device`` and ``series``, or one of them; they tell the time, the campaigns and
-            whether a rate needs a wider window.
+        frames: ``device`` and ``series``, or one of them; they determine the time range, the
+            campaigns and the window of rates.
 
     Raises:
         InputError: no row has a time.
@@ -168,7 +168,7 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
         raise InputError(
             "no result here has a time of day",
             hint="a dashboard shows the frames device and series of finished runs; imported logs"
-            " tell the time of day only with fio's log_unix_epoch",
+            " have a time of day only with fio's log_unix_epoch",
         )
     begin, end = moments.min() - _MARGIN_S, moments.max() + _MARGIN_S
     campaigns = list(dict.fromkeys(str(name) for frame in timed for name in frame["campaign"]))

@@ -60,7 +60,7 @@ def default_columns(frame: pd.DataFrame, *, frame_name: str) -> list[str]:
     """Return the columns that a table for people shows when none are named.
 
     Args:
-        frame: of a summary those that tell its rows apart, what was asked for and the results;
+        frame: of a summary the identifying columns, the workload and the results;
             every column of any other frame.
         frame_name: such as ``summary``.
     """

@@ -72,7 +72,7 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
         raise InputError(
             "no result here has a time of day",
             hint="OpenMetrics holds the frames device and series of finished runs; imported logs"
-            " tell the time of day only with fio's log_unix_epoch",
+            " have a time of day only with fio's log_unix_epoch",
         )
     if "summary" in frames:
         blocks.append(_run_block(frames))

@@ -1,6 +1,6 @@
 """Workbook of frames: a sheet for each, one with charts, one with the meanings of columns.
 
-The first row of a sheet holds the columns' names and the second their units; a filter stands on
+The first row of a sheet holds the columns' names and the second their units; the filter is on
 the second, so that sorting leaves both in place. Charts are native ones: they can be edited.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _SHEET_ROWS = 1_048_576  # the row limit of xlsx: ECMA-376 part 1, 18.3.1.73
 _MOST_BARS = 60
-"""More jobs than this can't be read on a chart as wide as a screen."""
+"""Maximum number of jobs that are legible on a chart as wide as a screen."""
 
 _FORMATS = {
     "s": "0.000000",

@@ -1,4 +1,4 @@
-"""Table of campaigns: what each is and how far it came."""
+"""Table of campaigns with their profiles, hosts and progress."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NAMES_SHOWN = 3
 def campaign_record(
     name: str, folder: Path, plan: Campaign, notes: Mapping[str, RunNote]
 ) -> dict[str, object]:
-    """Return what a campaign is and how far it came, without reading a result.
+    """Return the facts and the progress of a campaign, without reading results.
 
     Args:
         name: of the campaign among others.
-        folder: that it is in.
+        folder: of the campaign.
         plan: its plan.
         notes: run id to its state.
 
@@ -71,12 +71,12 @@ def campaigns_table(found: Sequence[Row]) -> Table[Row]:
 
 
 def _each(names: Iterable[str]) -> list[str]:
-    """Return every name once, in the order they come."""
+    """Return the distinct names in their order."""
     return list(dict.fromkeys(names))
 
 
 def _named(names: object) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names and the number of the others."""
     listed = [str(name) for name in names] if isinstance(names, list) else []
     more = f" and {len(listed) - _NAMES_SHOWN} more" if len(listed) > _NAMES_SHOWN else ""
     return ", ".join(listed[:_NAMES_SHOWN]) + more if listed else MISSING

@@ -13,7 +13,7 @@ from volbench.units import format_count, format_latency, format_rate
 
 
 def comparison_table(comparison: Comparison) -> Table[Compared]:
-    """Return a row for each comparison, with how to read the verdicts below."""
+    """Return a row for each comparison, with notes that explain the verdicts."""
     return Table(
         "comparison",
         _columns(comparison.rows),
@@ -29,7 +29,7 @@ def comparison_table(comparison: Comparison) -> Table[Compared]:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """Return how the verdicts are to be read, one sentence each."""
+    """Return the notes that explain the verdicts, one sentence each."""
     tested = [row for row in comparison.rows if row.contrast]
     share = f"{100 * comparison.confidence:g} %"
     lines = ["Percent: change of the metric against the base; faster is more IOPS or less latency."]
@@ -49,7 +49,7 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 def measure_name(measure: Measure) -> str:
-    """Return a metric as it was typed, with the kind of latency where it is not the total."""
+    """Return the name of a metric, with the kind of latency if it is not total latency."""
     kind = measure.column.partition("lat_")[0] if measure.is_latency else ""
     already = measure.name.startswith(("c", "s")) or not kind
     return measure.name if already else f"{measure.name} ({kind}lat)"
@@ -107,7 +107,7 @@ def _value_column(
 
 
 def _repeats(row: Compared) -> str:
-    """Return how many repeats there are on each side, and on how many volumes."""
+    """Return the number of repeats on each side, and of volumes."""
     texts = [
         f"{group.repeats} on {group.volumes}" if group.volumes > 1 else str(group.repeats)
         for group in (row.base_group, row.candidate_group)

@@ -110,13 +110,13 @@ def findings_text(
     colour: bool = False,
     is_brief: bool = True,
 ) -> str:
-    """Return findings grouped by rule, each rule with why it matters and what to do.
+    """Return findings grouped by rule, each rule with its reason and advice.
 
     Equal findings of several runs are one entry. The most severe rules come first.
 
     Args:
         rows: of the findings frame, of one campaign or several.
-        runs: how many finished runs were checked.
+        runs: number of finished runs that were checked.
         width: of the terminal.
         colour: use the colours of the severities.
         is_brief: list the first findings of a rule and count the others.
@@ -171,13 +171,13 @@ def _entries(
 
 
 def _paragraph(label: str, words: str, *, width: int) -> list[str]:
-    """Return a text in lines behind a label."""
+    """Return the lines of a text with a hanging label."""
     first, *others = wrap(words, width - len(label))
     return [label + first, *(" " * len(label) + line for line in others)]
 
 
 def _shorten(names: Sequence[str]) -> str:
-    """Return the first runs, and how many more there are."""
+    """Return the first runs and the number of the others."""
     distinct = list(dict.fromkeys(names))
     if len(distinct) <= _SHOWN_RUNS:
         return ", ".join(distinct)

@@ -25,7 +25,7 @@ from volbench.units import format_count
 MOST_RESULTS = 60
 """More results than these are shown by group."""
 _MOST_GROUPS = 20
-"""As many rows as a screen of 24 lines can show below a heading and above a prompt."""
+"""Number of rows that fit a screen of 24 lines with heading and prompt."""
 
 _KEYS: Mapping[str, Callable[[Row], str]] = {
     "campaign": lambda row: text(row, "campaign"),
@@ -37,14 +37,14 @@ _KEYS: Mapping[str, Callable[[Row], str]] = {
     "iodepth": lambda row: text(row, "iodepth"),
     "numjobs": lambda row: text(row, "numjobs"),
 }
-"""What results are grouped by, as far as there are few enough groups, in the order it is tried."""
+"""Grouping keys in the order in which they are added, while there are few enough groups."""
 _RANGES = ("iodepth", "numjobs", "repeat")
 
 
 def groups_table(
     rows: Sequence[Row], warnings: Mapping[str, str], states: Mapping[str, RunNote]
 ) -> Table[Row]:
-    """Return a row for each group of results: how many, and how their numbers spread.
+    """Return a row for each group of results: size, medians and range.
 
     Args:
         rows: of the summary frame.
@@ -82,14 +82,14 @@ def groups_table(
     ]
     counts = Counter(note.state.value for note in states.values() if not note.state.is_settled)
     without = ", ".join(f"{count} {state}" for state, count in counts.items())
-    more = [f"without results: {without}; see volbench show --runs"] if without else []
+    more = [f"not finished: {without}; see volbench show --runs"] if without else []
     if warnings:
         more.append("warnings: results with data-quality warnings; see volbench check")
     return Table("groups", columns, named, notes=[*notes, *more])
 
 
 def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
-    """Return the keys whose combinations are few enough, without those that never differ."""
+    """Return the grouping keys, without those that are equal in all rows."""
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
     candidates = dict(_KEYS)
     for name in labels:
@@ -108,7 +108,7 @@ def _group(
 ) -> dict[str, object]:
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
     iops = _known(number(row, "iops") for row in rows)
-    spread = f"{format_count(min(iops))} to {format_count(max(iops))}" if iops else MISSING
+    ends = dict.fromkeys(format_count(value) for value in (min(iops), max(iops))) if iops else ()
     return {
         **{name.removeprefix(LABEL_PREFIX): value for name, value in zip(keys, key, strict=True)},
         "results": len(rows),
@@ -118,7 +118,7 @@ def _group(
             if name not in keys
         },
         "iops": median(iops) if iops else None,
-        "range": spread,
+        "range": " to ".join(ends) or MISSING,
         "bw_bytes_per_s": _median(number(row, "bw_bytes_per_s") for row in rows),
         "lat_p99_s": _median(latency(row, "p99").seconds for row in rows),
         "warnings": f"{len(marks)}{'!' if any('!' in mark for mark in marks) else ''}"

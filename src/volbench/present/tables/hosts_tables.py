@@ -1,4 +1,4 @@
-"""Tables of hosts: an inventory, a survey of what is there, and the facts about one of them."""
+"""Tables of hosts: inventory, survey, progress of clients, and facts about a host or volume."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ _SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4,
 
 
 def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> Table[Any]:
-    """Return surveyed hosts, a row each, with what is wrong with each in the last column.
+    """Return surveyed hosts, a row each, with the problems in the last column.
 
     Args:
         rows: text under each heading: ``host``, ``fio``, ..., ``problem``.
-        records: everything that is known of each, for JSON.
+        records: complete survey of each host, for JSON.
     """
     usable = sum(not row["problem"] for row in rows)
     table = text_table(
@@ -159,7 +159,7 @@ def status_table(rows: Sequence[ClientStatus], *, notes: Sequence[str]) -> Table
 
 
 def volume_words(role: str, facts: VolumeFacts) -> str:
-    """Return what a volume is, and what would be lost on it."""
+    """Return the description of a volume with its contents."""
     size = "" if facts.size_bytes is None else f" {format_capacity(facts.size_bytes)}"
     free = "" if facts.free_bytes is None else f", {format_capacity(facts.free_bytes)} free"
     holds = f", holds {facts.content}" if facts.content else ""
@@ -168,7 +168,7 @@ def volume_words(role: str, facts: VolumeFacts) -> str:
 
 
 def clock_words(offset_s: float, bound_s: float) -> str:
-    """Return how far a clock is off, with its bound."""
+    """Return the offset of a clock with its bound."""
     if math.isinf(bound_s):
         return "unknown"
     sign = "-" if offset_s < 0 else "+"
@@ -215,7 +215,7 @@ def _words(name: str, value: object) -> str:
 
 
 def _number_words(name: str, value: float) -> str:
-    """Return a number in the words of the unit in its name."""
+    """Return a number in the format of the unit in its name."""
     if name.endswith("_bytes"):
         return f"{format_capacity(value)} ({value} bytes)"
     return format_duration(value) if name.endswith("_s") else str(value)

@@ -59,7 +59,7 @@ def _options(row: Row) -> str:
 
 
 def profile_summary(profile: Profile) -> dict[str, object]:
-    """Return a profile as the list of profiles shows it: name, number of jobs, description."""
+    """Return name, number of jobs and description of a profile, for the list of profiles."""
     return {
         "profile": profile.name,
         "jobs": len(profile.jobs),

@@ -33,7 +33,7 @@ def render_table(
     Args:
         table: the declared table.
         format_name: one of `FORMATS`.
-        width: of the terminal, which ``table`` keeps to; None for no limit.
+        width: maximum width for ``table``; None for no limit.
         columns: names of the columns to show; those of the table, as far as they fit, if empty.
         colour: use the colours of the cells.
 
@@ -62,7 +62,7 @@ def _used(table: Table[Item]) -> list[Column[Item]]:
 
 
 def _values(table: Table[Item], *, only: Sequence[str]) -> list[Row]:
-    """Return the records; of chosen columns that are no values of them, the text."""
+    """Return the records; selected columns that are not in a record have the text of the cell."""
     if not only:
         return table.records()
     records: list[Row] = []
@@ -91,7 +91,7 @@ def json_text(records: Iterable[Row]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a value that JSON has: no number for NaN and infinity."""
+    """Return a value for JSON: null for NaN and infinity."""
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -138,11 +138,11 @@ def _render_markdown(table: Table[Item]) -> str:
 def markdown_text(
     headings: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]
 ) -> str:
-    """Return a table of pipes whose columns also stand in line for those who read the source.
+    """Return a Markdown table whose columns are aligned in the source too.
 
     Args:
         headings: over the columns.
-        rows: texts of the cells, which may hold signs that mean something to Markdown.
+        rows: texts of the cells; characters with a meaning in Markdown are escaped.
         right: which columns are aligned right.
     """
     cells = [[_escaped(cell) for cell in row] for row in (headings, *rows)]
@@ -160,7 +160,7 @@ def markdown_text(
 
 
 def _escaped(text: str) -> str:
-    """Return a text that stays in its cell: what comes from a file is no Markdown or HTML."""
+    """Return a text without active Markdown or HTML, on one line."""
     return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(text)).split())
 
 

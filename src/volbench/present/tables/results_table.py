@@ -37,7 +37,7 @@ STATE_STYLES = {
 _STATISTICS = ("mean", "p50", "p99", "max")
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
 _IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction", "run")
-"""Columns that may be needed beside the job to identify a row, in the order they are tried."""
+"""Candidates for columns that identify a row together with the job, in order of preference."""
 
 
 class Results(Protocol):
@@ -101,7 +101,7 @@ def summary_table(
 
 
 _UNFINISHED = "unfinished"
-"""Key of rows that stand for a run without results: they are no records of the frame."""
+"""Key that marks rows of runs without results, which are not part of the frame."""
 
 
 def _identity(rows: Sequence[Row]) -> set[str]:
@@ -169,7 +169,7 @@ def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
 def _notes(
     rows: Sequence[Row], states: Mapping[str, RunNote], warnings: Mapping[str, str]
 ) -> list[str]:
-    """Return what the reader must know: stand-ins, warnings, and why runs failed."""
+    """Return the notes: substitutes, warnings, and reasons of failed runs."""
     notes = []
     if warnings:
         is_any_invalid = any("!" in mark for mark in warnings.values())
@@ -240,7 +240,7 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
 
 
 def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
-    """Return a frame as it is, a column for each of its columns; the first identifies the row.
+    """Return a frame unchanged; its first column identifies the row.
 
     Args:
         name: of the frame.

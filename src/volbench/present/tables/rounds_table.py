@@ -1,4 +1,4 @@
-"""Tables of rounds: how steady state was determined, and the results over its window.
+"""Tables of rounds: determination of steady state, and results over its window.
 
 SNIA's Performance Test Specification asks for both, the second by read/write mix and block size.
 """
@@ -40,7 +40,7 @@ def rounds_tables(
     """Judge the rounds of every profile that has them.
 
     Args:
-        campaigns: name to what its plan says of rounds, by profile, and its summary frame.
+        campaigns: name to the rounds of its plan by profile, and its summary frame.
 
     Returns:
         For each profile the determination, and a matrix for each metric where there is a window.
@@ -68,7 +68,7 @@ def rounds_tables(
 def _record(
     found: Determination, matrices: Mapping[Metric, pd.DataFrame], *, campaign: str, profile: str
 ) -> dict[str, object]:
-    """Return all of it for a script."""
+    """Return the complete determination for JSON."""
     return {
         "campaign": campaign,
         "profile": profile,

@@ -22,7 +22,7 @@ from volbench.present.formatting import (
 )
 
 IDENTITY = 0
-"""Priority of columns that tell rows apart: they are shown at any width."""
+"""Priority of columns that identify rows: they are shown at any width."""
 
 Item = TypeVar("Item")
 
@@ -33,7 +33,7 @@ class Column(Generic[Item]):
 
     Attributes:
         name: of the value in JSON and CSV, and for ``--columns``.
-        show: a row to the text of the cell; None for the value of that name as it is.
+        show: returns the text of a row's cell; None for the plain value of that name.
         header: over the column; the name, with blanks, if empty.
         priority: where a table is wider than the screen, columns with the largest number are left
             out first; those with `IDENTITY` never.
@@ -74,12 +74,12 @@ class Table(Generic[Item]):
     Attributes:
         name: of the file that is written into a folder.
         columns: in the order in which they are shown.
-        rows: what the columns show.
-        record: a row to the values that JSON and CSV have of it, by name; those of a mapping, else
-            the texts of its cells, if None. Rows with an empty record are no data.
+        rows: items that the columns show.
+        record: returns the values of a row for JSON and CSV; None for the mapping itself, else the
+            texts of the cells. Rows with an empty record are not part of the data.
         title: above the table.
         notes: lines below the table.
-        document: all of it for JSON, where that is more than a list of records.
+        document: complete JSON document, if it is more than a list of records.
     """
 
     name: str
@@ -158,7 +158,7 @@ class Table(Generic[Item]):
 
 
 def plain_text(value: object) -> str:
-    """Return a value that has no format of its own: lists joined, n/a for None, six digits."""
+    """Return the default text of a value: lists joined, n/a for None, six digits."""
     if value is None or value == "":
         return MISSING
     if isinstance(value, bool):
@@ -186,7 +186,7 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
     Args:
         name: of the table.
         rows: heading to text; headings that a row lacks read n/a.
-        identity: the heading that tells rows apart.
+        identity: heading of the column that identifies rows.
         priorities: heading to priority where it is not 1.
         right: headings that are aligned right.
         folded: headings whose text may be broken into lines.

@@ -1,4 +1,4 @@
-"""Columns of text on a screen of limited width: which are shown, how wide, and where they break."""
+"""Layout of text columns in a limited width: selection, widths and line breaks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAIN_PRIORITY = 1
 
 @dataclass(frozen=True)
 class Layout:
-    """What of a table is shown.
+    """Visible columns of a table and their widths.
 
     Attributes:
         shown: indexes of the columns.
@@ -30,7 +30,7 @@ class Layout:
 
 
 def display_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the number of terminal columns that a text occupies."""
     if text.isascii():
         return len(text)
     return sum(_char_width(char) for char in text)
@@ -45,11 +45,11 @@ def _char_width(char: str) -> int:
 def lay_out(
     columns: Sequence[Column[Item]], natural: Sequence[int], *, width: int | None
 ) -> Layout:
-    """Return which columns fit and how wide each is.
+    """Return the columns that fit, and their widths.
 
     Args:
         columns: of the table.
-        natural: the width that each needs to be whole.
+        natural: full width of each column.
         width: of the screen; None where there is no limit.
     """
     shown = list(range(len(columns)))
@@ -91,7 +91,7 @@ def _shrunk(widths: list[int], room: int) -> list[int]:
 
 
 def _stretched(widths: list[int], natural: Sequence[int], room: int) -> list[int]:
-    """Give the room that is left to columns that are narrower than their text."""
+    """Distribute the remaining width to columns that are narrower than their text."""
     spare = room - sum(widths)
     while spare > 0:
         wanting = [i for i, width in enumerate(widths) if width < natural[i]]
@@ -147,6 +147,6 @@ def _broken(word: str, width: int) -> list[str]:
 
 
 def aligned(text: str, width: int, *, is_right: bool) -> str:
-    """Return a text filled up with blanks."""
+    """Return a text padded with blanks."""
     blanks = " " * (width - display_width(text))
     return blanks + text if is_right else text + blanks

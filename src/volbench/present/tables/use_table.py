@@ -24,12 +24,12 @@ NOTES = (
 
 
 def use_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
-    """Return the columns after the name of the run, without those that have no value at all."""
+    """Return the columns after the name of the run, without empty ones."""
     return tuple(column for column in _COLUMNS if any(column.cell(row) != MISSING for row in rows))
 
 
 def run_names(rows: Sequence[Row]) -> list[str]:
-    """Return the job of each run, with repeat and phase where they tell runs apart."""
+    """Return the job of each run, with repeat and phase if needed to identify it."""
     has_repeats = any(number(row, "repeat") > 1 for row in rows)
     return [_run_name(row, has_repeats=has_repeats) for row in rows]
 
@@ -68,7 +68,7 @@ def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str
 
 
 def _latency(row: Row) -> str:
-    """Return the latency of the direction that moved, or of both."""
+    """Return the latency of the active direction, or of both."""
     latencies = {
         name: format_latency(number(row, f"{name}_lat_s"))
         for name in ("read", "write")

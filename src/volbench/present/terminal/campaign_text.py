@@ -50,7 +50,7 @@ def unfinished(campaign: Campaign, states: Mapping[str, RunNote]) -> list[tuple[
 
 
 def first_line(reason: str) -> str:
-    """Return the first line of a reason that says something."""
+    """Return the first line of a reason that is not blank."""
     return next(
         (line.strip() for line in reason.splitlines() if line.strip()), "no reason was recorded"
     )
@@ -61,7 +61,7 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
 
     Args:
         estimate: of the plan.
-        bill: what it costs at most, as text; None if prices are not known.
+        bill: maximum cost, as text; None if prices are not known.
     """
     parts = [f"Time: {_time(estimate)}.", f"Bytes written: {_written(estimate)}."]
     if bill is not None:
@@ -87,7 +87,7 @@ def _time(estimate: Estimate) -> str:
 
 
 def _spoken(seconds: float) -> str:
-    """Return a time to the second, or to the minute from an hour on."""
+    """Return a duration rounded to seconds, or to minutes from one hour on."""
     return format_duration(round(seconds / 60) * 60 if seconds >= 3600 else round(seconds))
 
 

@@ -30,7 +30,7 @@ _STATE_WORDS = {
 }
 _HEADINGS = ("client", "run", "state", "IOPS", "bandwidth", "device", "left", "heard")
 SILENT_S = 5.0
-"""A client that reports nothing for so long is marked; it is polled about every second."""
+"""Time without a report after which a client is marked; it is polled about every second."""
 _FEW = 4
 """More runs than these at once are rows of a table, not bars."""
 _OTHER_LINES = 6
@@ -42,7 +42,7 @@ class LiveProgress:
 
     Args:
         stream: the terminal, usually stderr.
-        clock: seconds that only go up.
+        clock: monotonic, in seconds.
         console: a console to draw on instead of one made for the stream.
     """
 
@@ -68,7 +68,7 @@ class LiveProgress:
             yield self
 
     def __call__(self, event: Event, /) -> None:
-        """Take one event; what changes often is drawn a few times a second, whoever reports it."""
+        """Handle one event; the screen is redrawn a few times a second."""
         with self._lock:
             line = lasting_line(event, self._tally)
             self._tally.note(event)
@@ -78,7 +78,7 @@ class LiveProgress:
             self._live.refresh()
 
     def draw(self) -> RenderableType:
-        """Return what stands at the bottom of the screen now."""
+        """Return the current bottom part of the screen."""
         with self._lock:
             return self._drawn(self._tally)
 
@@ -104,7 +104,7 @@ class LiveProgress:
 
 
 def _bar(done: float, total: float | None) -> RenderableType:
-    """Return a bar; without a known end it moves to and fro."""
+    """Return a bar; without a known end it pulses."""
     return ProgressBar(total=total, completed=min(done, total or done), pulse=total is None)
 
 
@@ -123,7 +123,7 @@ def _run_words(elapsed_s: float, total_s: float | None) -> Text:
 
 
 def _rates(seen: Active, *, alone: bool) -> Text:
-    """Return state, rates and latency of a run; zero is said as zero, unknown as a dash."""
+    """Return state, rates and latency of a run; a dash means unknown."""
     progress = seen.progress
     parts = [_STATE_WORDS.get(progress.state, progress.state)]
     directions = (

@@ -36,7 +36,7 @@ class Pace:
         own.append((extent.size_bytes, seconds))
 
     def expected_s(self, extent: Extent) -> float | None:
-        """Return what an extent should take; by another direction's pace before its own is known.
+        """Return the expected duration of an extent, from another direction's pace if needed.
 
         Args:
             extent: to be done.
@@ -53,7 +53,7 @@ class Pace:
 
 @dataclass
 class Active:
-    """A Run under way, as seen last."""
+    """A run in progress, as last reported."""
 
     run: Run
     started_s: float
@@ -67,11 +67,11 @@ class Tally:
     """Counts and remaining time after the events so far.
 
     Attributes:
-        clock: seconds that only go up.
+        clock: monotonic, in seconds.
         total: runs to do.
         ended: runs that ended, in whatever state.
         failed: those of them that did not finish.
-        is_most: whether some may turn out not to be needed.
+        is_most: whether some runs may not be needed.
         steps: id of each run, in the order of the plan, to its step; its own id where it is alone.
     """
 
@@ -118,14 +118,14 @@ class Tally:
         return self.ended + list(self.active).index(run.id) + 1
 
     def elapsed_s(self, run_id: str) -> float:
-        """Return how long a run has been going on, by the own clock between reports."""
+        """Return the elapsed time of a run, extrapolated between reports."""
         seen = self.active[run_id]
         if seen.heard_s is not None:
             return seen.progress.elapsed_s + self.clock() - seen.heard_s
         return self.clock() - seen.started_s
 
     def total_s(self, run_id: str) -> float | None:
-        """Return how long a run should take; None when only its data bounds it."""
+        """Return the expected duration of a run; None if it is limited by size only."""
         seen = self.active[run_id]
         return seen.progress.total_s or seen.expected_s or self._by_pace(run_id)
 
@@ -137,7 +137,7 @@ class Tally:
     def left_s(self) -> float | None:
         """Return the time left; None when the length of a run is not known.
 
-        Runs of one step go on side by side, so a step takes as long as its longest.
+        Runs of a step are concurrent, so a step takes as long as its longest run.
         """
         left_s = {run_id: own or self._by_pace(run_id) for run_id, own in self.waiting_s.items()}
         left_s |= {run_id: self.run_left_s(run_id) for run_id in self.active}
@@ -155,12 +155,12 @@ class Tally:
         return sorted(self.active, key=lambda run_id: places.get(run_id, len(places)))
 
     def _by_pace(self, run_id: str) -> float | None:
-        """Return how long a part of a warm-up should take, from those before it."""
+        """Return the expected duration of a warm-up extent, from earlier extents."""
         extent = self.extents.get(run_id)
         return None if extent is None else self.pace.expected_s(extent)
 
     def done(self) -> float:
-        """Return runs done, those under way by their share."""
+        """Return the number of completed runs, with the completed fraction of active ones."""
         shares = (
             min(1.0, self.elapsed_s(run_id) / total_s)
             for run_id in self.active
@@ -170,5 +170,5 @@ class Tally:
 
 
 def _step(run: Run) -> int | str:
-    """Return what runs that go on side by side have in common."""
+    """Return the key that concurrent runs share."""
     return run.id if run.start is Start.SEQUENTIAL else run.step or run.id

@@ -42,7 +42,7 @@ class PlainProgress:
 
     Args:
         stream: usually stderr.
-        clock: seconds that only go up.
+        clock: monotonic, in seconds.
     """
 
     def __init__(self, stream: TextIO | TextIOBase, *, clock: Clock = time.monotonic) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.device.use_method import fio_end_s, use_rows
+from volbench.analyse.device.use_method import fio_end_s, run_labels, use_rows
 from volbench.analyse.frames.job_frames import measured, of_measured
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots.description import short_time
@@ -93,15 +93,26 @@ def uses_of(frames: Frames, samples: pd.DataFrame) -> list[Row]:
     """Return rows of the USE table of the measured runs with samples, each with its label.
 
     Args:
-        frames: with the summary.
+        frames: with the summary; of a report with the USE table, which takes time to compute.
         samples: of `samples_of`.
     """
     summary = measured(frames["summary"])
     is_repeated = bool((summary["repeat"] > 1).any())
+    known = frames.get("use")
+    uses = use_rows(summary, samples) if known is None else _uses_among(known, summary, samples)
     return [
         row | {"label": text(row, "label") + f" #{number(row, 'repeat'):.0f}" * is_repeated}
-        for row in records(use_rows(summary, samples))
+        for row in records(uses)
     ]
+
+
+def _uses_among(known: pd.DataFrame, summary: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a USE table of these runs, labelled by what tells these apart."""
+    sampled = samples.loc[samples["level"] == "volume", "run"].unique()
+    rows = summary[summary["run"].isin(sampled)].drop_duplicates("run")
+    label_of = dict(zip(rows["run"], run_labels(rows), strict=True))
+    uses = known[known["run"].isin(list(label_of))]
+    return uses.assign(label=uses["run"].map(label_of))
 
 
 def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list[Span]:

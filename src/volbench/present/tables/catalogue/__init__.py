@@ -1,1 +1,1 @@
-"""Tables of what can be chosen from: profiles, volume types and prices."""
+"""Tables of catalogues: volume types, prices and scenarios."""

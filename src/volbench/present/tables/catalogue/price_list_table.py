@@ -73,7 +73,7 @@ PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
 
 
 def prices_table(prices: Prices) -> Table[_PriceRow]:
-    """Return a row for each price of a file; hours and months are worked out where missing."""
+    """Return a row for each price of a file; missing hourly or monthly prices are derived."""
     return Table(
         "prices",
         PRICE_COLUMNS,

@@ -1,4 +1,4 @@
-"""Table of price-performance: what each configuration costs, ranked."""
+"""Table of configurations ranked by price-performance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from volbench.units import format_count, format_rate
 
 
 def market_table(market: Market) -> Table[Offer]:
-    """Return a row for each configuration and job: what it costs, and what one gets for it."""
+    """Return a row for each configuration and job: cost and performance."""
     several = len({offer.job for offer in market.offers}) > 1
     return Table(
         "price",
@@ -43,7 +43,7 @@ def _range_text(costs: tuple[float, float]) -> str:
 
 
 def _burst_fee(offer: Offer) -> str:
-    """Return what bursts cost; empty where they cost nothing."""
+    """Return the cost of bursts; empty if they are free."""
     month, ios = offer.burst_monthly, offer.burst_per_million_ios
     if any(math.isnan(cost) for cost in (*month, *ios)):
         return MISSING
@@ -59,7 +59,7 @@ def _notes(market: Market) -> list[str]:
     ]
     if any(offer.is_on_front for offer in market.offers):
         lines.append(
-            "* on the Pareto frontier: nothing else gives as many steady IOPS for as little"
+            "* on the Pareto frontier: no configuration has more steady IOPS at the same cost"
         )
     lines += [
         f"(*) {offer.name} in {offer.job}: not shown to be faster than"
@@ -77,7 +77,7 @@ def _notes(market: Market) -> list[str]:
 
 
 def money_text(amount: float) -> str:
-    """Return an amount with as many digits as tell something, ``n/a`` when unknown."""
+    """Return an amount with its significant digits, ``n/a`` if unknown."""
     if math.isnan(amount):
         return MISSING
     return f"{amount:.2f}" if amount >= 1 or not amount else f"{amount:.3g}"

@@ -29,7 +29,7 @@ _USUAL: tuple[tuple[Direction, int, int], ...] = (
     ("write", 4096, 16),
     ("write", 262144, 8),
 )
-"""Workloads that are told for every scenario: direction, block size, requests in flight."""
+"""Workloads reported for every scenario: direction, block size, queue depth."""
 
 
 def _truth_rows(scenario: Scenario) -> list[dict[str, str]]:
@@ -69,7 +69,7 @@ def scenarios_table(scenarios: Sequence[Scenario]) -> Table[Any]:
 
 
 def scenario_tables(scenario: Scenario) -> tuple[Table[Any], Table[Any]]:
-    """Return the facts of a scenario, and what a measurement of it must find.
+    """Return the facts of a scenario, and the results that a measurement must find.
 
     JSON of the first holds both.
     """
@@ -117,15 +117,15 @@ def _row(direction: str, block_bytes: int, iodepth: int, found: Truth) -> dict[s
 def _facts(scenario: Scenario) -> dict[str, object]:
     facts: dict[str, object] = {
         "size": format_capacity(scenario.size_bytes),
-        "holds at first": "data in every block" if scenario.restored else "nothing",
-        "requests worked on at once": scenario.service.slots or "any number",
+        "initial content": "data in every block" if scenario.restored else "nothing",
+        "concurrent requests": scenario.service.slots or "any number",
     }
     if scenario.first_write_s or scenario.first_read_s:
         facts["block"] = format_size(scenario.block_bytes)
         facts |= _first_touches(scenario)
-        facts["blocks prepared at once"] = scenario.first_touch.parallel or "any number"
+        facts["blocks prepared concurrently"] = scenario.first_touch.parallel or "any number"
     if scenario.unwritten_reads == "instant":
-        facts["reads of blocks that hold nothing"] = "answered at once"
+        facts["reads of unwritten blocks"] = "answered at once"
     return facts | _limits(scenario) | _events(scenario)
 
 

@@ -120,7 +120,7 @@ def _rule(rule: Rule[float], words: Words) -> str:
 
 
 def rate_text(bytes_per_s: float) -> str:
-    """Return a rate in the unit in which it is a round number: ``125 MB/s`` or ``125 MiB/s``."""
+    """Return a rate in the unit that gives a round number: ``125 MB/s`` or ``125 MiB/s``."""
     mib = bytes_per_s / _MIB
     if mib >= 0.001 and abs(mib * 1000 - round(mib * 1000)) < 1e-6 * mib:
         return f"{mib:.6g} MiB/s"
@@ -128,7 +128,7 @@ def rate_text(bytes_per_s: float) -> str:
 
 
 def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
-    """Return what a volume of a type is allowed and where that is from, a row for each property.
+    """Return the limits of a volume of a type and their source, a row for each property.
 
     Args:
         kind: the type.
@@ -164,7 +164,7 @@ def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
 
 
 def _lasting(limits: Limits) -> dict[str, float]:
-    """Return how long full buckets last at the burst rate, and how long they take to fill."""
+    """Return how long full credits last at the burst rate, and how long a refill takes."""
     found = {}
     for what, rate, base, full in (
         ("IOPS", limits.burst_iops, limits.iops, limits.burst_ios),
