@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 SERVICE = "service: {read: 4ms, write: 4ms, slots: 4}"
 RISING = (
     f"name: rising\nsize: 4m\nblock: 64k\n{SERVICE}\nfirst_touch: {{write: 50ms}}\n"
-    "caps: {iops: 200}\n"  # kept on a busy machine too, where a latency alone is not
+    "limits: {iops: 200}\n"  # kept on a busy machine too, where a latency alone is not
 )
 SLOW = "service: {read: 20ms, write: 20ms, slots: 4}"  # a busy machine keeps up with this one
 FALLING = f"name: falling\nsize: 4m\nrestored: true\n{SLOW}\ndrift: -95%\n"
