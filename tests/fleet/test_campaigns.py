@@ -137,7 +137,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     too_few = ended(desk.run("--policy", "quorum:4"), status=4)
     assert "1 of 4 hosts can't take part: vm9" in too_few
     said = ended(desk.run("--policy", "quorum:3"))
-    assert "left out: vm9: vm9 can't be reached" in said
+    assert "left out: vm9: vm9 cannot be reached" in said
     assert "only 3 of 4" in ended(desk.start("show", desk.out))
     check_once(desk)
     campaign = volbench.open_campaign(desk.out)
@@ -165,7 +165,7 @@ def test_a_host_loses_its_power(desk: Desk) -> None:
 
 
 def test_a_full_disk_under_the_results_is_told(desk: Desk) -> None:
-    """What can't be stored stays where it was measured, until there is room for it."""
+    """What cannot be stored stays where it was measured, until there is room for it."""
     room = desk.folder / "room"
     room.mkdir()
     desk.prepare()

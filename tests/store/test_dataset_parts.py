@@ -76,7 +76,7 @@ def test_nothing_there_is_told(bucket: str, endpoint: str) -> None:
     with pytest.raises(InputError, match="nothing at") as caught:
         remote_parts(f"s3://{bucket}/empty", endpoint=endpoint)
     assert "--format dataset" in caught.value.hint
-    with pytest.raises(TransportError, match="can't be read"):
+    with pytest.raises(TransportError, match="cannot be read"):
         remote_parts("s3://no-such-bucket-here/x", endpoint=endpoint)
 
 

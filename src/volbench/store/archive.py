@@ -101,7 +101,7 @@ def create_campaign(root: Path, archive: Archive) -> Layout:
     """Make a new campaign folder with its plan; no other user can read it.
 
     Raises:
-        ArchiveError: the folder exists and is not empty, or can't be written.
+        ArchiveError: the folder exists and is not empty, or cannot be written.
     """
     layout = Layout(root)
     refuse_used(root)
@@ -145,7 +145,7 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
         content = layout.campaign.read_bytes()
     except OSError as error:
         raise ArchiveError(
-            f"{root} is no campaign folder: {layout.campaign.name} can't be read ({error})",
+            f"{root} is no campaign folder: {layout.campaign.name} cannot be read ({error})",
             hint="name the folder that `volbench run` wrote with --output",
             context={"path": str(root)},
         ) from error
@@ -278,7 +278,7 @@ def is_held(layout: Layout) -> bool:
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
-        f"{path} can't be written: {error.strerror or error}",
+        f"{path} cannot be written: {error.strerror or error}",
         hint="check permissions and free space, or choose another folder with --output",
         context={"path": str(path)},
     )

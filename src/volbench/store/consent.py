@@ -45,7 +45,7 @@ def sign_campaign(layout: Layout) -> Seal:
     """Sign the plan of a campaign that was just made.
 
     Raises:
-        ArchiveError: the user's key or the folder can't be written, or the key is not private.
+        ArchiveError: the user's key or the folder cannot be written, or the key is not private.
     """
     key = _own_key(make=True)
     plan = _plan_mac(key, layout.campaign.read_bytes())
@@ -94,7 +94,7 @@ def _bytes_of(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ArchiveError(
-            f"{path.parent} is no campaign folder: {path.name} can't be read ({error})",
+            f"{path.parent} is no campaign folder: {path.name} cannot be read ({error})",
             hint="name the folder that `volbench run` wrote with --output",
             context={"path": str(path.parent)},
         ) from error
@@ -138,7 +138,7 @@ def _own_key(*, make: bool) -> bytes:
         return b""
     except (OSError, RuntimeError) as error:
         raise ArchiveError(
-            f"the key that signs campaigns can't be used: {error}",
+            f"the key that signs campaigns cannot be used: {error}",
             hint="set XDG_STATE_HOME to a folder that only you can write to",
         ) from error
 

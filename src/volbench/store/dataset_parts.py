@@ -57,7 +57,7 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
         endpoint: of a storage that speaks S3, such as ``https://minio.example:9000``.
 
     Raises:
-        InputError: the address can't be read, fsspec is missing, or there is no dataset.
+        InputError: the address cannot be read, fsspec is missing, or there is no dataset.
         TransportError: the storage does not answer, or refuses.
     """
     try:
@@ -74,7 +74,7 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
         raise InputError(f"there is nothing at {address}", hint=_HINT) from error
     except (OSError, pa.ArrowException) as error:
         raise TransportError(
-            f"{address} can't be read: {error}",
+            f"{address} cannot be read: {error}",
             hint="check the address, the credentials and --endpoint",
         ) from error
     paths = sorted(file.path for file in found if file.path.endswith(".parquet"))
@@ -96,7 +96,7 @@ def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
         at = urlsplit(endpoint)
         if parts.scheme != "s3" or not at.netloc or at.scheme not in {"http", "https"}:
             raise InputError(
-                f"--endpoint {endpoint!r} can't be used for {address}",
+                f"--endpoint {endpoint!r} cannot be used for {address}",
                 hint="write it like https://minio.example:9000; it is for s3:// addresses",
             )
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")

@@ -60,7 +60,7 @@ class Journal:
             will act upon.
 
     Raises:
-        ArchiveError: it can't be written, or a line was not signed with `seal`.
+        ArchiveError: it cannot be written, or a line was not signed with `seal`.
     """
 
     def __init__(self, path: Path, seal: Seal | None = None) -> None:
@@ -160,7 +160,7 @@ def read_history(path: Path) -> History:
     A last line that a crash cut off is passed over: what it would have said had not happened yet.
 
     Raises:
-        ArchiveError: an entry other than the last can't be read, or says what no entry can.
+        ArchiveError: an entry other than the last cannot be read, or says what no entry can.
     """
     history = History()
     for number, entry in _entries(path):
@@ -184,7 +184,7 @@ def _note(history: History, entry: Mapping[str, object]) -> None:
         case {"kind": str(kind), "host": str(host)}:
             _note_place(history, kind, host, entry)
         case _:
-            pass  # an entry of a later volbench: it can't change what these mean
+            pass  # an entry of a later volbench: it cannot change what these mean
 
 
 def _note_place(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
@@ -230,7 +230,7 @@ def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     try:
         lines = path.read_bytes().split(b"\n") if path.exists() else []
     except OSError as error:
-        raise ArchiveError(f"{path} can't be read: {error}", hint="check permissions") from error
+        raise ArchiveError(f"{path} cannot be read: {error}", hint="check permissions") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -246,7 +246,7 @@ def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
-        f"{path} can't be written: {error.strerror or error}",
+        f"{path} cannot be written: {error.strerror or error}",
         hint="check permissions and free space; nothing more is started without a journal",
         context={"path": str(path)},
     )

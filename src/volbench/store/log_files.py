@@ -48,7 +48,7 @@ def compress(path: Path) -> Path:
     except (OSError, pa.ArrowException) as error:
         aside.unlink(missing_ok=True)
         raise ArchiveError(
-            f"{path} can't be compressed: {error}",
+            f"{path} cannot be compressed: {error}",
             hint="check free space; the plain file is kept",
             context={"path": str(path)},
         ) from error
@@ -123,7 +123,7 @@ class _Guarded(io.RawIOBase):
 
 def _unreadable(path: Path, error: BaseException) -> ArchiveError:
     return ArchiveError(
-        f"{path} can't be read: {error}",
+        f"{path} cannot be read: {error}",
         hint="restore it from a copy",
         context={"path": str(path)},
     )

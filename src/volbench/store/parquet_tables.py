@@ -91,7 +91,7 @@ def write_table(path: Path, table: pa.Table) -> None:
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise ArchiveError(
-            f"{path} can't be written: {error.strerror or error}",
+            f"{path} cannot be written: {error.strerror or error}",
             hint="check permissions and free space",
             context={"path": str(path)},
         ) from error
@@ -108,7 +108,7 @@ def read_table(path: Path) -> pa.Table:
             return file.read()
     except (OSError, pa.ArrowException) as error:
         raise ArchiveError(
-            f"{path} can't be read: {error}",
+            f"{path} cannot be read: {error}",
             hint="delete the tables folder; it is rebuilt from the raw files",
             context={"path": str(path)},
         ) from error

@@ -15,21 +15,21 @@ def read_text(path: Path) -> str:
     """Return what a file holds; "" when it is missing. Bytes that are not UTF-8 are replaced.
 
     Raises:
-        OutputError: it can't be read.
+        OutputError: it cannot be read.
     """
     try:
         return path.read_bytes().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise OutputError(f"{path} can't be read: {error}", hint="check permissions") from error
+        raise OutputError(f"{path} cannot be read: {error}", hint="check permissions") from error
 
 
 def read_model(path: Path, model: type[Model]) -> Model | None:
     """Return what a JSON file holds; None when it is missing or empty.
 
     Raises:
-        OutputError: it can't be read, or is damaged.
+        OutputError: it cannot be read, or is damaged.
     """
     text = read_text(path)
     try:

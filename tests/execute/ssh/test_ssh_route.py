@@ -162,7 +162,7 @@ def test_files_are_included_where_they_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("config", ["Port many\n", "Port 70000\n", "Host 'a\n"])
 def test_a_configuration_that_makes_no_sense_is_named(tmp_path: Path, config: str) -> None:
     """The file and the value are told."""
-    with pytest.raises(InputError, match=r"\.ssh/config can't be used"):
+    with pytest.raises(InputError, match=r"\.ssh/config cannot be used"):
         route(tmp_path, WEB, config=config)
 
 

@@ -40,7 +40,7 @@ class CommandRunner(Protocol):
         """Run a program to its end."""
 
     def read_text(self, path: str) -> str | None:
-        """Return a file's text, or None when it can't be read."""
+        """Return a file's text, or None when it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> 
     """Start a program unless it was started before, as by a call whose answer was lost.
 
     Raises:
-        TransportError: it can't be started.
+        TransportError: it cannot be started.
     """
     paths = order.control, order.cwd, order.stderr
     done = runner.run(
@@ -80,7 +80,7 @@ def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> 
     is_missing = answer == "missing"
     reason = "no such program" if is_missing else done.stderr.strip() or "no answer"
     raise TransportError(
-        f"{order.argv[0]} can't be started on {runner.host}: {reason}",
+        f"{order.argv[0]} cannot be started on {runner.host}: {reason}",
         hint=f"check that it is installed there: command -v {order.argv[0]}"
         if is_missing
         else "check permissions and free space there",
@@ -192,7 +192,7 @@ class DetachedProcess:
         state, length, output = (*done.stdout.split("\n", 2), "", "")[:3]
         if done.exit_status or not length.isdecimal():
             raise TransportError(
-                f"the state of {self._control} can't be read on {self._runner.host}: "
+                f"the state of {self._control} cannot be read on {self._runner.host}: "
                 f"{done.stderr.strip() or done.stdout.strip() or 'no answer'}",
                 hint="check that machine, then continue with: volbench resume DIR",
                 context={"host": self._runner.host},

@@ -45,7 +45,7 @@ class Incoming:
         """Open the file aside.
 
         Raises:
-            ArchiveError: it can't be written.
+            ArchiveError: it cannot be written.
         """
         try:
             self._file = self._aside.open("wb")
@@ -80,7 +80,7 @@ class Incoming:
 
         Raises:
             TransferError: it is damaged.
-            ArchiveError: it can't be written.
+            ArchiveError: it cannot be written.
         """
         if not self._wanted:
             self._header += part
@@ -96,7 +96,7 @@ class Incoming:
 
         Raises:
             TransferError: it is not.
-            ArchiveError: it can't be written.
+            ArchiveError: it cannot be written.
         """
         if self._inflate is not None:
             self._write(self._inflate.flush())
@@ -150,7 +150,7 @@ class Incoming:
 
     def _unwritable(self, error: OSError) -> ArchiveError:
         return ArchiveError(
-            f"{self._into} can't be written: {error.strerror}",
+            f"{self._into} cannot be written: {error.strerror}",
             hint="check permissions and free space, then continue with: volbench resume DIR",
             context={"path": str(self._into)},
         )

@@ -99,9 +99,9 @@ EXCLUSIVE = (
     'for f in /proc/[0-9]*/fd/*; do [ "$f" -ef "$1" ] && [ -b "$f" ] && '
     '{ p=${f#/proc/}; echo "open in process ${p%%/*}"; exit 0; }; done; exit 0'
 )
-"""Print why a block device can't be opened exclusively: path, sudo or empty, PERL, PYTHON.
+"""Print why a block device cannot be opened exclusively: path, sudo or empty, PERL, PYTHON.
 
-A shell can't open with O_EXCL. Without perl and python3, everything that would prevent it is looked
+A shell cannot open with O_EXCL. Without perl and python3, everything that would prevent it is looked
 up: holders, mounts, swap, btrfs, and processes that have the device open.
 """
 

@@ -131,7 +131,7 @@ def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
     argv = ["sh", "-c", _BEGIN + script, "sh", mark, *arguments]
     if any("\0" in word for word in argv):
         raise TransportError(
-            "a command that contains a zero byte can't be sent",
+            "a command that contains a zero byte cannot be sent",
             hint="correct the name or argument",
         )
     return argv

@@ -102,7 +102,7 @@ class ShellExecutor(ShellFiles):
         Its control folder is a hidden one in `cwd`, named after that file.
 
         Raises:
-            TransportError: it can't be started.
+            TransportError: it cannot be started.
         """
         self._starts[stderr] += 1
         count = self._starts[stderr]
@@ -142,7 +142,7 @@ class ShellExecutor(ShellFiles):
                 posix_scripts.CLOCK,
                 (),
                 "reading the clock",
-                stdin=dialogue.questions(),
+                stdin=dialogue.requests(),
                 sink=lambda: dialogue.take,
                 repeatable=False,
             )
@@ -159,7 +159,7 @@ class ShellExecutor(ShellFiles):
         stderr = answer.stderr.strip()
         if stderr == f"{answer.mark} {posix_scripts.MISSING}":
             raise TransportError(
-                f"{argv[0]} can't be started on {self.host}: no such program",
+                f"{argv[0]} cannot be started on {self.host}: no such program",
                 hint=f"check that it is installed there: command -v {argv[0]}",
                 context={"argv": tuple(argv), "host": self.host},
             )

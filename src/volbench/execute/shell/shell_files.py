@@ -78,7 +78,7 @@ class ShellFiles:
         return os.fsdecode(answer.stdout).removesuffix("\n") if answer.status == 0 else None
 
     def read_text(self, path: str) -> str | None:
-        """Return a file's text, or None when it can't be read."""
+        """Return a file's text, or None when it cannot be read."""
         answer = self._call(ScriptCall(posix_scripts.READ, (path,), f"reading {path}"))
         return answer.text if answer.status == 0 else None
 
@@ -105,7 +105,7 @@ class ShellFiles:
             return parse_stat(answer.text)
         if answer.reason in {"No such file or directory", "Not a directory"}:
             return None
-        raise self._refusal(f"{path} can't be examined on", answer, InputError, path=path)
+        raise self._refusal(f"{path} cannot be examined on", answer, InputError, path=path)
 
     def hold(self, path: str, *, exclusive: bool) -> ShellHeldDevice:  # noqa: ARG002 - nothing stays open there
         """Look at a block device; nothing is kept open for a controller on another machine.
@@ -148,7 +148,7 @@ class ShellFiles:
             InputError: the system refuses.
         """
         call = ScriptCall(posix_scripts.FREE, (path,), f"examining {path}")
-        answer = self._require(call, f"{path} can't be examined on", error=InputError)
+        answer = self._require(call, f"{path} cannot be examined on", error=InputError)
         blocks, block_bytes = map(int, answer.stdout.split())
         return blocks * block_bytes
 
@@ -160,7 +160,7 @@ class ShellFiles:
         """
         call = ScriptCall(posix_scripts.REMOVE, (path, self._sudo), f"removing {path}")
         self._require(
-            call, f"{path} can't be removed from", hint="remove it by hand", error=VolbenchError
+            call, f"{path} cannot be removed from", hint="remove it by hand", error=VolbenchError
         )
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
@@ -178,7 +178,7 @@ class ShellFiles:
         script = posix_scripts.REMOVE_FOLDER if is_folder else posix_scripts.REMOVE
         self._require(
             ScriptCall(script, (path, self._sudo), f"removing {path}"),
-            f"{path} can't be removed from",
+            f"{path} cannot be removed from",
             hint="remove it by hand",
             error=VolbenchError,
         )
@@ -196,7 +196,7 @@ class ShellFiles:
         if answer.status == posix_scripts.EXISTS:
             return False
         if answer.status:
-            problem = f"{path} can't be made on"
+            problem = f"{path} cannot be made on"
             raise self._refusal(problem, answer, RefusedError, path=path, hint=_WRITABLE_HINT)
         return True
 
@@ -230,7 +230,7 @@ class ShellFiles:
                 context={"path": path, "host": self.host},
             )
         if answer.status:
-            problem = f"{path} can't be written on"
+            problem = f"{path} cannot be written on"
             raise self._refusal(problem, answer, TransportError, path=path, hint=_WRITABLE_HINT)
 
     def fetch(self, path: str, into: Path, *, compressed: bool = True) -> None:
@@ -243,8 +243,8 @@ class ShellFiles:
 
         Raises:
             TransferError: it was damaged on the way.
-            TransportError: it can't be read there.
-            ArchiveError: it can't be written here.
+            TransportError: it cannot be read there.
+            ArchiveError: it cannot be written here.
         """
         encoding = "gzip" if compressed else ""
         retry(lambda: self._fetch(path, into, encoding), may_repeat=_is_damage, patience=_DAMAGED)
@@ -258,19 +258,19 @@ class ShellFiles:
                 silence_s=_SILENCE_S,
                 sink=incoming.restart,
             )
-            self._require(call, f"{path} can't be fetched from", hint=_READABLE_HINT)
+            self._require(call, f"{path} cannot be fetched from", hint=_READABLE_HINT)
             incoming.keep()
 
     def make_work_folder(self, folder: str, *, name: str) -> str:  # noqa: ARG002 - the controller's own has no meaning there
         """Return the folder on the machine that stands for one of the controller's; it is made.
 
         Raises:
-            TransportError: it can't be made.
+            TransportError: it cannot be made.
         """
         path = f"{self._work_folder}/{name}"
         answer = self._require(
             ScriptCall(posix_scripts.FOLDER, (path,), "making a folder"),
-            f"{path} can't be made on",
+            f"{path} cannot be made on",
             hint="set `workdir` in the inventory to a folder that your user may write to",
         )
         return os.fsdecode(answer.stdout).removesuffix("\n")
@@ -279,11 +279,11 @@ class ShellFiles:
         """Copy every file of a work folder to the controller's, each whole or not at all.
 
         Raises:
-            TransportError: a file can't be read there, or was damaged on the way.
-            ArchiveError: it can't be written here.
+            TransportError: a file cannot be read there, or was damaged on the way.
+            ArchiveError: it cannot be written here.
         """
         call = ScriptCall(posix_scripts.FILES, (path,), f"listing {path}")
-        answer = self._require(call, f"{path} can't be listed on", hint=_READABLE_HINT)
+        answer = self._require(call, f"{path} cannot be listed on", hint=_READABLE_HINT)
         for name in os.fsdecode(answer.stdout).splitlines():
             if not name.startswith("./") or ".." in name.split("/"):
                 raise TransferError(
@@ -304,7 +304,7 @@ class ShellFiles:
         arguments = self._work_folder, path, self._sudo
         self._require(
             ScriptCall(posix_scripts.REMOVE_TREE, arguments, f"removing {path}"),
-            f"{path} can't be removed from",
+            f"{path} cannot be removed from",
             hint="remove it by hand",
             error=VolbenchError,
         )
@@ -369,7 +369,7 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArchiveError(
-            f"{path} can't be made: {error.strerror}",
+            f"{path} cannot be made: {error.strerror}",
             hint="check permissions and free space, then continue with: volbench resume DIR",
             context={"path": str(path)},
         ) from error

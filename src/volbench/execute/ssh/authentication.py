@@ -40,7 +40,7 @@ class _Agent(AgentSSH):
 
 
 class _Keys:
-    """Keys to try at a hop, and notes about those that can't be used."""
+    """Keys to try at a hop, and notes about those that cannot be used."""
 
     def __init__(self, hop: Hop) -> None:
         self._hop = hop
@@ -78,7 +78,7 @@ class _Keys:
                 yield from self._with_certificate(loaded, path)
 
     def _load(self, path: Path) -> paramiko.PKey | None:
-        """Return the key of a file without its certificate, or note why it can't be used."""
+        """Return the key of a file without its certificate, or note why it cannot be used."""
         try:
             key = paramiko.PKey.from_path(path)
         except (paramiko.PasswordRequiredException, TypeError):
@@ -88,7 +88,7 @@ class _Keys:
         except (paramiko.SSHException, UnsupportedAlgorithm, ValueError) as error:
             self.notes.append(f"{path} is not a private key: {error}")
         except OSError as error:
-            self.notes.append(f"{path} can't be read: {error.strerror}")
+            self.notes.append(f"{path} cannot be read: {error.strerror}")
         else:
             key.public_blob = None
             return key

@@ -138,7 +138,7 @@ def connect(
         within_s: time limit for each hop.
 
     Raises:
-        ConnectError: a host can't be reached, or closed the connection.
+        ConnectError: a host cannot be reached, or closed the connection.
         HostKeyError: a host is unknown, or its key has changed.
         AuthError: authentication failed.
     """
@@ -220,9 +220,9 @@ def _wire(hop: Hop, within_s: float) -> socket.socket:
         wire = socket.create_connection((hop.address, hop.port), timeout=within_s)
     except socket.gaierror as error:
         if error.errno == socket.EAI_AGAIN:
-            raise _unreachable(hop, "its name can't be resolved at the moment") from error
+            raise _unreachable(hop, "its name cannot be resolved at the moment") from error
         raise TransportError(
-            f"{hop.name} has no address: {hop.address} can't be resolved ({error.strerror})",
+            f"{hop.name} has no address: {hop.address} cannot be resolved ({error.strerror})",
             hint="correct `address` in the inventory, or HostName in ~/.ssh/config",
             context={"host": hop.name, "address": hop.address},
         ) from error
@@ -259,7 +259,7 @@ def _tunnel(hop: Hop, before: paramiko.Transport, within_s: float) -> paramiko.C
 
 def _unreachable(hop: Hop, reason: str) -> ConnectError:
     return ConnectError(
-        f"{hop.name} can't be reached at {hop.address} port {hop.port}: {reason}",
+        f"{hop.name} cannot be reached at {hop.address} port {hop.port}: {reason}",
         hint="check that the host is up, that its sshd runs, and the network between",
         context={"host": hop.name, "address": hop.address, "port": hop.port, "sent": False},
     )

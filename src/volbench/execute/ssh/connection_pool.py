@@ -58,7 +58,7 @@ class ConnectionPool:
         """Return the open connection to a host; it is made, or renewed, when there is none.
 
         Raises:
-            TransportError: it can't be made.
+            TransportError: it cannot be made.
         """
         entry = self._entries[name]
         with entry.lock:
@@ -95,7 +95,7 @@ def open_pool(
         accept_new: whether unknown hosts are added to it.
 
     Raises:
-        InputError: a host, or the configuration of ssh, can't be used.
+        InputError: a host, or the configuration of ssh, cannot be used.
     """
     listed = tuple(hosts)
     others = {name: host for name, host in by_name(listed).items() if host.kind is HostKind.SSH}

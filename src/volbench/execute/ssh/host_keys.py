@@ -52,7 +52,7 @@ class KnownHosts:
 
         Raises:
             HostKeyError: the key is unknown, revoked, or not the one on record.
-            InputError: a file can't be read or written.
+            InputError: a file cannot be read or written.
         """
         if self._is_known(hop, kind=kind, blob=blob):
             return
@@ -152,7 +152,7 @@ def _facts(hop: Hop, blob: bytes) -> dict[str, object]:
 
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
-        f"{path} can't be written: {error.strerror}",
+        f"{path} cannot be written: {error.strerror}",
         hint="name another file with --known-hosts",
         context={"path": str(path)},
     )

@@ -39,7 +39,7 @@ def known_keys(path: Path, name: str) -> list[KnownKey]:
     """Return the keys that a file has for a name; a missing file has none.
 
     Raises:
-        InputError: the file can't be read.
+        InputError: the file cannot be read.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -47,7 +47,7 @@ def known_keys(path: Path, name: str) -> list[KnownKey]:
         return []
     except OSError as error:
         raise InputError(
-            f"{path} can't be read: {error.strerror}",
+            f"{path} cannot be read: {error.strerror}",
             hint="check its permissions: host keys are looked up there",
             context={"path": str(path)},
         ) from error

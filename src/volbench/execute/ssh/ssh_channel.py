@@ -61,7 +61,7 @@ class SshChannel:
         Raises:
             DeadlineError: the limit was exceeded.
             ConnectError: see `connection_lost`.
-            TransportError: it can't be sent, or ended without an exit status.
+            TransportError: it cannot be sent, or ended without an exit status.
         """
         line = command_line(argv)
         kept = self._pool.kept(self.host)

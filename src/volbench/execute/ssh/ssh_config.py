@@ -45,7 +45,7 @@ class SshConfig:
         home: the folder that ``~`` stands for.
 
     Raises:
-        InputError: the file can't be read, or would execute a program.
+        InputError: the file cannot be read, or would execute a program.
     """
 
     def __init__(self, path: Path | None = None, *, home: Path | None = None) -> None:
@@ -66,7 +66,7 @@ class SshConfig:
         try:
             found = self._parsed.lookup(name)
         except (paramiko.SSHException, KeyError, ValueError, OSError) as error:
-            raise self._refused(f"{name} can't be looked up: {error}") from error
+            raise self._refused(f"{name} cannot be looked up: {error}") from error
         agent = found.get("identityagent")
         return Entry(
             hostname=found["hostname"],
@@ -99,7 +99,7 @@ class SshConfig:
 
     def _refused(self, what: str) -> InputError:
         return InputError(
-            f"{self.path} can't be used: {what}",
+            f"{self.path} cannot be used: {what}",
             hint="correct the file; `ssh -G HOST` shows how ssh itself reads it",
             context={"path": str(self.path)},
         )
@@ -151,7 +151,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise InputError(
-            f"{path} can't be read: {error.strerror}",
+            f"{path} cannot be read: {error.strerror}",
             hint="check its permissions",
             context={"path": str(path)},
         ) from error
