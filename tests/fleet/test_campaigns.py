@@ -157,7 +157,7 @@ def test_a_host_loses_its_power(desk: Desk) -> None:
     desk.fleet[1].power_on()
     said = ended(process, status=9)
     assert "1 of 6 runs failed" in said
-    assert "its machine restarted" in " ".join(said.split())
+    assert "its host rebooted" in " ".join(said.split())
     assert sorted(desk.states()) == ["failed"] + ["finished"] * 5
     ended(desk.start("resume", desk.out, "--retry-failed"))
     assert desk.states() == ["finished"] * 6

@@ -86,7 +86,7 @@ class HeldDevice(Protocol):
         """Whether it is open with O_EXCL until `close`, which prevents mounting it."""
 
     def digest(self, size_bytes: int) -> str:
-        """Return the SHA-256 of the first and last MiB: `BLANK` if all zeros, "" on a read error."""
+        """Return the SHA-256 of the first and last MiB: `BLANK` for zeros, "" on a read error."""
 
     def close(self) -> None:
         """Close the device."""
@@ -118,7 +118,7 @@ class Process(Protocol):
 
     @property
     def handle(self) -> str:
-        """Argument of `Executor.find` to reattach; empty if the process ends with its controller."""
+        """Argument of `Executor.find` to reattach; empty if it ends with its controller."""
 
     @property
     def lost(self) -> str:

@@ -147,7 +147,7 @@ def test_a_restart_of_the_machine_is_told(tmp_path: Path) -> None:
     process = started(tmp_path, "sleep", "60")
     (tmp_path / ".tool" / "boot").write_text("0f0f0f0f-another-boot\n")
     assert process.wait(PATIENCE_S) == LOST_STATUS
-    assert process.lost == "its machine restarted"
+    assert process.lost == "its host rebooted"
 
 
 def test_a_reused_process_id_is_not_taken_for_it(tmp_path: Path) -> None:
