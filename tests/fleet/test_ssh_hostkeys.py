@@ -33,7 +33,7 @@ def record(tmp_path: Path, *lines: str) -> Path:
 def test_an_unknown_host_is_refused(hosts: Fleet, tmp_path: Path) -> None:
     """The message has the fingerprint to compare, and nothing is written."""
     known = tmp_path / "none" / "known_hosts"
-    with pytest.raises(HostKeyError, match=r"h0 .* is unknown: it shows ssh-ed25519") as caught:
+    with pytest.raises(HostKeyError, match=r"h0 .* is unknown: it presents ssh-ed25519") as caught:
         connect(hosts, hosts[0], known)
     shown = call("ssh-keygen", "-lf", str(hosts[0].folder / "run/fleet/host_key.pub")).split()[1]
     assert shown in caught.value.message
