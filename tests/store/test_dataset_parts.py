@@ -88,7 +88,7 @@ def test_an_address_that_means_nothing_is_refused(address: str, endpoint: str) -
     """The message names what was given, and the hint how to write it."""
     with pytest.raises(InputError, match=r"b/x") as caught:
         remote_parts(address, endpoint=endpoint)
-    assert "write it like" in caught.value.hint
+    assert "use a URL such as" in caught.value.hint
 
 
 def test_a_folder_is_a_dataset_by_its_frames(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ class SshConfig:
         try:
             found = self._parsed.lookup(name)
         except (paramiko.SSHException, KeyError, ValueError, OSError) as error:
-            raise self._refused(f"{name} cannot be looked up: {error}") from error
+            raise self._refused(f"{name} has invalid settings: {error}") from error
         agent = found.get("identityagent")
         return Entry(
             hostname=found["hostname"],
