@@ -191,7 +191,9 @@ class ShellFiles:
             RefusedError: the operating system refused.
         """
         answer = self._call(
-            ScriptCall(posix_scripts.PRIVATE, (path,), f"creating {path}", repeatable=False)
+            ScriptCall(
+                posix_scripts.PRIVATE, (path, self._sudo), f"creating {path}", repeatable=False
+            )
         )
         if answer.status == posix_scripts.EXISTS:
             return False
