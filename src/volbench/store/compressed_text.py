@@ -80,7 +80,7 @@ def unpack(content: bytes) -> bytes:
         ) from error
     if len(plain) > limit_bytes:
         raise OutputError(
-            f"{len(content)} bytes decompress to more than {limit_bytes}: no result of fio",
+            f"{len(content)} bytes decompress to more than {limit_bytes}, unlike a result of fio",
             hint="if it is a result of fio, decompress it first",
         )
     return plain
