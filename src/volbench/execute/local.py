@@ -57,9 +57,7 @@ class LocalProcess(LocalProcessBase):
     def read_output(self) -> str:
         """Return the standard output since the last call."""
         parts = []
-        end = os.fstat(
-            self._output
-        ).st_size  # bounds the loop: the process may write faster than we read
+        end = os.fstat(self._output).st_size  # ends the loop even if the process writes faster
         while self._offset < end:
             part = os.pread(self._output, 65536, self._offset)
             self._offset += len(part)

@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 from volbench.errors import OutputError
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Maximum size of a file, before and after decompression; fio's results are smaller."""
-ENDINGS = (".gz", ".xz", ".zst", ".bz2")
+EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")
 """File name extensions of compressed files."""
 _MAX_RATIO = 200
 """Maximum compression ratio. fio's JSON typically reaches 10, rarely 50."""
@@ -71,7 +71,7 @@ def unpack(content: bytes) -> bytes:
     opener = next((opener for magic, opener in _BY_MAGIC if content.startswith(magic)), None)
     if opener is None:
         return content
-    limit_bytes = min(MOST_BYTES, max(_FREE_BYTES, _MAX_RATIO * len(content)))
+    limit_bytes = min(MAX_BYTES, max(_FREE_BYTES, _MAX_RATIO * len(content)))
     try:
         plain = opener(io.BytesIO(content), limit_bytes + 1)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:

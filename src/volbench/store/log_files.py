@@ -55,14 +55,14 @@ def compress(path: Path) -> Path:
     return target
 
 
-def compress_logs(folder: Path, *, least_bytes: int = 0) -> None:
+def compress_logs(folder: Path, *, min_bytes: int = 0) -> None:
     """Compress the logs of a run folder that have at least a given size.
 
     Raises:
         ArchiveError: compression failed; the uncompressed files are kept.
     """
     for path in sorted(folder.glob("*.log")):
-        if path.stat().st_size >= least_bytes:
+        if path.stat().st_size >= min_bytes:
             compress(path)
 
 
