@@ -61,6 +61,7 @@ class Figure:
         unit: such as ``s`` or ``x pandas``.
         target: maximum in the same unit; None where there is none.
         note: such as the same figure in another unit.
+        span: confidence interval of the value; with the target inside, nothing is decided.
     """
 
     name: str
@@ -68,11 +69,17 @@ class Figure:
     unit: str
     target: float | None = None
     note: str = ""
+    span: tuple[float, float] | None = None
 
     @property
-    def is_met(self) -> bool:
-        """Whether it is within its target."""
-        return self.target is None or self.value <= self.target
+    def verdict(self) -> str:
+        """Whether it is within its target; empty without one."""
+        if self.target is None:
+            return ""
+        low, high = self.span or (self.value, self.value)
+        if low <= self.target < high:
+            return "inconclusive"
+        return "met" if high <= self.target else "MISSED"
 
 
 def cost_of(command: Command) -> Cost:
@@ -146,12 +153,11 @@ def print_figures(figures: Sequence[Figure]) -> int:
     print("| figure | measured | target | measured / target | |")
     print("| --- | --- | --- | --- | --- |")
     for figure in figures:
-        target, ratio, word = "", "", ""
+        target, ratio = "", ""
         if figure.target is not None:
             target = f"{figure.target:g} {figure.unit}"
             ratio = f"{figure.value / figure.target:.2f}"
-            word = "met" if figure.is_met else "MISSED"
         note = f" ({figure.note})" if figure.note else ""
         value = f"{figure.value:.3g} {figure.unit}{note}"
-        print(f"| {figure.name} | {value} | {target} | {ratio} | {word} |")
-    return int(not all(figure.is_met for figure in figures))
+        print(f"| {figure.name} | {value} | {target} | {ratio} | {figure.verdict} |")
+    return int(any(figure.verdict == "MISSED" for figure in figures))

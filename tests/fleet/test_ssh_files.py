@@ -101,12 +101,12 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
 
 def test_a_missing_file_is_named(machine: ShellExecutor, tmp_path: Path) -> None:
     """What is not there leaves nothing behind, here or there."""
-    with pytest.raises(TransportError, match="/tmp/gone can't be fetched from h0: No such file"):
+    with pytest.raises(TransportError, match="/tmp/gone cannot be fetched from h0: No such file"):
         machine.fetch("/tmp/gone", tmp_path / "copy")
     assert names(tmp_path) == []
 
 
-def test_a_full_controller_is_told_apart(
+def test_a_full_controller_is_reported_apart(
     hosts: Fleet, machine: ShellExecutor, tmp_path: Path
 ) -> None:
     """When our own disk is full, that is said, and it is not tried again."""
@@ -116,7 +116,7 @@ def test_a_full_controller_is_told_apart(
     try:
         for size_bytes in (3_000_000, 5_000):
             (hosts[0].tmp / "log").write_bytes(os.urandom(size_bytes))
-            with pytest.raises(ArchiveError, match="can't be written: No space left"):
+            with pytest.raises(ArchiveError, match="cannot be written: No space left"):
                 machine.fetch("/tmp/log", small / "copy")
             assert names(small) == []
             call("mount", "-o", "remount,size=4k", str(small))
@@ -171,7 +171,7 @@ def test_what_may_not_be_looked_at_is_an_error(hosts: Fleet) -> None:
 
 
 @pytest.mark.parametrize("busybox", [False, True])
-def test_a_device_in_use_is_told(tmp_path: Path, loop: str, *, busybox: bool) -> None:
+def test_a_device_in_use_is_reported(tmp_path: Path, loop: str, *, busybox: bool) -> None:
     """A device can be had alone or not: mounted and opened ones can't, with perl and without."""
     devices = [{"vdb": loop}]
     with (

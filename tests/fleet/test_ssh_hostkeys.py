@@ -33,7 +33,7 @@ def record(tmp_path: Path, *lines: str) -> Path:
 def test_an_unknown_host_is_refused(hosts: Fleet, tmp_path: Path) -> None:
     """The message has the fingerprint to compare, and nothing is written."""
     known = tmp_path / "none" / "known_hosts"
-    with pytest.raises(HostKeyError, match=r"h0 .* is unknown: it shows ssh-ed25519") as caught:
+    with pytest.raises(HostKeyError, match=r"h0 .* is unknown: it presents ssh-ed25519") as caught:
         connect(hosts, hosts[0], known)
     shown = call("ssh-keygen", "-lf", str(hosts[0].folder / "run/fleet/host_key.pub")).split()[1]
     assert shown in caught.value.message
@@ -42,7 +42,7 @@ def test_an_unknown_host_is_refused(hosts: Fleet, tmp_path: Path) -> None:
     assert not known.parent.exists()
 
 
-def test_an_unknown_host_is_accepted_where_asked(hosts: Fleet, tmp_path: Path) -> None:
+def test_an_unknown_host_is_accepted_where_requested(hosts: Fleet, tmp_path: Path) -> None:
     """Its key goes to the project's own file, once, and holds from then on."""
     other = hosts[1].public_key
     known = record(tmp_path, "# mine", f"elsewhere {other}")
@@ -75,7 +75,7 @@ def test_many_are_accepted_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("accept_new", [False, True])
 def test_a_changed_key_always_fails(tmp_path: Path, *, accept_new: bool) -> None:
-    """A host set up anew is refused whatever was asked for; the way out it tells works."""
+    """A host set up anew is refused whatever was requested; the hint works."""
     with fleet(1, tmp_path / "f") as own:
         host = own[0]
         known = record(tmp_path, f"{host.address} {host.public_key}")
@@ -105,7 +105,7 @@ def test_another_kind_of_key_is_no_way_around(tmp_path: Path) -> None:
             connect(own, own[0], known, accept_new=True)
 
 
-def test_the_kind_on_record_is_asked_for(tmp_path: Path) -> None:
+def test_the_kind_on_record_is_requested_for(tmp_path: Path) -> None:
     """A host with several keys shows the one that is on record."""
     with fleet(1, tmp_path / "f") as own:
         place = own[0].folder / "run/fleet"
@@ -138,7 +138,7 @@ def test_revoked_keys_and_authorities_are_refused(hosts: Fleet, tmp_path: Path) 
     """A revoked key is refused though it is on record; an authority alone vouches for nobody."""
     host = hosts[0]
     line = f"{host.address} {host.public_key}"
-    with pytest.raises(HostKeyError, match="was revoked"):
+    with pytest.raises(HostKeyError, match="presents a key revoked"):
         connect(hosts, host, record(tmp_path, line, f"@revoked * {host.public_key}"))
     authority = f"@cert-authority * {hosts[1].public_key}"
     with pytest.raises(HostKeyError, match="host certificates"):

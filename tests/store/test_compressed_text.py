@@ -32,7 +32,7 @@ def test_bytes_come_out_as_they_went_in(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", PACKED)
-def test_damage_is_told(form: str) -> None:
+def test_damage_is_reported(form: str) -> None:
     """A file that was cut off gives no half of its text."""
     with pytest.raises(OutputError, match="cannot be decompressed"):
         unpack(PACKED[form][: len(PACKED[form]) // 2])
@@ -40,7 +40,7 @@ def test_damage_is_told(form: str) -> None:
 
 def test_what_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to more than a result can have is no result."""
-    monkeypatch.setattr(compressed_text, "MOST_BYTES", 1000)
+    monkeypatch.setattr(compressed_text, "MAX_BYTES", 1000)
     with pytest.raises(OutputError, match="more than 1000,"):
         unpack(PACKED["gzip"])
 

@@ -62,7 +62,7 @@ def _nothing_is_left(tmp_path: Path) -> Iterator[None]:
 
 
 def test_output_and_end_are_kept(tmp_path: Path) -> None:
-    """What it printed comes bit by bit; its exit status and its complaints are there at the end."""
+    """What it printed comes bit by bit; its exit status and its problems are there at the end."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     script = 'echo one; read -r go <"$0"; echo two; echo oh >&2; exit 3'
@@ -133,7 +133,7 @@ def test_it_ends_when_nobody_comes_back(tmp_path: Path) -> None:
     until(lambda: of_folder(tmp_path) == [])
 
 
-def test_a_killed_program_is_told_as_lost(tmp_path: Path) -> None:
+def test_a_killed_program_is_reported_as_lost(tmp_path: Path) -> None:
     """When even the shell that waits for it is gone, nobody claims to know how it ended."""
     process = started(tmp_path, "sleep", "60")
     until(lambda: len(of_folder(tmp_path)) >= 2)
@@ -142,12 +142,12 @@ def test_a_killed_program_is_told_as_lost(tmp_path: Path) -> None:
     assert "killed" in process.lost
 
 
-def test_a_restart_of_the_machine_is_told(tmp_path: Path) -> None:
+def test_a_restart_of_the_machine_is_reported(tmp_path: Path) -> None:
     """Another boot id means that whatever runs under this number is something else."""
     process = started(tmp_path, "sleep", "60")
     (tmp_path / ".tool" / "boot").write_text("0f0f0f0f-another-boot\n")
     assert process.wait(PATIENCE_S) == LOST_STATUS
-    assert process.lost == "its machine restarted"
+    assert process.lost == "its host rebooted"
 
 
 def test_a_reused_process_id_is_not_taken_for_it(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_reused_process_id_is_not_taken_for_it(tmp_path: Path) -> None:
 
 def test_what_cannot_start_is_an_error(tmp_path: Path) -> None:
     """A missing folder and a missing program are reported at once; nothing counts as started."""
-    with pytest.raises(TransportError, match="can't be started"):
+    with pytest.raises(TransportError, match="cannot be started"):
         launch(EXECUTOR, order(tmp_path / "missing", "true"))
     with pytest.raises(TransportError, match="no such program"):
         launch(EXECUTOR, order(tmp_path, "no-such-program"))

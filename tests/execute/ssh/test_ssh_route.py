@@ -55,9 +55,9 @@ def test_usual_keys_are_those_that_are_there(tmp_path: Path) -> None:
     assert chosen.key_files == (tmp_path / ".ssh/mine",)
     assert chosen.identities_only is True
     config = "IdentityFile ~/.ssh/mine\nIdentityFile ~/.ssh/gone\nIdentitiesOnly yes\n"
-    told = route(tmp_path, WEB, config=config).target
-    assert told.key_files == (tmp_path / ".ssh/mine",)
-    assert told.identities_only is True
+    reported = route(tmp_path, WEB, config=config).target
+    assert reported.key_files == (tmp_path / ".ssh/mine",)
+    assert reported.identities_only is True
 
 
 def test_the_name_on_record_follows_ssh(tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ def test_a_jump_that_is_none_is_refused(tmp_path: Path, jump: str) -> None:
 
 def test_jumps_in_a_circle_are_refused(tmp_path: Path) -> None:
     """A host that is behind itself is told with the way round."""
-    one = Host(name="one", address="192.0.2.1", jump=("two",))
+    entry = Host(name="one", address="192.0.2.1", jump=("two",))
     two = Host(name="two", address="192.0.2.2", jump=("one",))
     with pytest.raises(InventoryError, match="one -> two -> one"):
-        route(tmp_path, one, two)
+        route(tmp_path, entry, two)
 
 
 def test_nothing_of_the_configuration_is_run(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_files_are_included_where_they_stand(tmp_path: Path) -> None:
     host = WEB.model_copy(update={"user": None})
     config = "Include conf.d/*\nPort 99\nUser second\n"
     assert places(route(tmp_path, host, config=config)) == ["first@10.0.0.4:99"]
-    with pytest.raises(InputError, match="`Include` within a block"):
+    with pytest.raises(InputError, match="`Include` inside a block"):
         route(tmp_path, host, config="Host a\n  Include conf.d/*\n")
     part.write_text("Include conf.d/a\n", encoding="utf-8")
     with pytest.raises(InputError, match="nested `Include`"):
@@ -162,7 +162,7 @@ def test_files_are_included_where_they_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("config", ["Port many\n", "Port 70000\n", "Host 'a\n"])
 def test_a_configuration_that_makes_no_sense_is_named(tmp_path: Path, config: str) -> None:
     """The file and the value are told."""
-    with pytest.raises(InputError, match=r"\.ssh/config can't be used"):
+    with pytest.raises(InputError, match=r"\.ssh/config cannot be used"):
         route(tmp_path, WEB, config=config)
 
 

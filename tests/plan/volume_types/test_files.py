@@ -87,26 +87,26 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
         ("per_gib: 10", "per_gb: 10", ":7:23: types.fast.iops.per_gb", "did you mean"),
         ("base: 100", "base: 1MB", ":7:18: types.fast.iops.base", "'1MB'"),
         ("base: 10MB/s", "base: 10Mb/s", ":8:24: types.fast.bandwidth.0.base", "ambiguous"),
-        ("iops: 50", "note: none", ":9:3: types.small", "no limit at all"),
+        ("iops: 50", "note: none", ":9:3: types.small", "has no limit"),
         (
             "iops: 50",
             "iops: {provisioned: {}}",
             ":9:41: types.small.iops.provisioned.most",
             "is missing",
         ),
-        ("iops: 50", "iops: 50, burst_duration: 1h", ":9:3: types.small", "means nothing without"),
+        ("iops: 50", "iops: 50, burst_duration: 1h", ":9:3: types.small", "has no effect without"),
         (
             "tiers: [small]",
             "tiers: [fast]",
             ":10:19: types.sized.tiers.0",
-            "'fast' is not a type of one size",
+            "'fast' is not a fixed-size type",
         ),
         ("title: By size", "writes: {rate: 5}", ":10:36: types.sized.writes.rate", "unknown key"),
         ("{size: 2g,", "{size: 2g, sizes: {least: 1g, most: 2g},", ":9:28: types.small", "either"),
         ("{size: 2g, iops: 50}", "{iops: 50}", ":9:3: types.small", "no size"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(
+def test_what_is_wrong_is_reported_with_its_place(
     tmp_path: Path, old: str, new: str, place: str, message: str
 ) -> None:
     """Each defect is reported with file, line, column and key."""

@@ -99,7 +99,12 @@ def many_results(count: int) -> list[Row]:
     """Return results of jobs and hosts whose names have forty letters."""
     first = results()[0]
     return [
-        {**first, "run": f"{place:04}", "job": LONG_JOB, "host": f"{place % 3}{LONG_HOST}"}
+        {
+            **first,
+            "run": f"{place:04}",
+            "job": f"{LONG_JOB[:-5]}{place // 3:05}",
+            "host": f"{place % 3}{LONG_HOST}",
+        }
         for place in range(count)
     ]
 

@@ -24,6 +24,7 @@ SETTLED = 0.1
 
 Frames = Mapping[str, pd.DataFrame]
 _STEP = ["campaign", "profile", "job", "repeat"]
+_RUN = ["campaign", "run"]
 _WAYS = ("read", "write")
 
 
@@ -156,26 +157,37 @@ class Storm:
         )
 
 
-def storms(frames: Frames) -> tuple[Storm, ...]:
-    """Return every step of the frames that at least two clients did side by side.
+def storm_steps(frames: Frames) -> list[pd.DataFrame]:
+    """Return the rows of each measured step of at least two clients with a series of known times.
+
+    Args:
+        frames: ``summary`` and ``series``, of one or more campaigns.
+    """
+    summary, series = frames["summary"], frames["series"]
+    wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
+    timed = series.dropna(subset=["utc", "iops"])[_RUN].drop_duplicates()
+    known = set(timed.merge(measured(wanted)[_RUN]).itertuples(index=False, name=None))
+    return [
+        step
+        for _, step in wanted.groupby(_STEP, sort=False, dropna=False)
+        if len(step["run"].unique()) > 1
+        and known.intersection(step[_RUN].itertuples(index=False, name=None))
+    ]
+
+
+def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
+    """Return the storms of `storm_steps`, in order.
 
     Args:
         frames: ``summary``, ``series`` and ``device``, of one or more campaigns.
-
-    Returns:
-        Storms in the order of their steps. One without any series with times is left out.
+        limit: maximum number of storms; None for all.
     """
-    summary = frames["summary"]
-    wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
     found = []
-    for key, step in wanted.groupby(_STEP, sort=False, dropna=False):
-        runs = step.drop_duplicates("run")
-        if len(runs) < 2:
-            continue
-        finished = measured(runs)[["campaign", "run"]]
+    for step in storm_steps(frames)[:limit]:
+        finished = measured(step.drop_duplicates("run"))[_RUN]
         series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
-        if len(series):
-            found.append(_storm(key, step, series, frames["device"]))
+        key = tuple(step[name].iloc[0] for name in _STEP)
+        found.append(_storm(key, step, series, frames["device"]))
     return tuple(found)
 
 

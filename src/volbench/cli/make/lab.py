@@ -46,7 +46,7 @@ def list_scenarios(*, shown: TableOutput) -> None:
 @AS_YAML
 @table_options()
 def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
-    """Show the properties of SCENARIO and the results that a measurement must find.
+    """Show the properties and the expected results of SCENARIO.
 
     SCENARIO is a bundled name or a YAML file.
     """

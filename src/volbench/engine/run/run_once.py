@@ -231,7 +231,7 @@ class _Execution:
 
 def _tidy(folder: Path) -> None:
     """Compress large logs, and remove the empty files that fio makes for what ran before a job."""
-    compress_logs(folder, least_bytes=_LARGE_LOG_BYTES)
+    compress_logs(folder, min_bytes=_LARGE_LOG_BYTES)
     for path in folder.glob("*.prerun.txt"):
         if not path.stat().st_size:
             path.unlink()

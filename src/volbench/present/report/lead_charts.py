@@ -9,6 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.time.boot_storm import storm_steps
 from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
@@ -40,6 +41,8 @@ def lead_plots(frames: Frames) -> list[Plot]:
     """
     for kind, narrow, rows in _CANDIDATES:
         narrowed = narrow(frames)
+        if not narrowed:
+            continue
         plot = next(build_plots(narrowed, [kind]), None)
         if plot is not None and _fits(kind, plot, frames):
             second = [] if kind in {"storm", "warmup"} else _changed(frames)
@@ -66,11 +69,9 @@ def worst_warm_up(frames: Frames) -> Curve | None:
 
 
 def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
-    """Return whether a chart is informative: few storms, a climb, curves of several points."""
+    """Return whether a chart is informative: a climb, or curves of several points."""
     if kind == "warmup":
         return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
-    if kind == "storm":
-        return len(plot.widths) <= _MOST_STORMS
     if kind == "knee":
         return bool((numbers(plot).groupby("label").size() >= _FEWEST_POINTS).any())
     return True
@@ -78,6 +79,11 @@ def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
 
 def _whole(frames: Frames) -> Frames:
     return frames
+
+
+def _few_storms(frames: Frames) -> Frames:
+    """Return no frames of a campaign with many parallel steps."""
+    return frames if len(storm_steps(frames)) <= _MOST_STORMS else {}
 
 
 def _one_setting(frames: Frames) -> Frames:
@@ -103,7 +109,7 @@ def _largest_jobs(frames: Frames) -> Frames:
 
 
 _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
-    ("storm", _whole, 1),
+    ("storm", _few_storms, 1),
     ("warmup", _whole, 2),
     ("knee", _one_setting, 1),
     ("iops", _largest_jobs, 1),

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.time.boot_storm import INTERVAL_S, SETTLED, Storm, StormClient, storms
+from volbench.analyse.time.boot_storm import (
+    INTERVAL_S,
+    SETTLED,
+    Storm,
+    StormClient,
+    storm_steps,
+    storms,
+)
 from volbench.analyse.time.resample import Floats
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
@@ -43,15 +50,30 @@ _SERIES = (
 )
 
 
-def read(frames: Frames, _: Options) -> Sequence[Storm] | str:
+@dataclass(frozen=True)
+class _Storms:
+    """Data of the chart.
+
+    Attributes:
+        shown: the first storms.
+        more: number of the others.
+    """
+
+    shown: Sequence[Storm]
+    more: int
+
+
+def read(frames: Frames, _: Options) -> _Storms | str:
     """Return the storms of the campaigns."""
-    missing = "no job that several clients ran side by side, with a series (--set clients=5)"
-    return storms(frames) or missing
+    count = len(storm_steps(frames))
+    if not count:
+        return "no job that several clients ran side by side, with a series (--set clients=5)"
+    return _Storms(storms(frames, limit=_MOST), more=max(0, count - _MOST))
 
 
-def build(found: Sequence[Storm]) -> Plot:
+def build(found: _Storms) -> Plot:
     """Draw a column for each storm: stacked on top, apart in the middle, clients below."""
-    shown = found[:_MOST]
+    shown = found.shown
     strips_in = _STRIP_IN * max(len(storm.clients) for storm in shown)
     columns = [_column(storm, shown) for storm in shown]
     used = {
@@ -68,19 +90,19 @@ def build(found: Sequence[Storm]) -> Plot:
         widths=(1.0,) * len(shown),
         width_in=_WIDTHS_IN[len(shown)],
         series=tuple(series for series in _SERIES if used.get(series.key, True)),
-        caption=_notes(found, len(shown)),
+        caption=_notes(found),
     )
 
 
-def _notes(found: Sequence[Storm], shown: int) -> tuple[str, ...]:
+def _notes(found: _Storms) -> tuple[str, ...]:
     """Return the notes needed to read the panels."""
-    missing_count = sum(len(storm.without_series) for storm in found)
+    missing_count = sum(len(storm.without_series) for storm in found.shown)
     return (
         f"Means of {INTERVAL_S:g} s",
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
         f"{missing_count} client{'s' * (missing_count > 1)} left no series and could not be drawn"
         * bool(missing_count),
-        f"{len(found) - shown} further storms are not shown" * (len(found) > shown),
+        f"{found.more} further storms are not shown" * bool(found.more),
     )
 
 
@@ -297,9 +319,9 @@ def _settles_early(client: StormClient) -> bool:
     return client.settled_s < client.end_s - INTERVAL_S
 
 
-def describe(found: Sequence[Storm]) -> str:
-    """Return peak, its time, and how long clients were busy, one sentence for each storm."""
-    return " ".join(_sentence(storm) for storm in found)
+def describe(found: _Storms) -> str:
+    """Return peak, its time, and busy time of clients, one sentence for each storm shown."""
+    return " ".join(_sentence(storm) for storm in found.shown)
 
 
 STORM = Kind(
