@@ -1,29 +1,29 @@
-"""The error tree: every failure that volbench foresees, with its exit code and a hint.
+"""Exception hierarchy: all expected failures, with exit codes and hints.
 
 ::
 
     VolbenchError                  1
-    ├── InputError                 2   what the user gave can't be used
+    ├── InputError                 2   invalid argument, file or option
     │   ├── ProfileError               a profile: file, line, column, key; may hold several problems
-    │   └── InventoryError             a list of hosts: as a profile, or as a whole
-    ├── RefusedError               3   it would destroy data, or might
-    ├── TransportError             4   a host can't be reached, or the wire failed
+    │   └── InventoryError             a list of hosts: located problems, or the whole list
+    ├── RefusedError               3   the run would or might destroy data
+    ├── TransportError             4   a host is unreachable, or the connection failed
     │   ├── ConnectError *             no connection, or it was lost
     │   ├── AuthError                  authentication failed
-    │   ├── HostKeyError               the host is unknown, or not the one it was
+    │   ├── HostKeyError               the host key is unknown or has changed
     │   ├── DeadlineError *            no answer in time
-    │   └── TransferError *            a file did not arrive as it was sent
+    │   └── TransferError *            a file was corrupted or truncated in transfer
     ├── FioError                   5   fio is missing, too old, or failed
     ├── OutputError                6   malformed JSON, log or dd text: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
-    ├── ComparisonError            8   results that may not be compared
-    ├── CampaignError              9   runs failed or were not started; carries what did finish
+    ├── ComparisonError            8   results that must not be compared
+    ├── CampaignError              9   runs failed or were not started; lists the finished ones
     ├── FindingsError             10   data-quality warnings with ``--strict``
-    │   └── RegressionError            a result is worse than its baseline by more than is tolerated
+    │   └── RegressionError            a result is worse than its baseline beyond the tolerance
     └── StoppedError            130   the user stopped it
 
-Only those with a star are tried again. No exception of a library leaves the file that catches it:
-it becomes one of these.
+Only those marked with * are retried. Exceptions of libraries are converted to one of these where
+they are caught.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 class VolbenchError(Exception):
-    """A failure with what happened, where, and what to do next.
+    """An expected failure: message, hint and context.
 
     Args:
-        message: what happened, one sentence without a trailing full stop.
-        hint: what the user can do next; may be empty.
+        message: description of the failure, one sentence without a trailing full stop.
+        hint: suggested next step; may be empty.
         context: named facts for scripts and logs, such as ``{"path": "..."}``.
     """
 
@@ -57,22 +57,22 @@ class VolbenchError(Exception):
 
 
 class InputError(VolbenchError):
-    """What the user gave can't be used: an argument, a file, an option."""
+    """Invalid input of the user: an argument, a file, an option."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a file, with the place it stands.
+    """A problem in a file, with its location.
 
     Attributes:
-        message: what is wrong and what was expected.
-        path: the file as the user named it.
-        line: 1-based; 0 when the whole file is meant.
-        column: 1-based; 0 when the whole line is meant.
+        message: description of the problem and of the expected value.
+        path: path of the file as given by the user.
+        line: 1-based; 0 for the whole file.
+        column: 1-based; 0 for the whole line.
         key: the dotted key, such as ``jobs.test1.iodepth``; empty for the whole file.
-        hint: what to do next, such as ``did you mean `iodepth`?``.
+        hint: suggested correction, such as ``did you mean `iodepth`?``.
     """
 
     message: str
@@ -83,9 +83,9 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        """Return ``path:line:column: key: message (hint)``, leaving out what is unknown.
+        """Return ``path:line:column: key: message (hint)`` without unknown parts.
 
-        The name of an option at the start of the message is left out where the key ends with it.
+        The name of an option at the start of the message is omitted where the key ends with it.
         """
         place = ":".join(str(part) for part in (self.path, self.line, self.column) if part)
         message = self.message.removeprefix(f"{self.key.rpartition('.')[2]}: ")
@@ -94,7 +94,7 @@ class Problem:
 
 
 class ProfileError(InputError):
-    """A profile has problems; all that were found stand in ``problems``, in file order."""
+    """A profile has problems; ``problems`` lists all of them, in file order."""
 
     def __init__(self, problems: Sequence[Problem], *, hint: str = "") -> None:
         self.problems = tuple(problems)
@@ -102,10 +102,10 @@ class ProfileError(InputError):
 
 
 class InventoryError(InputError):
-    """A list of hosts or volumes can't be used.
+    """A list of hosts or volumes is invalid.
 
     Attributes:
-        problems: each with its place, in file order; empty when the whole list is meant.
+        problems: located problems, in file order; empty when the whole list is affected.
     """
 
     def __init__(
@@ -121,51 +121,51 @@ class InventoryError(InputError):
 
 
 class RefusedError(VolbenchError):
-    """The run would destroy data, or might: nothing was done."""
+    """The run would or might destroy data; nothing was done."""
 
     exit_code = 3
 
 
 class TransportError(VolbenchError):
-    """A host can't be reached, or the connection failed."""
+    """A host is unreachable, or the connection failed."""
 
     exit_code = 4
 
 
 class ConnectError(TransportError):
-    """No connection could be made, or it was lost."""
+    """The connection could not be established, or was lost."""
 
     transient = True
 
 
 class AuthError(TransportError):
-    """Authentication failed: no key fits, or sudo asks for a password."""
+    """Authentication failed: no key is accepted, or sudo requires a password."""
 
 
 class HostKeyError(TransportError):
-    """The host's key is unknown, revoked, or not the one it had before."""
+    """The host key is unknown, revoked or changed."""
 
 
 class DeadlineError(TransportError):
-    """A host or a program there did not answer in time."""
+    """A host or a remote program did not answer in time."""
 
     transient = True
 
 
 class TransferError(TransportError):
-    """A file did not arrive as it was sent."""
+    """A file was corrupted or truncated in transfer."""
 
     transient = True
 
 
 class FioError(VolbenchError):
-    """fio or dd is missing, too old, or failed; its own words are quoted."""
+    """fio or dd is missing, too old, or failed; the message quotes its output."""
 
     exit_code = 5
 
 
 class OutputError(VolbenchError):
-    """Output of fio or dd can't be read: path, line and reason."""
+    """Output of fio or dd cannot be parsed: path, line and reason."""
 
     exit_code = 6
 
@@ -177,7 +177,7 @@ class ArchiveError(VolbenchError):
 
 
 class ComparisonError(VolbenchError):
-    """Results differ in something that forbids comparing them."""
+    """Results differ in a way that rules out a comparison."""
 
     exit_code = 8
 
@@ -186,7 +186,7 @@ class CampaignError(VolbenchError):
     """A campaign ended with runs that failed or never ran.
 
     Attributes:
-        finished: ids of the runs that did complete and are kept.
+        finished: IDs of the finished runs, which are kept.
     """
 
     exit_code = 9
@@ -204,13 +204,13 @@ class CampaignError(VolbenchError):
 
 
 class FindingsError(VolbenchError):
-    """Findings put numbers in doubt; raised only where strictness was asked for."""
+    """Findings cast doubt on numbers; raised in strict mode only."""
 
     exit_code = 10
 
 
 class RegressionError(FindingsError):
-    """A result is shown to be worse than its baseline by more than is tolerated."""
+    """A result is significantly worse than its baseline, beyond the tolerance."""
 
 
 class StoppedError(VolbenchError):
@@ -221,7 +221,7 @@ class StoppedError(VolbenchError):
 
 @dataclass
 class Problems:
-    """A list that collects problems of one file, so that all are reported at once."""
+    """Collector for the problems of a file, so that all are reported at once."""
 
     path: str = ""
     found: list[Problem] = field(default_factory=list)
@@ -229,32 +229,32 @@ class Problems:
     def add(
         self, message: str, *, line: int = 0, column: int = 0, key: str = "", hint: str = ""
     ) -> None:
-        """Note one problem at a place in the file."""
+        """Add a problem at a location in the file."""
         self.found.append(Problem(message, self.path, line, column, key, hint))
 
     def raise_if_any(self) -> None:
-        """Raise what was found.
+        """Raise the collected problems, if any.
 
         Raises:
-            ProfileError: if at least one problem was noted; each once, by line and column.
+            ProfileError: there is at least one problem; each is listed once, by line and column.
         """
         if self.found:
             raise ProfileError(self.in_order())
 
     def in_order(self) -> list[Problem]:
-        """Return what was found, each once, by line and column."""
+        """Return the problems without duplicates, by line and column."""
         return sorted(dict.fromkeys(self.found), key=lambda p: (p.line, p.column))
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelt one is nearest to, or None when none is near."""
-    import difflib  # noqa: PLC0415 - only needed once something is wrong
+    """Return the known name most similar to a misspelt one, or None."""
+    import difflib  # noqa: PLC0415 - only needed in error messages
 
     found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
     return found[0] if found else None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the hint for a misspelt name: the nearest known one, or another hint without one."""
+    """Return the hint for a misspelt name: the nearest known one, or else `otherwise`."""
     near = nearest(name, known)
     return f"did you mean `{near}`?" if near else otherwise

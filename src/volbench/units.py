@@ -1,9 +1,9 @@
-"""Sizes, durations and rates: text in, numbers in base SI units out, and back for people.
+"""Parsing and formatting of sizes, durations, rates and prices, in base SI units.
 
-Sizes follow fio's default: ``k``, ``kb``, ``KiB`` are all 1024 bytes. Rates that a provider
-promises (``125MB/s``) follow SI: ``MB`` is 10**6 bytes and ``MiB`` is 2**20. What fio itself would
-misread (``1.5g`` is 1 byte to fio, ``1min`` a microsecond; see docs/explanation/fio.md) is read
-here as a person means it, and rendered as plain integers.
+Sizes follow fio's default: ``k``, ``kb``, ``KiB`` are all 1024 bytes. Rates follow SI, as
+providers declare them (``125MB/s``): ``MB`` is 10**6 bytes and ``MiB`` is 2**20. Values that fio
+misinterprets (``1.5g`` is 1 byte to fio, ``1min`` a microsecond; see docs/explanation/fio.md) have
+their usual meaning here and are passed to fio as plain integers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER = re.compile(
 )
 _MOST_LETTERS = 40
 _BEYOND = 2**63
-"""fio keeps sizes, and times in microseconds, in 63 bits."""
+"""fio stores sizes, and times in microseconds, in 63 bits."""
 
 _BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SECONDS = {
@@ -56,7 +56,7 @@ def _split(text: str | float, *, what: str, example: str) -> tuple[Fraction, str
     if match is None:
         raise InputError(f"{text!r} is not {what}", hint=f"write it like {example}")
     digits, suffix = match.groups()
-    from fractions import Fraction  # noqa: PLC0415 - brings decimal, which showing a table does without
+    from fractions import Fraction  # noqa: PLC0415 - imports decimal, not needed to show a table
 
     number = Fraction(int(digits, 16) if digits.lower().startswith("0x") else digits)
     if number < 0:
@@ -68,7 +68,7 @@ def parse_size(text: str | float) -> int:
     """Return bytes of a size such as ``4k``, ``1.5g``, ``128KiB`` or a bare number of bytes.
 
     Raises:
-        InputError: no number, an unknown suffix, a negative size, or a fraction of a byte.
+        InputError: not a number, an unknown suffix, a negative size, or a fraction of a byte.
     """
     number, suffix = _split(text, what="a size", example="4k, 1.5g or 4096")
     letter = suffix.lower().removesuffix("b").removesuffix("i")
@@ -86,7 +86,7 @@ def parse_duration(text: str | float) -> float:
     """Return seconds of a duration such as ``300s``, ``1min``, ``1.5h``, ``500ms`` or bare seconds.
 
     Raises:
-        InputError: no number, an unknown suffix or a negative duration.
+        InputError: not a number, an unknown suffix or a negative duration.
     """
     number, suffix = _split(text, what="a duration", example="300s, 5m or 1.5h")
     if suffix.lower() not in _SECONDS:
@@ -101,7 +101,7 @@ def parse_rate(text: str | float) -> float:
     """Return bytes per second of a rate such as ``125MB/s``, ``120MiB/s`` or bare bytes per second.
 
     Raises:
-        InputError: no number, an unknown suffix or a negative rate.
+        InputError: not a number, an unknown suffix or a negative rate.
     """
     number, suffix = _split(text, what="a rate", example="125MB/s or 120MiB/s")
     unit = suffix.removesuffix("/s").removesuffix("ps")
@@ -119,21 +119,21 @@ def parse_rate(text: str | float) -> float:
 
 
 def parse_price(text: str | None) -> tuple[float, str]:
-    """Return amount and currency of ``0.35 USD``; NaN and nothing for None.
+    """Return amount and currency of a price such as ``0.35 USD``; NaN and empty for None.
 
     Raises:
-        InputError: it is no price.
+        InputError: it is not a price.
     """
     if text is None:
         return math.nan, ""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]{3}|[$€£¥])?\s*", text, re.ASCII)
     if match is None:
-        raise InputError(f"{text!r} is no price", hint="write it like 0.35 or 0.35 USD")
+        raise InputError(f"{text!r} is not a price", hint="write it like 0.35 or 0.35 USD")
     return float(match[1]), match[2] or ""
 
 
 def format_size(size_bytes: float) -> str:
-    """Return a size for people in fio's binary units: ``4k``, ``64m``, ``1.5g``, ``100``."""
+    """Return a size in fio's binary units: ``4k``, ``64m``, ``1.5g``, ``100``."""
     value = float(size_bytes)
     for suffix in ("", "k", "m", "g"):
         if value < 1024:
@@ -143,7 +143,7 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_capacity(size_bytes: float) -> str:
-    """Return a size for prose and tables in IEC units: ``23.5 GiB``; ``n/a`` when unknown."""
+    """Return a size in IEC units: ``23.5 GiB``; ``n/a`` when unknown."""
     if math.isnan(size_bytes):
         return "n/a"
     value = float(size_bytes)
@@ -171,17 +171,17 @@ def _digits(value: float) -> str:
 
 
 def format_rate(bytes_per_s: float) -> str:
-    """Return a rate for people in SI units: ``125 MB/s``; ``n/a`` when unknown."""
+    """Return a rate in SI units: ``125 MB/s``; ``n/a`` when unknown."""
     return "n/a" if math.isnan(bytes_per_s) else _scaled(bytes_per_s, "B/s")
 
 
 def format_count(value: float) -> str:
-    """Return a number for people: ``1.1k``, ``950``; ``n/a`` when unknown."""
+    """Return a number with SI prefix: ``1.1k``, ``950``; ``n/a`` when unknown."""
     return "n/a" if math.isnan(value) else _scaled(value, "", space="")
 
 
 def format_latency(seconds: float) -> str:
-    """Return a latency for people: ``250 us``, ``2.5 ms``, ``1.2 s``; ``n/a`` when unknown."""
+    """Return a latency with its unit: ``250 us``, ``2.5 ms``, ``1.2 s``; ``n/a`` when unknown."""
     if math.isnan(seconds):
         return "n/a"
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
@@ -191,7 +191,7 @@ def format_latency(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration for people: ``1.5s``, ``45s``, ``5m 00s``, ``2h 05m``, ``3d 04h``."""
+    """Return a readable duration: ``1.5s``, ``45s``, ``5m 00s``, ``2h 05m``, ``3d 04h``."""
     whole = round(seconds)
     if seconds < 9.95:
         return f"{seconds:.2g}s"

@@ -186,7 +186,7 @@ def test_a_file_is_a_scenario_too(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(SMALL, encoding="utf-8")
     assert read_scenario(str(tmp_path / "mine.yaml")).name == "small"
     (tmp_path / "odd.yaml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="can't be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_scenario(str(tmp_path / "odd.yaml"))
 
 
@@ -198,7 +198,7 @@ def test_another_size_keeps_everything_else() -> None:
     assert larger.model_copy(update={"size_bytes": scenario.size_bytes, "truth": ()}) == (
         scenario.model_copy(update={"truth": ()})
     )
-    with pytest.raises(InputError, match="can't have 1000 bytes"):
+    with pytest.raises(InputError, match="cannot have 1000 bytes"):
         scenario.resized(1000)
 
 

@@ -1,1 +1,1 @@
-"""Simulated volumes whose truth is known, served by nbdkit."""
+"""Simulated volumes with known behaviour, served by nbdkit."""

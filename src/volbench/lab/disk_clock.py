@@ -1,14 +1,14 @@
-"""Time inside the simulated disk: its speed (stalls, steps, drift), and pacing of arrivals.
+"""Virtual time of the simulated disk (stalls, steps, drift), and pacing of arrivals.
 
-A stall is a speed of 0, a step a speed of its own, drift a speed that changes evenly. Everything in
-the disk (limits, latencies, penalties, the cache) is scheduled in its own time. A step to 0.5 thus
+A stall is a speed of 0, a step a constant speed, drift a linear change of speed. Everything in the
+disk (limits, latencies, penalties, the cache) is scheduled in virtual time. A step to 0.5 thus
 halves every rate and doubles every latency.
 
-Pacing takes out the server's own overhead. A client that keeps N requests in flight sends the next
-one when one was answered. Between the two lie a late timer, a socket and a scheduler: some 100 us
-in which a real disk would have been at work already. A request that arrives shortly after an answer
-was due is therefore taken as having arrived when it was due. At queue depth 1 a latency of 2.5 ms
-then gives 400 IOPS and not 385.
+Pacing compensates for the overhead of the server. A client that keeps N requests in flight sends
+the next one after an answer. Timer, socket and scheduler delay it by about 100 us, during which a
+real disk would already be working. A request that arrives shortly after an answer was due is
+therefore treated as having arrived when it was due. At queue depth 1, a latency of 2.5 ms then
+gives 400 IOPS instead of 385.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from math import sqrt
 from volbench.lab.disk_parameters import DiskParameters
 
 LEAST_DRIFT = 0.1
-"""Drift never takes more than nine tenths of the speed."""
+"""Minimum speed under drift, as a share of the normal speed."""
 
 
 class Speed:
-    """The relation between real time and the disk's own time; both begin at 0.
+    """Conversion between real and virtual time of the disk; both start at 0.
 
     Args:
-        stalls: begin and length of each.
-        steps: begin and speed of each; 1 before the first.
-        drift_per_s: change of the speed a second.
+        stalls: start and length of each.
+        steps: start and speed of each; 1 before the first.
+        drift_per_s: change of speed per second.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Speed:
         self._works = list(accumulate(grown, initial=0.0))
 
     def work(self, real_s: float) -> float:
-        """Return the disk's own time at a real time; before 0 the two are the same."""
+        """Return the virtual time at a real time; before 0 the two are equal."""
         if real_s <= 0:
             return real_s
         piece = bisect_right(self._begins, real_s) - 1
@@ -62,17 +62,17 @@ class Speed:
         return self._works[piece] + self._factors[piece] * gone
 
     def real(self, work_s: float) -> float:
-        """Return the real time at which the disk's own time is reached; the end of a stall."""
+        """Return the real time of a virtual time; for a stall, its end."""
         if work_s < 0:
             return work_s
         piece = bisect_right(self._works, work_s) - 1
-        if not self._factors[piece]:  # a time at the very end of a stall that nothing follows
+        if not self._factors[piece]:  # the end of a final stall
             return self._begins[piece]
         gone = (work_s - self._works[piece]) / self._factors[piece]
         return self._undrifted(self._drifted(self._begins[piece]) + gone)
 
     def _drifted(self, real_s: float) -> float:
-        """Return the integral of drift alone."""
+        """Return the integral of the speed under drift alone."""
         until = min(real_s, self._floor_at)
         return until + self._drift * until**2 / 2 + LEAST_DRIFT * (real_s - until)
 
@@ -87,7 +87,7 @@ class Speed:
 def _factor(
     at: float, stalls: Sequence[tuple[float, float]], steps: Sequence[tuple[float, float]]
 ) -> float:
-    """Return the speed from one edge on, without drift."""
+    """Return the speed after an edge, without drift."""
     if any(begin <= at < begin + length for begin, length in stalls):
         return 0.0
     passed = [(begin, factor) for begin, factor in steps if begin <= at]
@@ -95,7 +95,7 @@ def _factor(
 
 
 class Timeline:
-    """Turns the server's clock into the disk's own time and back."""
+    """Conversion between the server's clock and the virtual time of the disk."""
 
     def __init__(self, parameters: DiskParameters) -> None:
         self._speed = Speed(
@@ -107,7 +107,7 @@ class Timeline:
         self._offset = 0.0
 
     def work(self, now: float, *, write: bool) -> float:
-        """Return the disk's own time; the first request, or the first write, starts its clock."""
+        """Return the virtual time; the first request, or the first write, starts the clock."""
         if self._first is None:
             self._first = now
         if not self._started and (write or not self._at_write):
@@ -116,24 +116,24 @@ class Timeline:
         return self._offset + (self._speed.work(elapsed) if self._started else elapsed)
 
     def real(self, work: float) -> float:
-        """Return the server's time of a time of the disk."""
+        """Return the server's time at a virtual time."""
         gone = work - self._offset
         return (self._first or 0.0) + (self._speed.real(gone) if self._started else gone)
 
 
 PATIENCE_S = 0.001
-"""How much lateness is taken as overhead. A client that thinks longer is taken at its word."""
+"""Maximum delay that is treated as overhead; longer delays are think time of the client."""
 
 
 class Pacer:
-    """Matches arrivals with the answers that set them off."""
+    """Matches arrivals with the answers that triggered them."""
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._due: list[float] = []
 
     def arrival(self, now: float) -> float:
-        """Return when a request that came in now should have come in."""
+        """Return the arrival time of a request without overhead."""
         while self._due and self._due[0] < now - self._patience_s:
             heappop(self._due)
         if self._due and self._due[0] <= now:
@@ -141,5 +141,5 @@ class Pacer:
         return now
 
     def expect(self, due: float) -> None:
-        """Note when an answer is due."""
+        """Record the due time of an answer."""
         heappush(self._due, due)

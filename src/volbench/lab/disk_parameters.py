@@ -1,7 +1,7 @@
-"""What the simulated disk is told: plain numbers, to and from JSON.
+"""Parameters of the simulated disk: plain numbers, to and from JSON.
 
-The simulation runs inside nbdkit, in the system's Python and without volbench's dependencies.
-Everything it imports is therefore made of the standard library alone: this module, `disk_clock`,
+The simulation runs inside nbdkit, in the system's Python without volbench's dependencies. The
+modules it imports therefore use the standard library only: this one, `disk_clock`,
 `simulated_disk` and `plugin`.
 """
 
@@ -14,12 +14,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ServiceParameters:
-    """How long the device works on one request.
+    """Service time of a request.
 
     Attributes:
         latency_s: mean of the fixed part.
         sigma: shape of a log-normal spread around that mean; 0 for a constant.
-        stream_bytes_per_s: speed of one request's bytes; 0 when size costs nothing.
+        stream_bytes_per_s: transfer rate of a request; 0 when latency is independent of size.
     """
 
     latency_s: float
@@ -27,14 +27,14 @@ class ServiceParameters:
     stream_bytes_per_s: float = 0.0
 
     def mean_s(self, length_bytes: int) -> float:
-        """Return the mean time of a request of some length."""
+        """Return the mean service time of a request."""
         stream = self.stream_bytes_per_s
         return self.latency_s + (length_bytes / stream if stream else 0.0)
 
 
 @dataclass(frozen=True)
 class BucketParameters:
-    """A token bucket: `depth` tokens at the start and at most, refilled at `rate` a second."""
+    """A token bucket, initially full: at most `depth` tokens, refilled at `rate` per second."""
 
     rate: float
     depth: float = 0.0
@@ -45,11 +45,11 @@ class CacheParameters:
     """A write-back cache.
 
     Attributes:
-        size_bytes: what it holds.
-        drain_bytes_per_s: how fast it empties.
-        latency_s: of a write that it takes.
-        resume_bytes: after it was full, no write is taken until it holds this little; None takes
-            each as soon as it fits, which is at the speed of draining.
+        size_bytes: capacity.
+        drain_bytes_per_s: drain rate.
+        latency_s: latency of a cached write.
+        resume_bytes: once full, the cache accepts no writes until its content drops to this
+            level; None to accept each write as soon as it fits, at the drain rate.
     """
 
     size_bytes: int
@@ -60,26 +60,26 @@ class CacheParameters:
 
 @dataclass(frozen=True)
 class DiskParameters:
-    """Everything the simulated disk is.
+    """Complete description of the simulated disk.
 
     Attributes:
         size_bytes: capacity.
         block_bytes: unit of first touches.
-        seed: of the random spread.
-        read: service of reads.
-        write: service of writes.
-        slots: requests worked on at once; 0 for any number.
-        request_buckets: each request takes one token of each.
-        byte_buckets: each request takes a token a byte of each.
-        first_write_s: time a block takes when it is first written.
-        first_read_s: time a block takes when it is first read.
-        first_touches: blocks that can be prepared at once; 0 for any number.
-        restored: whether every block holds something already, such as a snapshot.
-        instant_unwritten: whether reads of blocks that hold nothing are answered at once.
+        seed: seed of the random spread.
+        read: service time of reads.
+        write: service time of writes.
+        slots: requests served in parallel; 0 for unlimited.
+        request_buckets: buckets that charge one token per request.
+        byte_buckets: buckets that charge one token per byte.
+        first_write_s: additional time of the first write of a block.
+        first_read_s: additional time of the first read of a block.
+        first_touches: blocks that can be prepared in parallel; 0 for unlimited.
+        restored: whether all blocks contain data initially, as after a snapshot restore.
+        instant_unwritten: whether reads of unwritten blocks are answered immediately.
         cache: write-back cache; None for none.
-        stalls: pairs of begin and length in seconds: nothing moves meanwhile.
-        steps: pairs of begin in seconds and speed from then on; 1 is normal.
-        drift_per_s: change of the speed a second, as a share of the normal one.
+        stalls: pairs of start and length in seconds, without any completion.
+        steps: pairs of start in seconds and speed after it; 1 is normal.
+        drift_per_s: change of speed per second, as a share of the normal speed.
         clock_starts_at_write: whether times count from the first write, not the first request.
     """
 
@@ -108,7 +108,7 @@ class DiskParameters:
 
     @classmethod
     def from_json(cls, text: str) -> DiskParameters:
-        """Return the parameters of a text that `to_json` wrote."""
+        """Return the parameters from a text written by `to_json`."""
         values: dict[str, Any] = json.loads(text)
         values["read"] = ServiceParameters(**values["read"])
         values["write"] = ServiceParameters(**values["write"])

@@ -1,7 +1,7 @@
-"""The simulated disk as a plugin of nbdkit; nbdkit's own Python runs this file, not volbench.
+"""nbdkit plugin of the simulated disk; runs in nbdkit's Python, not in volbench.
 
-``nbdkit python plugin.py scenario=FILE`` with the file that `DiskParameters.to_json` wrote. Only
-the standard library may be imported, here and in everything this imports.
+``nbdkit python plugin.py scenario=FILE`` with a file written by `DiskParameters.to_json`. Only the
+standard library may be imported, directly or indirectly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FILL_BYTES = 1 << 20
 
 
 class _Volume:
-    """What is served: the disk's behaviour, and its bytes in memory."""
+    """The served volume: the disk's behaviour, and its data in memory."""
 
     disk: Disk
     parameters: DiskParameters
@@ -44,12 +44,12 @@ _volume = _Volume()
 
 
 def thread_model() -> int:
-    """Let requests overlap."""
+    """Allow parallel requests."""
     return int(nbdkit.THREAD_MODEL_PARALLEL)
 
 
 def config(key: str, value: str) -> None:
-    """Take the one parameter: the file that says what the disk is."""
+    """Read the only parameter: the file that describes the disk."""
     if key != "scenario":
         raise RuntimeError(f"unknown parameter {key}")
     _volume.parameters = DiskParameters.from_json(Path(value).read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def config_complete() -> None:
 
 
 def get_ready() -> None:
-    """Make the disk in memory: sparse, or full of data when restored. It outlives connections."""
+    """Create the disk in memory: sparse, or full of data when restored. It outlives connections."""
     _volume.disk = Disk(_volume.parameters, pacer=Pacer())
     _volume.memory = os.memfd_create("volbench-lab")
     os.ftruncate(_volume.memory, _volume.parameters.size_bytes)
@@ -71,7 +71,7 @@ def get_ready() -> None:
 
 
 def _fill() -> None:
-    """Give every block some content, so that nothing reads as zeros."""
+    """Fill all blocks with data, so that none reads as zeros."""
     content = random.Random(_volume.parameters.seed).randbytes(_FILL_BYTES)  # noqa: S311 - no secret
     for offset in range(0, _volume.parameters.size_bytes, _FILL_BYTES):
         rest = _volume.parameters.size_bytes - offset
@@ -79,12 +79,12 @@ def _fill() -> None:
 
 
 def after_fork() -> None:
-    """Ask the kernel for punctual timers; the default adds 50 us to every sleep."""
+    """Reduce the kernel's timer slack; the default adds 50 us to every sleep."""
     Path("/proc/self/timerslack_ns").write_text("1000", encoding="ascii")
 
 
-def open(readonly: bool) -> int:  # noqa: A001, FBT001 - nbdkit calls it so
-    """Accept a connection; all share the one disk."""
+def open(readonly: bool) -> int:  # noqa: A001, FBT001 - name and signature required by nbdkit
+    """Accept a connection; all share the same disk."""
     del readonly
     return 1
 
@@ -96,19 +96,19 @@ def get_size(handle: int) -> int:
 
 
 def can_multi_conn(handle: int) -> bool:
-    """Allow several connections: what one wrote, all read."""
+    """Allow several connections, which all see the same data."""
     del handle
     return True
 
 
 def can_fua(handle: int) -> int:
-    """Take forced writes as writes: memory is as stable as it gets."""
+    """Treat forced writes as writes: memory is the only storage."""
     del handle
     return int(nbdkit.FUA_NATIVE)
 
 
 def can_extents(handle: int) -> bool:
-    """Tell clients what was never written."""
+    """Report unwritten extents to clients."""
     del handle
     return True
 
@@ -130,24 +130,24 @@ def pwrite(handle: int, buffer: bytes, offset: int, flags: int) -> None:
 
 
 def zero(handle: int, count: int, offset: int, flags: int) -> None:
-    """Write zeros; to this disk that is a write like any other."""
+    """Write zeros, like any other write."""
     pwrite(handle, bytes(count), offset, flags)
 
 
 def trim(handle: int, count: int, offset: int, flags: int) -> None:
-    """Forget a range: its blocks are cold again and read as zeros."""
+    """Discard a range: its blocks become cold and read as zeros."""
     del handle, flags
     _volume.disk.trim(offset, count)
     os.pwrite(_volume.memory, bytes(count), offset)
 
 
 def flush(handle: int, flags: int) -> None:
-    """Do nothing: what was answered is safe."""
+    """Do nothing: acknowledged writes are stable."""
     del handle, flags
 
 
 def extents(handle: int, count: int, offset: int, flags: int) -> Iterator[tuple[int, int, int]]:
-    """Yield what was written and what never was."""
+    """Yield written and unwritten extents."""
     del handle, flags
     for extent in _volume.disk.extents(offset, count):
         yield extent.offset, extent.length, 0 if extent.written else _HOLE

@@ -1,4 +1,4 @@
-"""Scenario of a simulated volume: its file, and the parameters of the disk that follow."""
+"""Scenario of a simulated volume: file format, and conversion to disk parameters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from volbench.model.document.document_model import Boolean, Document, Integer, T
 from volbench.model.document.located_errors import Fault, faults_of, read_document, reject
 
 MOST_BYTES = 16 * 1024**3
-"""Maximum size: what is written to the volume is kept in memory."""
+"""Maximum size: the data of the volume is kept in memory."""
 
 _FILE_LIMIT = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -49,38 +49,38 @@ def _check_name(text: str) -> str:
 
 
 class Scenario(Document):
-    """A simulated volume; every number is the truth that a measurement must find."""
+    """A simulated volume; its numbers are the true values that measurements must reproduce."""
 
     name: Annotated[Text, AfterValidator(_check_name)] = Field(description="Letters, digits, - _.")
-    description: Text = Field(default="", description="What it stands for.")
+    description: Text = Field(default="", description="What the scenario represents.")
     size_bytes: Bytes = Field(
         alias="size", le=MOST_BYTES, description="Capacity.", examples=["64m"]
     )
     block_bytes: Bytes = Field(default=65536, alias="block", description="Unit of first touches.")
-    seed: Integer = Field(default=1, ge=0, description="Of the random spread.")
+    seed: Integer = Field(default=1, ge=0, description="Seed of the random spread.")
     restored: Boolean = Field(
         default=False, description="Whether every block holds data, as in a restored snapshot."
     )
     service: Services = Field(
-        description="Time that the device works on a request.",
+        description="Service time of a request.",
         examples=["{read: 1ms, write: 1ms}"],
     )
     limits: VolumeLimits = Field(default=VolumeLimits(), description="Limits of the provider.")
     burst: Burst = Field(default=Burst(), description="Credits that run out.")
     first_touch: FirstTouch = Field(default=FirstTouch(), description="Cost of a cold block.")
     unwritten_reads: Literal["served", "instant"] = Field(
-        default="served", description="Reads of blocks that hold nothing: like any other, or free."
+        default="served", description="Reads of unwritten blocks: like any other, or immediate."
     )
     cache: Cache | None = Field(default=None, description="Write-back cache.")
     stalls: tuple[Stall, ...] = Field(default=(), description="Times without any completion.")
     steps: tuple[Step, ...] = Field(default=(), description="Changes of speed.")
     drift_percent_per_minute: Percent = Field(
-        default=0.0, alias="drift", ge=-100, le=1000, description="Even change of speed a minute."
+        default=0.0, alias="drift", ge=-100, le=1000, description="Linear change of speed a minute."
     )
     clock: Literal["first-request", "first-write"] = Field(
-        default="first-request", description="Begin of the times of stalls, steps and drift."
+        default="first-request", description="Start of the clock for stalls, steps and drift."
     )
-    truth: tuple[Expected, ...] = Field(default=(), description="What some clients must find.")
+    truth: tuple[Expected, ...] = Field(default=(), description="Expected results of some clients.")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -95,7 +95,7 @@ class Scenario(Document):
             (
                 any(a.at_s + a.length_s > b.at_s for a, b in pairwise(self.stalls)),
                 "stalls",
-                "stalls must be in order and apart",
+                "stalls must be in order and must not overlap",
             ),
             (
                 any(a.at_s >= b.at_s for a, b in pairwise(self.steps)),
@@ -109,12 +109,12 @@ class Scenario(Document):
 
     @property
     def first_write_s(self) -> float:
-        """What the first write of a block costs."""
+        """Additional time of the first write of a block."""
         return self.first_touch.write.of(self.service.write)
 
     @property
     def first_read_s(self) -> float:
-        """What the first read of a block costs."""
+        """Additional time of the first read of a block."""
         return self.first_touch.read.of(self.service.read)
 
     @property
@@ -123,10 +123,10 @@ class Scenario(Document):
         return -(-self.size_bytes // self.block_bytes)
 
     def resized(self, size_bytes: int) -> Scenario:
-        """Return the same volume in another size.
+        """Return the same volume with another size.
 
         Raises:
-            InputError: no volume can have that size.
+            InputError: the size is invalid.
         """
         values = self.model_dump() | {"size_bytes": size_bytes, "truth": ()}
         try:
@@ -134,12 +134,12 @@ class Scenario(Document):
         except ValidationError as error:
             reason = next(faults_of(error, Scenario)).message
             raise InputError(
-                f"{self.name} can't have {size_bytes} bytes: size {reason}",
-                hint="a multiple of 4k, up to 16g; what is written is kept in memory",
+                f"{self.name} cannot have {size_bytes} bytes: size {reason}",
+                hint="use a multiple of 4k, up to 16g; the data is kept in memory",
             ) from error
 
     def parameters(self) -> DiskParameters:
-        """Return what the simulated disk is told."""
+        """Return the parameters of the simulated disk."""
         cache = self.cache
         return DiskParameters(
             size_bytes=self.size_bytes,
@@ -178,14 +178,14 @@ def _service(service: Service) -> ServiceParameters:
 
 
 def load_scenario(text: str, *, path: str) -> Scenario:
-    """Read a scenario.
+    """Parse a scenario.
 
     Args:
         text: YAML 1.2.
-        path: for messages.
+        path: path for messages.
 
     Raises:
-        ProfileError: everything that is wrong in it, in file order.
+        ProfileError: the scenario has problems; all are listed, in file order.
     """
     problems = Problems(path)
     needs = "a name, a size and a service"
@@ -203,10 +203,10 @@ def scenario_names() -> tuple[str, ...]:
 
 
 def scenario_text(name_or_path: str) -> tuple[str, str]:
-    """Return text and displayed path of a scenario: a bundled one by its name, or a file.
+    """Return text and displayed path of a scenario: a bundled one by name, or a file.
 
     Raises:
-        InputError: there is neither, or the file can't be read.
+        InputError: neither exists, or the file cannot be read.
     """
     names = scenario_names()
     if name_or_path in names:
@@ -224,15 +224,15 @@ def scenario_text(name_or_path: str) -> tuple[str, str]:
             return stream.read(_FILE_LIMIT), str(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{path} can't be read: {error}", hint="a scenario is a YAML file in UTF-8"
+            f"{path} cannot be read: {error}", hint="a scenario is a YAML file in UTF-8"
         ) from error
 
 
 def read_scenario(name_or_path: str) -> Scenario:
-    """Return a scenario: a bundled one by its name, or a file.
+    """Return a scenario: a bundled one by name, or a file.
 
     Raises:
-        InputError: there is neither, or the file can't be read or is wrong.
+        InputError: neither exists, or the file cannot be read or is invalid.
     """
     text, path = scenario_text(name_or_path)
     return load_scenario(text, path=path)

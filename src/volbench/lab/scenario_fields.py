@@ -1,4 +1,4 @@
-"""Parts of a scenario file, one model each."""
+"""Models of the parts of a scenario file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Percent = Annotated[float, parsed(_percent), Field(allow_inf_nan=False), value_s
 
 
 class Service(Document):
-    """Time that the device works on a request; a single value is its latency."""
+    """Service time of a request; a single value is its latency."""
 
     shorthand: ClassVar[str] = "latency"
 
@@ -53,26 +53,26 @@ class Service(Document):
         default=0.0, ge=0, le=2, description="Shape of a log-normal spread around that mean."
     )
     stream_bytes_per_s: BytesPerSecond | None = Field(
-        default=None, alias="stream", description="Speed of one request's bytes."
+        default=None, alias="stream", description="Transfer rate of a request."
     )
 
 
 class Services(Document):
-    """Service of reads and writes."""
+    """Service times of reads and writes."""
 
-    read: Service = Field(description="Of a read.")
-    write: Service = Field(description="Of a write.")
+    read: Service = Field(description="Service time of a read.")
+    write: Service = Field(description="Service time of a write.")
     slots: AtOnce | None = Field(
-        default=None, description="Requests worked on at once; any number when left out."
+        default=None, description="Requests served in parallel; unlimited by default."
     )
 
 
 class VolumeLimits(Document):
-    """Limits of the provider, for reads and writes together."""
+    """Limits of the provider, shared by reads and writes."""
 
-    iops: Positive | None = Field(default=None, description="I/Os a second.")
+    iops: Positive | None = Field(default=None, description="I/Os per second.")
     bandwidth_bytes_per_s: BytesPerSecond | None = Field(
-        default=None, alias="bandwidth", description="Bytes a second."
+        default=None, alias="bandwidth", description="Bytes per second."
     )
 
 
@@ -91,36 +91,36 @@ class _Credits(Document):
 
 
 class IopsBurst(_Credits):
-    """Credits for I/Os, one of which is spent on each I/O."""
+    """Credits for I/Os; each I/O costs one."""
 
     to: Positive = Field(description="Rate while credits last.")
-    baseline: Positive = Field(description="Rate afterwards, at which credits come back.")
-    credits: Positive = Field(description="Of a full bucket.")
+    baseline: Positive = Field(description="Rate afterwards, at which credits refill.")
+    credits: Positive = Field(description="Credits in a full bucket.")
 
 
 class BandwidthBurst(_Credits):
     """Credits for bytes."""
 
     to: BytesPerSecond = Field(description="Rate while credits last.")
-    baseline: BytesPerSecond = Field(description="Rate afterwards, at which credits come back.")
-    credits: Bytes = Field(description="Of a full bucket.")
+    baseline: BytesPerSecond = Field(description="Rate afterwards, at which credits refill.")
+    credits: Bytes = Field(description="Credits in a full bucket.")
 
 
 class Burst(Document):
-    """Credits that run out."""
+    """Burst credits."""
 
-    iops: IopsBurst | None = Field(default=None, description="For I/Os.")
-    bandwidth: BandwidthBurst | None = Field(default=None, description="For bytes.")
+    iops: IopsBurst | None = Field(default=None, description="Credits for I/Os.")
+    bandwidth: BandwidthBurst | None = Field(default=None, description="Credits for bytes.")
 
 
 class Penalty(Frozen):
-    """Cost of a first touch, in seconds or as a multiple of the service."""
+    """Cost of a first touch, in seconds or as a multiple of the service latency."""
 
     seconds: float = 0.0
     times: float | None = None
 
     def of(self, service: Service) -> float:
-        """Return it in seconds."""
+        """Return the cost in seconds."""
         if self.times is None:
             return self.seconds
         return (self.times - 1) * service.latency_s
@@ -145,27 +145,28 @@ Touch = Annotated[
 class FirstTouch(Document):
     """Cost of the first touch of a block; a request waits for all blocks it needs."""
 
-    write: Touch = Field(default=Penalty(), description="Of a write: 5ms, or 20x the service.")
-    read: Touch = Field(default=Penalty(), description="Of a read, in the same way.")
+    write: Touch = Field(default=Penalty(), description="Cost for a write: 5ms, or 20x.")
+    read: Touch = Field(default=Penalty(), description="Cost for a read, in the same form.")
     parallel: AtOnce | None = Field(
-        default=None, description="Blocks prepared at once; any number when left out."
+        default=None, description="Blocks prepared in parallel; unlimited by default."
     )
 
 
 class Cache(Document):
-    """Write-back cache that takes writes quickly until it is full."""
+    """Write-back cache that accepts writes at low latency until it is full."""
 
-    size_bytes: Bytes = Field(alias="size", description="Its capacity.")
-    drain_bytes_per_s: BytesPerSecond = Field(alias="drain", description="Speed of emptying.")
+    size_bytes: Bytes = Field(alias="size", description="Capacity.")
+    drain_bytes_per_s: BytesPerSecond = Field(alias="drain", description="Drain rate.")
     latency_s: Seconds = Field(
-        default=0.0001, alias="latency", gt=0, description="Of a write that it takes."
+        default=0.0001, alias="latency", gt=0, description="Latency of a cached write."
     )
     when_full: Literal["drain", "stall"] = Field(
         default="drain",
-        description="drain: writes go on as room appears; stall: none is taken for a while.",
+        description="drain: writes continue at the drain rate; stall: no writes until "
+        "`resume_below`.",
     )
     resume_bytes: Bytes | None = Field(
-        default=None, alias="resume_below", description="Content at which a stall ends."
+        default=None, alias="resume_below", description="Fill level at which a stall ends."
     )
 
     @model_validator(mode="after")
@@ -178,34 +179,34 @@ class Cache(Document):
 
 
 class Stall(Document):
-    """Time in which nothing completes."""
+    """Interval without completions."""
 
-    at_s: Seconds = Field(alias="at", description="Its begin.")
-    length_s: Seconds = Field(alias="for", gt=0, description="Its length.")
+    at_s: Seconds = Field(alias="at", description="Start.")
+    length_s: Seconds = Field(alias="for", gt=0, description="Length.")
 
 
 class Step(Document):
     """Change of speed."""
 
-    at_s: Seconds = Field(alias="at", description="Its time.")
-    to: Positive = Field(description="Speed from then on, as a multiple of the first.")
+    at_s: Seconds = Field(alias="at", description="Time of the change.")
+    to: Positive = Field(description="New speed, as a multiple of the initial one.")
 
 
 class Expected(Document):
-    """Results that a client with a constant number of requests in flight must find.
+    """Expected results of a client with a constant number of requests in flight.
 
-    Names are those of `volbench.lab.truth.Truth`; every figure may be left out.
+    Names are those of `volbench.lab.truth.Truth`; all figures are optional.
     """
 
     rw: Literal["read", "write"] = Field(description="Direction.")
     bs: Bytes = Field(description="Block size.")
     iodepth: Integer = Field(ge=1, description="Requests in flight.")
-    iops: Positive | None = Field(default=None, description="In the long run.")
-    bandwidth: BytesPerSecond | None = Field(default=None, description="In the long run.")
-    bottleneck: str | None = Field(default=None, description="In the long run.")
-    cold_iops: Positive | None = Field(default=None, description="On cold blocks.")
+    iops: Positive | None = Field(default=None, description="Sustained.")
+    bandwidth: BytesPerSecond | None = Field(default=None, description="Sustained.")
+    bottleneck: str | None = Field(default=None, description="Sustained.")
+    cold_iops: Positive | None = Field(default=None, description="IOPS on cold blocks.")
     penalty: Percent | None = Field(default=None, description="1 - cold / warm, in percent.")
     warm_after: Seconds | None = Field(default=None, description="Time to 90 % of the warm rate.")
-    fast_iops: Positive | None = Field(default=None, description="While credits or cache last.")
-    fast_for: Seconds | None = Field(default=None, description="How long that is.")
-    stall_for: Seconds | None = Field(default=None, description="Of a full cache.")
+    fast_iops: Positive | None = Field(default=None, description="IOPS during a burst.")
+    fast_for: Seconds | None = Field(default=None, description="Duration of `fast_iops`.")
+    stall_for: Seconds | None = Field(default=None, description="Stall of a full cache.")

@@ -1,7 +1,7 @@
-"""Serves a scenario: nbdkit on a unix socket, and as a block device where that is possible.
+"""Server of a scenario: nbdkit on a Unix socket, optionally as a block device.
 
-Everything started here ends with the block, and also when this process is killed: nbdkit and
-nbdfuse end with their parent, and the loop device detaches itself when the last program closes it.
+All processes end with the block, and also when this process is killed: nbdkit and nbdfuse exit
+with their parent, and the loop device is detached at its last close.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from volbench.errors import InputError, VolbenchError
 from volbench.lab.scenario import Scenario
 
 THREADS = 64
-"""Requests that nbdkit works on at once; a deeper queue waits in the socket."""
+"""Requests that nbdkit serves in parallel; a deeper queue waits in the socket."""
 
 _READY_S = 20.0
 _END_S = 10.0
@@ -29,13 +29,13 @@ _PLUGIN = Path(__file__).with_name("plugin.py")
 
 @dataclass(frozen=True)
 class LabVolume:
-    """A simulated volume that is being served.
+    """A running simulated volume.
 
     Attributes:
-        scenario: what it is.
-        uri: for fio's engine nbd, and for ``volbench run --on``.
-        pid: of nbdkit.
-        folder: where socket, parameters and logs are.
+        scenario: scenario of the volume.
+        uri: NBD URI for fio's engine nbd and for ``volbench run --on``.
+        pid: process ID of nbdkit.
+        folder: folder of socket, parameters and logs.
         device: block device such as ``/dev/loop0``; empty without one.
     """
 
@@ -47,7 +47,7 @@ class LabVolume:
     _server: subprocess.Popen[bytes] | None = field(default=None, repr=False, compare=False)
 
     def ended(self, *, within_s: float) -> bool:
-        """Wait some time for the server to end and return whether it did."""
+        """Wait for the server to exit; return whether it did in time."""
         if self._server is None:
             return True
         try:
@@ -57,18 +57,18 @@ class LabVolume:
         return True
 
     def last_words(self) -> str:
-        """Return the end of what nbdkit printed."""
+        """Return the last output of nbdkit."""
         return _tail(self.folder / "nbdkit.log")
 
 
 def check_tools(*, device: bool = False) -> None:
-    """Check that everything is installed.
+    """Check that all required programs are installed.
 
     Args:
-        device: whether a block device is wanted.
+        device: whether a block device is requested.
 
     Raises:
-        InputError: something is missing, or a device needs root.
+        InputError: a program is missing, or the device needs root.
     """
     needed = {"nbdkit": "nbdkit and nbdkit-plugin-python"}
     if device:
@@ -81,25 +81,26 @@ def check_tools(*, device: bool = False) -> None:
             )
     if device and os.geteuid() != 0:
         raise InputError(
-            "only root can make a block device",
-            hint="leave out --device and measure the NBD URI; it needs no root",
+            "only root can create a block device",
+            hint="omit --device and measure the NBD URI, which needs no root",
         )
 
 
 @contextmanager
 def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator[LabVolume]:
-    """Serve a volume for the length of the block.
+    """Serve a volume for the duration of the block.
 
-    Its clock and its warmth begin anew each time. nbdkit ends with the thread that calls this.
+    Clock and warm blocks are reset each time. nbdkit exits with the calling thread.
 
     Args:
-        scenario: what to serve.
-        folder: for socket, parameters and logs; made when missing.
-        device: serve it as a block device too; needs root.
+        scenario: scenario to serve.
+        folder: folder for socket, parameters and logs; created if missing.
+        device: also provide a block device; needs root.
 
     Raises:
-        InputError: a program is missing, or the folder's path is too long or odd.
-        VolbenchError: a server did not start; its own words are quoted.
+        InputError: a program is missing, or the folder's path is too long or has invalid
+            characters.
+        VolbenchError: a server did not start; the message quotes its output.
     """
     check_tools(device=device)
     folder = folder.absolute()
@@ -116,13 +117,14 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
 
 
 def _check_socket(socket: Path) -> None:
-    """Refuse a path that the kernel, fio or a URI would cut or misread."""
+    """Refuse a path that the kernel, fio or a URI would truncate or misinterpret."""
     text = str(socket)
-    odd = sorted({c for c in text if not (c.isascii() and (c.isalnum() or c in "/._-+,=@"))})
-    if len(text) > _LONGEST_SOCKET or odd:
-        what = f"holds {' '.join(map(repr, odd))}" if odd else f"has {len(text)} characters"
+    invalid = sorted({c for c in text if not (c.isascii() and (c.isalnum() or c in "/._-+,=@"))})
+    if len(text) > _LONGEST_SOCKET or invalid:
+        length = f"has {len(text)} characters"
+        reason = f"contains {' '.join(map(repr, invalid))}" if invalid else length
         raise InputError(
-            f"a socket can't be at {text}: its path {what}",
+            f"a socket cannot be created at {text}: its path {reason}",
             hint="choose a short folder without blanks: --output /tmp/lab",
         )
 
@@ -146,7 +148,7 @@ def _nbdkit(scenario: Scenario, folder: Path, socket: Path) -> Iterator[subproce
 
 @contextmanager
 def _attached(uri: str, folder: Path) -> Iterator[str]:
-    """Show an export as a file by FUSE, and the file as a block device by loop."""
+    """Provide an export as a file through FUSE, and the file as a loop device."""
     image, log = folder / "volume.img", folder / "nbdfuse.log"
     image.touch()
     command = ["setpriv", "--pdeathsig", "TERM", "nbdfuse", "-C", "8", str(image), uri]
@@ -167,14 +169,14 @@ def _loop(image: Path) -> Iterator[str]:
         try:
             stack.callback(os.close, os.open(device, os.O_RDONLY))
         finally:
-            # While it is open here, this only marks it: the kernel detaches it at the last close,
-            # which comes even when this process is killed.
+            # While the device is open here, this only marks it: the kernel detaches it at the last
+            # close, which happens even when this process is killed.
             _output("losetup", "--detach", device)
         yield device
 
 
 def _unmount(image: Path, server: subprocess.Popen[bytes]) -> None:
-    """Unmount as soon as the loop device let go; nbdfuse then ends by itself."""
+    """Unmount as soon as the loop device is released; nbdfuse then exits."""
     deadline = time.monotonic() + _END_S
     while server.poll() is None and time.monotonic() < deadline:
         done = _start(["umount", str(image)])
@@ -187,13 +189,13 @@ def _unmount(image: Path, server: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program in a session of its own, so that Ctrl-C reaches only us."""
-    with log.open("wb") as words:
+    """Run a program in its own session, so that Ctrl-C does not reach it."""
+    with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - an argument list, no shell
             command,
             stdin=subprocess.DEVNULL,
-            stdout=words,
-            stderr=words,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
             env=os.environ | {"PATH": _path()},
         )
@@ -212,10 +214,12 @@ def _wait_for(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: P
     deadline = time.monotonic() + _READY_S
     while not ready():
         if server.poll() is not None or time.monotonic() > deadline:
-            how = "ended" if server.poll() is not None else f"was not ready after {_READY_S:.0f} s"
+            reason = (
+                "exited" if server.poll() is not None else f"was not ready after {_READY_S:.0f} s"
+            )
             raise VolbenchError(
-                f"{log.stem} {how}: {_tail(log) or 'it said nothing'}",
-                hint=f"its words are in {log}",
+                f"{log.stem} {reason}: {_tail(log) or 'no output'}",
+                hint=f"see {log}",
                 context={"path": str(log)},
             )
         time.sleep(0.01)
@@ -247,7 +251,7 @@ def _which(program: str) -> str | None:
 
 
 def _path() -> str:
-    """Return PATH with the folders that Debian leaves out for ordinary users."""
+    """Return PATH with the sbin folders, which Debian omits for ordinary users."""
     return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 

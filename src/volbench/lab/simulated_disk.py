@@ -1,9 +1,8 @@
-"""Simulated disk: computes when each request completes.
+"""Simulated disk: computes the completion time of each request.
 
-Nothing here sleeps, reads a clock or touches data, so a test can run hours in milliseconds. Each
-request passes the limits, then either the write-back cache or a slot in which blocks that are
-touched for the first time are prepared and the request is served. All of that is computed at its
-arrival.
+Nothing here sleeps, reads a clock or accesses data, so tests simulate hours in milliseconds. Each
+request passes the limits, then either the write-back cache or a slot in which cold blocks are
+prepared and the request is served. The completion time is computed at arrival.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from volbench.lab.disk_parameters import (
 
 @dataclass(frozen=True)
 class Extent:
-    """A range of bytes, and whether it was ever written."""
+    """A range of bytes, written or unwritten."""
 
     offset: int
     length: int
@@ -35,11 +34,11 @@ class Extent:
 
 
 class Disk:
-    """A disk as its parameters say; safe to call from many threads.
+    """A simulated disk; thread-safe.
 
     Args:
-        parameters: what it is.
-        pacer: takes the server's overhead out; None for a client without any, as in tests.
+        parameters: parameters of the disk.
+        pacer: compensates for the server's overhead; None for clients without any, as in tests.
     """
 
     def __init__(self, parameters: DiskParameters, *, pacer: Pacer | None = None) -> None:
@@ -56,20 +55,20 @@ class Disk:
         self._cache = _Cache(parameters.cache) if parameters.cache else None
 
     def read(self, now: float, offset: int, length: int) -> float:
-        """Return when a read that arrives now completes."""
+        """Return the completion time of a read."""
         return self._submit(now, offset, length, write=False)
 
     def write(self, now: float, offset: int, length: int) -> float:
-        """Return when a write that arrives now completes."""
+        """Return the completion time of a write."""
         return self._submit(now, offset, length, write=True)
 
     def trim(self, offset: int, length: int) -> None:
-        """Make the blocks that lie wholly in a range as cold and empty as on the first day."""
+        """Reset the blocks entirely within a range to cold and unwritten."""
         with self._lock:
             self._blocks.trim(offset, length)
 
     def extents(self, offset: int, length: int) -> list[Extent]:
-        """Return what was written and what never was, in order and without gaps."""
+        """Return written and unwritten extents, in order and without gaps."""
         with self._lock:
             return list(self._blocks.extents(offset, length))
 
@@ -85,7 +84,7 @@ class Disk:
             return done
 
     def _finish(self, at: float, offset: int, length: int, *, write: bool) -> float:
-        """Return when a request is done, in the disk's own time."""
+        """Return the completion time of a request in virtual time."""
         at = self._admission.admit(at, length)
         if write and self._cache:
             self._blocks.touch(at, offset, length, write=True)
@@ -107,7 +106,7 @@ class Disk:
 
 
 class _Blocks:
-    """Which blocks were written, and which are prepared since when."""
+    """State of the blocks: written or not, and the time since which they are warm."""
 
     def __init__(self, parameters: DiskParameters) -> None:
         self._size = parameters.block_bytes
@@ -126,12 +125,12 @@ class _Blocks:
         return offset // self._size, -(-(offset + length) // self._size)
 
     def is_answered_at_once(self, offset: int, length: int) -> bool:
-        """Whether a read finds only blocks that hold nothing, on a disk that knows it."""
+        """Whether a read covers unwritten blocks only, on a disk that answers these immediately."""
         begin, end = self._span(offset, length)
         return self._instant and self._written.find(1, begin, end) < 0
 
     def touch(self, at: float, offset: int, length: int, *, write: bool) -> float:
-        """Return when all blocks of a request are ready, preparing those touched first."""
+        """Return the time at which all blocks of a request are ready, preparing cold ones."""
         begin, end = self._span(offset, length)
         penalty_s = self._first_write_s if write else self._first_read_s
         if (write or penalty_s) and self._warm.find(0, begin, end) >= 0:
@@ -145,7 +144,7 @@ class _Blocks:
         return max(at, *self._ready[begin:end])
 
     def _prepare(self, block: int, at: float, penalty_s: float) -> None:
-        """Make one block warm; a worker of its own does it, or the next that is free."""
+        """Warm a block, in parallel or by the next free worker."""
         self._warm[block] = 1
         if not penalty_s:
             return
@@ -156,7 +155,7 @@ class _Blocks:
         self._latest = max(self._latest, at + penalty_s)
 
     def trim(self, offset: int, length: int) -> None:
-        """Forget the blocks that lie wholly in a range; the last one may be a short one."""
+        """Reset the blocks entirely within a range; the last block may be partial."""
         begin, end = -(-offset // self._size), (offset + length) // self._size
         if offset + length >= self._end:
             end = len(self._warm)
@@ -165,7 +164,7 @@ class _Blocks:
             self._written[begin:end] = bytes(end - begin)
 
     def extents(self, offset: int, length: int) -> Iterator[Extent]:
-        """Yield runs of blocks that are alike."""
+        """Yield ranges of consecutive blocks with equal state."""
         end = offset + length
         while offset < end:
             block = offset // self._size
@@ -177,7 +176,7 @@ class _Blocks:
 
 
 class _Cache:
-    """A write-back cache: takes writes until it is full, and drains all the time."""
+    """A write-back cache: accepts writes until it is full, and drains continuously."""
 
     def __init__(self, parameters: CacheParameters) -> None:
         self._parameters = parameters
@@ -185,7 +184,7 @@ class _Cache:
         self._at = float("-inf")
 
     def take(self, at: float, length: int) -> float:
-        """Return when a write is done."""
+        """Return the completion time of a write."""
         parameters = self._parameters
         at = max(at, self._at)
         self._drain(at)
@@ -204,15 +203,15 @@ class _Cache:
 
 
 _SLACK_S = 0.002
-"""How far a limit may be behind its schedule and catch up: a hiccup of the machine, no burst."""
+"""Maximum delay that a limit compensates for: scheduling jitter of the host, not a burst."""
 
 
 class _Bucket:
     """Token bucket by virtual scheduling; times need not be in order.
 
     The generic cell rate algorithm (ITU-T I.371, annex A, "virtual scheduling") keeps a single
-    number: when the next request is due at the refill rate. Nothing is counted in ticks, so a
-    limit is exact over any span longer than the slack.
+    number: the due time of the next request at the refill rate. There are no ticks, so a limit is
+    exact over any interval longer than the slack.
     """
 
     def __init__(self, parameters: BucketParameters) -> None:
@@ -221,16 +220,16 @@ class _Bucket:
         self._due = float("-inf")
 
     def earliest(self, at: float) -> float:
-        """Return when a request of time `at` may pass."""
+        """Return the earliest time at which a request arriving at `at` may pass."""
         return max(at, self._due - self._ahead_s)
 
     def take(self, at: float, cost: float) -> None:
-        """Let a request of some cost pass."""
+        """Charge the cost of a request."""
         self._due = max(self._due, at) + cost / self._rate
 
 
 class _Admission:
-    """All buckets of a disk: a request waits until each lets it pass, first come first served."""
+    """All buckets of a disk: a request waits for each of them, first come first served."""
 
     def __init__(
         self, *, requests: Iterable[BucketParameters], volume: Iterable[BucketParameters]
@@ -240,7 +239,7 @@ class _Admission:
         self._last = float("-inf")
 
     def admit(self, at: float, length_bytes: int) -> float:
-        """Return when a request passes, and charge it."""
+        """Return the admission time of a request, and charge its cost."""
         if not self._requests and not self._bytes:
             return at
         for bucket in (*self._requests, *self._bytes):

@@ -1,9 +1,9 @@
-"""Results that a client must find on the volume of a scenario.
+"""Expected results of a client on the volume of a scenario.
 
-A client keeps `iodepth` requests of one size in flight, at random places, without a break. Its rate
-is then the least of what the limits allow and what the device serves: by Little's law (J. D. C.
-Little, 1961) the requests it works on at once over the mean time of one. Nothing here is simulated:
-it is a second way to the same numbers.
+The client keeps `iodepth` random requests of equal size in flight. Its rate is the minimum of the
+limits and the service rate of the device, which by Little's law (J. D. C. Little, 1961) is the
+number of requests in service over the mean service time. These numbers are computed analytically,
+independently of the simulation.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ _SLICES = 4000
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true for one workload at the normal speed, before any step, stall or drift.
+    """Expected results of a workload at normal speed, without steps, stalls and drift.
 
     Attributes:
-        iops: in the long run: every block warm, credits spent, cache full. A cache that stalls
-            gives the mean over its cycles.
-        bw_bytes_per_s: the same in bytes.
-        lat_mean_s: mean latency in the long run.
+        iops: sustained: all blocks warm, credits spent, cache full; for a stalling cache, the
+            mean over its cycles.
+        bw_bytes_per_s: sustained bytes per second.
+        lat_mean_s: sustained mean latency.
         bottleneck: ``latency``, ``iops-limit``, ``bandwidth-limit`` or ``cache``.
-        cold_iops: while every request touches cold blocks; `iops` without a penalty.
+        cold_iops: IOPS while every request touches cold blocks; `iops` without a penalty.
         penalty: 1 - cold / warm.
-        warm_90_s: when the rate passes 90 % of the warm one, counted from the first request on a
-            volume that is cold; 0 without a penalty.
-        warm_s: when the last block was touched. fio's random map visits each place once a pass.
-        fast_iops: while credits last or the cache has room; `iops` without either.
-        fast_for_s: how long that is; infinite when it never ends, or was never there.
-        stall_s: how long a full cache takes nothing, each time; 0 for never.
-        levels: begin in seconds and rate, as the scenario's steps have it.
+        warm_90_s: time from the first request on a cold volume until the rate exceeds 90 % of
+            the warm rate; 0 without a penalty.
+        warm_s: time until the last block is touched. fio's random map visits each offset once
+            per pass.
+        fast_iops: IOPS while credits last or the cache has room; `iops` without either.
+        fast_for_s: duration of `fast_iops`; infinite if it never ends or never occurs.
+        stall_s: length of each stall of a full cache; 0 for none.
+        levels: start in seconds and rate of each step of the scenario.
     """
 
     iops: float
@@ -58,13 +59,13 @@ class Truth:
 
 
 def truth(scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth: int) -> Truth:
-    """Return what a client must find.
+    """Return the expected results of a client.
 
     Args:
         scenario: the volume.
-        direction: ``read`` or ``write``; reads find written blocks.
+        direction: ``read`` or ``write``; reads are of written blocks.
         block_bytes: size of a request.
-        iodepth: requests in flight, of all jobs together.
+        iodepth: requests in flight, over all jobs.
     """
     ceilings = _ceilings(scenario, block_bytes)
     served, bottleneck = _served(scenario, direction, block_bytes, iodepth)
@@ -99,10 +100,10 @@ def truth(scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth
 def warm_up(
     scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth: int
 ) -> list[tuple[float, float]]:
-    """Return the curve of a cold volume: seconds since the first request, and IOPS.
+    """Return the warm-up curve of a cold volume: seconds since the first request, and IOPS.
 
     Args:
-        scenario: the volume; credits, cache, steps, stalls and drift are left out.
+        scenario: the volume; credits, cache, steps, stalls and drift are ignored.
         direction: ``read`` or ``write``.
         block_bytes: size of a request.
         iodepth: requests in flight.
@@ -113,7 +114,7 @@ def warm_up(
 
 
 def _ceilings(scenario: Scenario, block_bytes: int) -> dict[str, float]:
-    """Return the highest rates that limits and full credits allow."""
+    """Return the maximum rates under limits and full credits."""
     limits, burst = scenario.limits, scenario.burst
     requests = min(limits.iops or inf, burst.iops.to if burst.iops else inf)
     volume = min(
@@ -130,7 +131,7 @@ def _service(scenario: Scenario, direction: Direction) -> ServiceParameters:
 def _served(
     scenario: Scenario, direction: Direction, block_bytes: int, iodepth: int
 ) -> tuple[float, str]:
-    """Return the rate of warm requests without limits, and what it is called."""
+    """Return the rate of warm requests without limits, and the bottleneck."""
     if direction == "write" and scenario.cache:
         return iodepth / scenario.cache.latency_s, "latency"
     at_once = min(iodepth, scenario.service.slots or iodepth)
@@ -140,15 +141,15 @@ def _served(
 def _after_credits(
     scenario: Scenario, block_bytes: int, peak: float
 ) -> tuple[float, float, str | None]:
-    """Return the rate when credits are spent, when the first are, and which cap binds then."""
+    """Return the rate after credits are spent, the time until the first are, and the bottleneck."""
     burst = scenario.burst
-    purses = []
+    buckets = []
     if burst.iops:
-        purses.append((burst.iops.baseline, burst.iops.credits, "iops-limit"))
+        buckets.append((burst.iops.baseline, burst.iops.credits, "iops-limit"))
     if burst.bandwidth:
         baseline = burst.bandwidth.baseline / block_bytes
-        purses.append((baseline, burst.bandwidth.credits / block_bytes, "bandwidth-limit"))
-    spent = [purse for purse in purses if purse[0] < peak]
+        buckets.append((baseline, burst.bandwidth.credits / block_bytes, "bandwidth-limit"))
+    spent = [bucket for bucket in buckets if bucket[0] < peak]
     if not spent:
         return peak, inf, None
     lasting, _, word = min(spent)
@@ -158,7 +159,7 @@ def _after_credits(
 def _after_cache(
     cache: Cache, block_bytes: int, rate: float, fast_for_s: float
 ) -> tuple[float, float, float]:
-    """Return the rate when the cache is full, when it is, and how long it stalls each time."""
+    """Return the rate with a full cache, the time until it is full, and the length of a stall."""
     drain = cache.drain_bytes_per_s
     filling = rate * block_bytes - drain
     if filling <= 0:
@@ -177,16 +178,16 @@ def _levels(scenario: Scenario, iops: float) -> tuple[tuple[float, float], ...]:
 
 @dataclass(frozen=True)
 class _Warmth:
-    """How the rate depends on the share of requests that touch cold blocks.
+    """Rate as a function of the share of requests that touch cold blocks.
 
     Attributes:
-        ceiling: of the limits.
-        at_once: requests worked on at once.
-        service_s: mean time of a warm request.
-        penalty_s: what a request with cold blocks waits in addition; 0 for none.
-        prepared: requests with cold blocks that can be prepared in a second.
+        ceiling: maximum rate under the limits.
+        at_once: requests served in parallel.
+        service_s: mean service time of a warm request.
+        penalty_s: additional time of a request with cold blocks; 0 for none.
+        prepared: requests with cold blocks that can be prepared per second.
         places: requests in a pass over the volume.
-        each: requests that fit into a block; 1 for those larger than a block.
+        each: requests per block; 1 for those larger than a block.
     """
 
     ceiling: float
@@ -207,7 +208,7 @@ class _Warmth:
         *,
         ceiling: float,
     ) -> _Warmth:
-        """Return that of a workload."""
+        """Return the warmth model of a workload."""
         penalty_s = scenario.first_write_s if direction == "write" else scenario.first_read_s
         touched = max(1, block_bytes // scenario.block_bytes)
         workers = scenario.first_touch.parallel
@@ -222,14 +223,14 @@ class _Warmth:
         )
 
     def rate(self, cold: float) -> float:
-        """Return IOPS while this share of the requests touches cold blocks."""
+        """Return the IOPS while this share of the requests touches cold blocks."""
         served = self.at_once / (self.service_s + self.penalty_s * cold)
         return min(self.ceiling, served, self.prepared / cold if cold else inf)
 
     def cold(self, share_done: float) -> float:
-        """Return the share of requests that touch cold blocks when part of a pass is done.
+        """Return the share of requests that touch cold blocks after part of a pass.
 
-        A block of n places is still cold for a request if none of the other n - 1 came before it.
+        A block of n requests is still cold for one if none of the other n - 1 preceded it.
         """
         return float((1 - share_done) ** (self.each - 1)) if share_done < 1 else 0.0
 
@@ -244,7 +245,7 @@ class _Warmth:
         return list(zip(times, rates, strict=True))
 
     def time_to(self, rate: float) -> float:
-        """Return when a rate is reached, or the end of the pass if it never is before."""
+        """Return the time at which a rate is reached, or the end of the pass if it is not."""
         if not self.penalty_s:
             return 0.0
         curve = self.curve()

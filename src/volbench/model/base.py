@@ -1,4 +1,4 @@
-"""The base of every model that is read from a file or stored in one."""
+"""Base class of all models that are read from or stored in files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_NAME = 255
 
 
 class Frozen(BaseModel):
-    """An immutable model that refuses fields it does not know."""
+    """An immutable model that rejects unknown fields."""
 
     # Deferred: a command builds validators only of the models that it reads.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -25,4 +25,4 @@ def _file_name(text: str) -> str:
 
 
 FileName = Annotated[str, AfterValidator(_file_name)]
-"""Name that becomes a part of a path: whoever wrote it, it stays in its folder."""
+"""Name of a file or folder, without separators: cannot point outside its parent folder."""

@@ -1,1 +1,1 @@
-"""From YAML to a plan: load, expand, estimate."""
+"""Planning: profiles, inventories, prices and volume types, expansion, estimates."""

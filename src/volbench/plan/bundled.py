@@ -1,4 +1,4 @@
-"""Files that people write and name: bundled profiles, prices and volume types, or their own."""
+"""Lookup of profiles, price lists and volume types: bundled by name, or the user's by path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PROFILES = "profiles"
 
 
 def bundled_folder(name: str) -> Path:
-    """Return where bundled files are: inside the wheel, or at the top of a checkout."""
+    """Return the folder of bundled files: inside the wheel, or at the top of a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / name
     return installed if installed.is_dir() else package.parents[1] / name
@@ -31,7 +31,7 @@ def profile_names() -> tuple[str, ...]:
 def profile_index() -> list[dict[str, object]]:
     """Return name, number of jobs and description of each bundled profile.
 
-    They are kept in a file of their own, so that a list needs no YAML parser.
+    They are stored in a separate index file, so that a listing needs no YAML parser.
     """
     index = bundled_folder(_PROFILES) / "index.json"
     found: list[dict[str, object]] = json.loads(index.read_text("utf-8"))
@@ -42,7 +42,7 @@ def read_profile(name_or_path: str) -> tuple[str, str]:
     """Return text and displayed path of a profile: a bundled one by name, or a file.
 
     Raises:
-        InputError: there is neither.
+        InputError: neither exists.
     """
     return read_named(name_or_path, folder=_PROFILES, what="profile")
 
@@ -52,11 +52,11 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
 
     Args:
         name_or_path: as the user typed it.
-        folder: of the bundled files.
-        what: it is, for messages: "profile".
+        folder: folder of the bundled files.
+        what: kind of file, for messages: "profile".
 
     Raises:
-        InputError: there is neither, or the file is no text, or too long to be one of these.
+        InputError: neither exists, or the file is not text, or too large.
     """
     names = bundled_names(folder)
     if name_or_path in names:
@@ -65,7 +65,7 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     path = Path(name_or_path)
     try:
         is_file = path.is_file()
-    except OSError as error:  # a name that is too long
+    except OSError as error:  # the name is too long
         raise _unreadable(path, error, what=what) from error
     if not is_file:
         raise InputError(
@@ -77,14 +77,14 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
 
 
 def read_text(path: Path, *, what: str) -> str:
-    """Return the text of a file that a person wrote.
+    """Return the text of a user's file.
 
     Args:
-        path: of the file.
-        what: it is, for messages: "profile".
+        path: path of the file.
+        what: kind of file, for messages: "profile".
 
     Raises:
-        InputError: it can't be read, is no text, or is too long to be one of these.
+        InputError: the file cannot be read, is not text, or is too large.
     """
     try:
         if path.stat().st_size > _SIZE_LIMIT:
@@ -97,7 +97,7 @@ def read_text(path: Path, *, what: str) -> str:
 def _unreadable(path: Path, error: OSError | UnicodeDecodeError, *, what: str) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return InputError(
-        f"{path} can't be read: {reason}",
+        f"{path} cannot be read: {reason}",
         hint=f"a {what} is a YAML file in UTF-8",
         context={"path": str(path)},
     )

@@ -181,6 +181,6 @@ def test_two_aliases_of_one_machine_are_noticed(tmp_path: Path) -> None:
     path = tmp_path / "inventory.yaml"
     path.write_text("hosts:\n  vm1:\n  vm2: {address: 10.0.0.1, port: 2222}\n")
     assert len(load_inventory(path).hosts) == 2
-    with pytest.raises(InventoryError, match="vm2 and vm1 are one machine"):
+    with pytest.raises(InventoryError, match="vm2 and vm1 are the same machine"):
         load_inventory(path, ssh_config=config)
     assert len(load_inventory(path, ssh_config=tmp_path / "none").hosts) == 2

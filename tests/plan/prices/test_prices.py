@@ -103,7 +103,7 @@ def test_what_has_no_price(good: Path) -> None:
     assert caught.value.hint == "did you mean `small`?"
     with pytest.raises(InputError, match="no price of the volume type 'gp3'"):
         money(prices, hours=1, volume_types=["gp3"])
-    with pytest.raises(InputError, match="paid by the GiB"):
+    with pytest.raises(InputError, match="priced per GiB"):
         money(prices, hours=1, volume_types=["aws/gp3"])
     with pytest.raises(InputError, match="neither bundled nor a file"):
         load_prices("nothing")

@@ -161,8 +161,8 @@ def test_p15_needs_no_size() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("aws/gp2", {}, "depend on the size, and nothing tells it"),
-        ("azure/premium-ssd", {}, "depend on the size, and nothing tells it"),
+        ("aws/gp2", {}, "depend on the size, which is unknown"),
+        ("azure/premium-ssd", {}, "depend on the size, which is unknown"),
         ("aws/io1", {"size_bytes": 1 << 40}, "as many IOPS as are bought"),
         ("gcp/hyperdisk-throughput", {"size_bytes": 4 << 40}, "as much bandwidth as is bought"),
         ("aws/gp2", {"size_bytes": 1 << 40, "iops": 6000.0}, "has no provisioned IOPS"),

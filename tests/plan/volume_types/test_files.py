@@ -65,7 +65,7 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
         with also_types([]):
             assert "lab/fast" in catalogue()
     assert "lab/fast" not in catalogue()
-    with pytest.raises(InputError, match="can't be read"), also_types([tmp_path / "none.yaml"]):
+    with pytest.raises(InputError, match="cannot be read"), also_types([tmp_path / "none.yaml"]):
         pytest.fail("the block was entered")
     assert "lab/fast" not in catalogue()
 
@@ -81,25 +81,25 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
         ("source: Our own measurements", "source: {url: x}", ":3:9: source.title", "is missing"),
         ("  fast:", "  9fast:", ":5:3: types.9fast", "'9fast'"),
         ("sizes:", "size_s:", ":6:5: types.fast.size_s", "did you mean `sizes`?"),
-        ("least: 1g, most", "least: 11g, most", ":5:3: types.fast", "smallest size is above"),
+        ("least: 1g, most", "least: 11g, most", ":5:3: types.fast", "minimum size is above"),
         ("least: 1g, ", "", ":6:12: types.fast.sizes.least", "is missing"),
         ("least: 1g", "least: 1x", ":6:20: types.fast.sizes.least", "unknown suffix"),
         ("per_gib: 10", "per_gb: 10", ":7:23: types.fast.iops.per_gb", "did you mean"),
         ("base: 100", "base: 1MB", ":7:18: types.fast.iops.base", "'1MB'"),
         ("base: 10MB/s", "base: 10Mb/s", ":8:24: types.fast.bandwidth.0.base", "ambiguous"),
-        ("iops: 50", "note: none", ":9:3: types.small", "no limit at all"),
+        ("iops: 50", "note: none", ":9:3: types.small", "has no limit"),
         (
             "iops: 50",
             "iops: {provisioned: {}}",
             ":9:41: types.small.iops.provisioned.most",
             "is missing",
         ),
-        ("iops: 50", "iops: 50, burst_duration: 1h", ":9:3: types.small", "means nothing without"),
+        ("iops: 50", "iops: 50, burst_duration: 1h", ":9:3: types.small", "has no effect without"),
         (
             "tiers: [small]",
             "tiers: [fast]",
             ":10:19: types.sized.tiers.0",
-            "'fast' is not a type of one size",
+            "'fast' is not a fixed-size type",
         ),
         ("title: By size", "writes: {rate: 5}", ":10:36: types.sized.writes.rate", "unknown key"),
         ("{size: 2g,", "{size: 2g, sizes: {least: 1g, most: 2g},", ":9:28: types.small", "either"),
@@ -132,7 +132,7 @@ def test_the_shown_file_is_good() -> None:
     [
         (b"provider: [", "not YAML"),
         (b"", "is empty"),
-        (b"\xff\xfe", "can't be read"),
+        (b"\xff\xfe", "cannot be read"),
         (b"#" * (1 << 20) + b"\n#", "larger than 1 MiB"),
     ],
 )
@@ -142,7 +142,7 @@ def test_no_such_file_at_all(tmp_path: Path, content: bytes, message: str) -> No
     file.write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_types(file)
-    with pytest.raises(InputError, match="can't be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_types(tmp_path / "missing.yaml")
 
 

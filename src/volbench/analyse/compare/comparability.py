@@ -67,7 +67,7 @@ def check_comparable(
         ComparisonError: something that matters differs; all of it is named with its values.
     """
     found = list(_differences(rows, facts, base))
-    noted = _by_words([difference for difference in found if difference.weight is Weight.TELL])
+    noted = _by_words([difference for difference in found if difference.weight is Weight.REPORT])
     remarks = [f"differs: {words}" for words in noted]
     kept = [difference for difference in found if difference.weight is Weight.REFUSE]
     granted = [difference for difference in kept if difference.fact.name in allowed]

@@ -1,1 +1,1 @@
-"""What is planned and what happens: runs, targets, hosts, events."""
+"""Campaign plan and execution events: runs, targets, hosts, events."""

@@ -1,4 +1,4 @@
-"""What happens during a campaign: the journal keeps it, a screen draws it."""
+"""Events of a running campaign, for the journal and the progress display."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState
 
 @dataclass(frozen=True)
 class Progress:
-    """A glance at a running process.
+    """Progress of a running process.
 
     Attributes:
-        elapsed_s: since the process started.
-        total_s: expected length; None when only the data's size bounds it.
-        state: ``paused`` before its start, ``layout``, ``waiting`` for the others, ``ramp`` or
+        elapsed_s: time since the process started.
+        total_s: expected duration; None when limited by size, not time.
+        state: ``paused`` before its start, ``layout``, ``waiting`` for other clients, ``ramp`` or
             ``run``.
-        lat_mean_s: of the block device that backs the volume over about the last second, as the
-            kernel counts; None when unknown or nothing completed.
-        silent_s: since the process, or its machine, last told anything.
-        note: what else a person may want to know, such as how far from steady it is.
-        read_iops: None when the tool has not said; 0 when it said nothing completes.
+        lat_mean_s: mean latency of the backing block device over about the last second, from the
+            kernel's counters; None when unknown or nothing completed.
+        silent_s: time since the last report of the process or its host.
+        note: additional status for the user, such as the distance from steady state.
+        read_iops: None before the first report; 0 when no read completes.
     """
 
     elapsed_s: float
@@ -40,7 +40,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class CampaignStarted:
-    """The first event; `pending` are the runs still to do."""
+    """The first event; `pending` lists the runs not yet done."""
 
     campaign: Campaign
     pending: tuple[Run, ...]
@@ -57,7 +57,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """A process goes on."""
+    """A progress report of a process."""
 
     run: Run
     progress: Progress
@@ -65,7 +65,7 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """A Run ended in a final state; `reason` says why unless it is FINISHED."""
+    """A run reached a final state; `reason` is the cause unless it is FINISHED."""
 
     run: Run
     state: RunState
@@ -74,7 +74,7 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class RunsNotNeeded:
-    """Runs that were planned will not be made, for a reason that is no failure."""
+    """Planned runs that are skipped for a reason other than failure."""
 
     runs: tuple[Run, ...]
     reason: str
@@ -82,7 +82,7 @@ class RunsNotNeeded:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the user should know; not an error."""
+    """A message to the user that is not an error."""
 
     message: str
 

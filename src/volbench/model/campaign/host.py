@@ -1,4 +1,4 @@
-"""Where a campaign runs when that is not one machine: hosts, and how many of them must do it."""
+"""Hosts of a campaign, inventories, and the policy on missing hosts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from volbench.model.base import Frozen
 from volbench.model.profile.profile_settings import Limits
 
 LOCAL = "local"
-"""Name of the controller's own machine where no inventory names hosts."""
+"""Name of the controller's own machine when no inventory is given."""
 
 
 class Policy(StrEnum):
-    """How many hosts must do a run for its totals to count."""
+    """Number of hosts that must complete a run for its totals to count."""
 
     ALL = "all"
     QUORUM = "quorum"
@@ -23,7 +23,7 @@ class Policy(StrEnum):
 
 
 class HostKind(StrEnum):
-    """How a host is reached."""
+    """Type of connection to a host."""
 
     LOCAL = "local"
     SSH = "ssh"
@@ -34,23 +34,24 @@ class Host(Frozen):
 
     Attributes:
         name: unique in the inventory: letters, digits, ``.``, ``_`` and ``-``.
-        address: name or IP address that is connected to; empty for the controller's own machine.
-        port: of sshd; None to take ``~/.ssh/config``'s, or 22.
-        user: None to take ``~/.ssh/config``'s, or the controller's own.
-        key: file of a private key, as it was written (``~`` is not expanded); empty for the
-            agent's, ``~/.ssh/config``'s and the usual ones.
-        jump: hosts to go through, first hop first: names of the inventory or ``user@host:port``;
-            None to take ``~/.ssh/config``'s, empty for none.
-        hops: the hosts of the inventory that `jump` names, and those that their own way names, so
-            that a host can be reached when they themselves are left out.
-        sudo: start fio, and what looks at devices, by ``sudo -n``.
+        address: host name or IP address to connect to; empty for the controller's own machine.
+        port: port of sshd; None for that of ``~/.ssh/config``, or 22.
+        user: login name; None for that of ``~/.ssh/config``, or the controller's own.
+        key: path of a private key, as written (``~`` is not expanded); empty for the keys of the
+            agent and ``~/.ssh/config``, and the default key files.
+        jump: jump hosts, first hop first: names in the inventory or ``user@host:port``; None for
+            those of ``~/.ssh/config``, empty for a direct connection.
+        hops: inventory hosts named in `jump` and in the `jump` of those, so that a host remains
+            reachable when they are not selected.
+        sudo: run fio and device inspection through ``sudo -n``.
         volumes: role to device, file, directory or NBD URI.
-        labels: what tables and charts tell hosts apart by, such as provider and volume_type.
-        limits: role to declared limits; the key ``*`` holds for every role.
+        labels: attributes that distinguish hosts in tables and charts, such as provider and
+            volume_type.
+        limits: role to declared limits; the key ``*`` applies to every role.
         allow_destroy: devices that may be overwritten: paths under ``/dev/disk/by-id`` or
             ``serial:TEXT``.
-        workdir: folder on the host for what volbench leaves there while a run goes on; empty for
-            ``.volbench`` in the user's home.
+        workdir: folder on the host for temporary files during a run; empty for ``.volbench`` in
+            the user's home.
     """
 
     name: str
@@ -69,12 +70,12 @@ class Host(Frozen):
 
     @property
     def kind(self) -> HostKind:
-        """How it is reached: the controller's own machine has no address."""
+        """Type of connection; the controller's own machine has no address."""
         return HostKind.SSH if self.address else HostKind.LOCAL
 
 
 def by_name(hosts: Iterable[Host]) -> dict[str, Host]:
-    """Return name to host, with the hosts that are only gone through."""
+    """Return hosts by name, including those used as jump hosts only."""
     listed = tuple(hosts)
     return {hop.name: hop for host in listed for hop in host.hops} | {
         host.name: host for host in listed
@@ -82,12 +83,12 @@ def by_name(hosts: Iterable[Host]) -> dict[str, Host]:
 
 
 def label_names(hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Return the name of every label that a host has, in the order they are met."""
+    """Return the names of all labels of the hosts, in order of first appearance."""
     return tuple(dict.fromkeys(name for host in hosts for name in host.labels))
 
 
 class Inventory(Frozen):
-    """Hosts and the groups they are in.
+    """Hosts and their groups.
 
     Attributes:
         hosts: in the order of the file; names are unique.

@@ -1,4 +1,4 @@
-"""The plan: a Campaign is an ordered list of runs; a run is exactly one process of fio or dd."""
+"""Campaign plan: an ordered list of runs, each exactly one process of fio or dd."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Section(Frozen):
     """One section of a job file.
 
     Attributes:
-        name: its header.
-        options: canonical options, over those of its run.
+        name: header of the section.
+        options: canonical options; these override those of the run.
     """
 
     name: str
@@ -27,15 +27,15 @@ class Section(Frozen):
 
 
 class Extent(Frozen):
-    """What one run of a warm-up touches.
+    """Range of a volume that one run of a warm-up touches.
 
     Attributes:
-        offset_bytes: where it starts.
-        size_bytes: that it moves.
-        volume_bytes: that the warm-up covers in all.
-        whole_bytes: of the whole volume; 0 when its size is unknown.
+        offset_bytes: start of the range.
+        size_bytes: bytes transferred.
+        volume_bytes: bytes that the complete warm-up covers.
+        whole_bytes: capacity of the volume; 0 when unknown.
         direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
-        auto: `numjobs` is chosen right before it runs, from the extents before it.
+        auto: choose `numjobs` immediately before the run, from the results of earlier extents.
     """
 
     offset_bytes: int
@@ -47,12 +47,12 @@ class Extent(Frozen):
 
 
 class ImportedJob(Frozen):
-    """Entries of another program's result that are one section of a run.
+    """Entries of an imported result that form one section of a run.
 
     Attributes:
         name: fio's jobname.
         groupid: fio's reporting group.
-        section: of the run.
+        section: section of the run.
         numjobs: jobs in parallel, each with its own numbered log.
     """
 
@@ -66,9 +66,9 @@ class SourceFile(Frozen):
     """A file that was imported.
 
     Attributes:
-        name: in the folder of the run.
-        source: its path relative to what was imported.
-        sha256: of its content, which is unchanged.
+        name: name in the folder of the run.
+        source: path relative to the imported file or folder.
+        sha256: digest of its content, which is unchanged.
     """
 
     name: FileName
@@ -77,20 +77,20 @@ class SourceFile(Frozen):
 
 
 class Imported(Frozen):
-    """Which part of an imported result a run is.
+    """Part of an imported result that forms a run.
 
     Attributes:
         files: the result first, then its logs; logs only where `read_as` is set.
-        document: place of the result among those in its file, from 0.
-        hostname: of fio's client; empty where the document names none.
-        port: of fio's client.
-        jobs: entries that belong to the run; all others are of other runs.
+        document: index of the result among the documents in its file, from 0.
+        hostname: host name of fio's client; empty where the document names none.
+        port: port of fio's client.
+        jobs: entries that belong to the run; all others belong to other runs.
         first_job_number: number of its first log.
         incomplete_sections: sections whose options the document does not report in full, so that
             fio's defaults cannot be assumed.
         unreported_flags: options that this version of fio omits although they may have been set.
-        read_as: version of fio whose log format logs without a result have; empty where the result
-            reports it.
+        read_as: fio version whose log format applies to logs without a result; empty where the
+            result reports it.
     """
 
     files: tuple[SourceFile, ...]
@@ -109,14 +109,14 @@ class Run(Frozen):
 
     Attributes:
         id: unique in the campaign and a folder name, such as ``001-test1-r1``.
-        profile: name of the profile it comes from.
-        job: name of the Job.
-        volume: the volume it measures.
+        profile: name of the profile that defines the job.
+        job: name of the job.
+        volume: the volume under test.
         phase: precondition, warmup or measured.
         repeat: 1-based.
         tool: fio or dd.
         host: ``local`` for this machine.
-        seed: of fio's random offsets.
+        seed: seed of fio's random offsets.
         options: canonical options shared by all sections.
         sections: at least one.
         note: the job's remark.
@@ -129,7 +129,7 @@ class Run(Frozen):
         extent: part of the volume that a warm-up run covers; None for other runs.
         client: number among several processes on its host, from 1; 0 for the only one.
         step: position in the plan of its host, from 1; runs of one step run at the same time.
-        start: when it starts relative to the other runs of its step.
+        start: start time relative to the other runs of its step.
         start_offset_s: delay after the start of the first run of its step.
         imported: origin of its files; None for runs that volbench executed.
     """
@@ -160,7 +160,7 @@ class Run(Frozen):
     imported: Imported | None = None
 
     def reports_options(self, section: Section) -> bool:
-        """Return whether the options of a section are known, so that fio's defaults hold."""
+        """Return whether the options of a section are known, so that fio's defaults apply."""
         return self.imported is None or section.name not in self.imported.incomplete_sections
 
     def has_default(self, section: Section, name: str) -> bool:
@@ -171,12 +171,12 @@ class Run(Frozen):
         )
 
     def effective(self, section: Section) -> dict[str, str]:
-        """Return the options of one section, those of the run included."""
+        """Return the options of one section, including those of the run."""
         return {**self.options, **section.options}
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """State of a run."""
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -188,29 +188,29 @@ class RunState(StrEnum):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left to do: it is done, was never needed, or its host was given up."""
+        """Whether no work remains: the run is finished, not needed, or its host was lost."""
         return self in {RunState.FINISHED, RunState.NOT_NEEDED, RunState.LOST}
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was started and has come to an end, so that it left files."""
+        """Whether the run was started and ended, so that files of it exist."""
         return self in {RunState.FINISHED, RunState.FAILED, RunState.INTERRUPTED}
 
 
 class OnError(StrEnum):
-    """What a campaign does after a failed run."""
+    """Action of a campaign after a failed run."""
 
     CONTINUE = "continue"
     STOP = "stop"
 
 
 class Absent(Frozen):
-    """A host that was asked to take part and could not, when the campaign was planned.
+    """A selected host that was unavailable when the campaign was planned.
 
     Attributes:
-        host: its name.
-        reason: why not, one sentence.
-        clients: how many it would have had.
+        host: name of the host.
+        reason: cause, one sentence.
+        clients: number of clients planned for it.
     """
 
     host: str
@@ -219,24 +219,24 @@ class Absent(Frozen):
 
 
 class Campaign(Frozen):
-    """An ordered plan with everything that was decided before it started.
+    """An ordered plan with all decisions made before the start.
 
     Attributes:
-        name: the campaign's own name, by default profile and time.
+        name: name of the campaign; profile and time by default.
         created_utc: ISO 8601 with ``Z``.
-        runs: in the order they run.
-        seed: of shuffle and offsets, always recorded.
-        order: of the measured runs.
-        on_error: go on or stop after a failed run.
-        allow_destroy: devices and files the user allowed to be overwritten, as given.
-        allow_shared_folder: root may measure in a folder that other users can write to.
+        runs: runs in order of execution.
+        seed: seed of shuffle and offsets, always recorded.
+        order: order of the measured runs.
+        on_error: continue or stop after a failed run.
+        allow_destroy: devices and files that the user allowed to be overwritten, as given.
+        allow_shared_folder: allow root to measure in a folder writable by other users.
         command: the command line, secrets masked.
         cold_probe_roles: roles whose volumes are probed for coldness before the first run.
-        hosts: where it runs; empty for the controller's own machine.
-        policy: how many hosts must do a run for its totals to count.
+        hosts: hosts under test; empty for the controller's own machine.
+        policy: number of hosts that must complete a run for its totals to count.
         quorum: that number when the policy is ``quorum``.
-        absent: hosts that the policy let it be planned without.
-        rounds: profile to when its rounds end; the repeat of its runs is the round.
+        absent: unavailable hosts that the policy tolerates.
+        rounds: profile to the end condition of its rounds; the repeat of its runs is the round.
     """
 
     name: str
@@ -257,19 +257,19 @@ class Campaign(Frozen):
 
     @property
     def clients_absent(self) -> int:
-        """How many clients every step lacks from the start."""
+        """Number of clients missing from every step from the start."""
         return sum(host.clients for host in self.absent)
 
     @property
     def key(self) -> str:
-        """What tells it from other campaigns wherever it leaves something: a folder name."""
+        """Unique key of the campaign, used as a folder name on hosts and volumes."""
         return f"{re.sub('[^0-9]', '', self.created_utc)}-{self.seed:08x}"
 
     @property
     def is_imported(self) -> bool:
-        """Whether its runs are imported results, so that it cannot be executed."""
+        """Whether the runs are imported results, which cannot be executed."""
         return any(run.imported for run in self.runs)
 
     def ends_with(self, run: Run) -> bool:
-        """Return whether a failure of a run ends the campaign, as a failed preparation does."""
+        """Return whether a failure of this run ends the campaign; preparation runs always do."""
         return run.phase is not Phase.MEASURED or self.on_error is OnError.STOP

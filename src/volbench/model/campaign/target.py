@@ -33,12 +33,12 @@ class DevicePin(Frozen):
         model: empty when the device reports none.
         wwid: World Wide Name or NVMe identifier; empty when the device reports none.
         backing: device and inode of the file behind a loop device; empty for other devices.
-        start_sector: of a partition, in 512 bytes; 0 for other devices.
-        boot_id: of the kernel that reported `diskseq`.
+        start_sector: first sector of a partition, in units of 512 bytes; 0 for other devices.
+        boot_id: boot ID of the kernel that reported `diskseq`.
         diskseq: the kernel's number of this attachment of the disk, never used twice in one boot;
             0 before Linux 5.15.
         edges: digest of its first and last MiB; empty when they could not be read.
-        signature: what blkid found on it; empty for nothing.
+        signature: content detected by blkid; empty if none.
     """
 
     path: str
@@ -61,11 +61,11 @@ class Volume(Frozen):
 
     Attributes:
         role: such as ``data`` or ``os``.
-        kind: device, file, directory or nbd; unknown of some imported results.
+        kind: device, file, directory or nbd; unknown for some imported results.
         target: the path or NBD URI as the user gave it, made absolute.
         pin: identity of a device; None for the other kinds.
-        private_folder: folder in a directory volume that volbench made for its files; None where
-            they are in the directory itself.
+        private_folder: folder that volbench created in a directory volume for its files; None
+            where they are in the directory itself.
     """
 
     role: FileName

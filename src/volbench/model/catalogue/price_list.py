@@ -1,7 +1,7 @@
-"""Prices of machines and volumes: the definition of their file, and sums.
+"""Price list of machines and volumes: file format and cost calculation.
 
-Hourly and monthly prices are kept apart, because providers give discounts on one of them; the
-other is worked out with the hours of a month only where it is missing.
+Hourly and monthly prices are stored separately, because providers discount only one of them; a
+missing one is converted by the number of hours per month.
 """
 
 from __future__ import annotations
@@ -61,32 +61,32 @@ class Metered(Document):
     """Price of provisioned I/O operations a second."""
 
     monthly: Amount = Field(description="Price of one unit per month.")
-    unit: Count = Field(default=1.0, alias="per", description="How much one unit is.")
-    included: Count = Field(default=0.0, description="Amount that costs nothing.")
+    unit: Count = Field(default=1.0, alias="per", description="Amount per unit.")
+    included: Count = Field(default=0.0, description="Amount free of charge.")
 
     def month(self, provisioned: float) -> float:
-        """Return what a month of something provisioned costs."""
+        """Return the monthly cost of a provisioned amount."""
         return max(0.0, provisioned - self.included) / self.unit * self.monthly
 
 
 class MeteredBandwidth(Metered):
     """Price of provisioned bandwidth."""
 
-    unit: Rate = Field(alias="per", description="How much one unit is.", examples=["1MiB/s"])
-    included: Rate = Field(default=0.0, description="Amount that costs nothing.")
+    unit: Rate = Field(alias="per", description="Amount per unit.", examples=["1MiB/s"])
+    included: Rate = Field(default=0.0, description="Amount free of charge.")
 
 
 class Burst(Document):
-    """Price of being faster than what is provisioned."""
+    """Price of performance above the provisioned level."""
 
-    monthly: Amount = Field(default=0.0, description="Fee for being allowed to.")
+    monthly: Amount = Field(default=0.0, description="Monthly fee for bursting.")
     per_million_ios: Amount = Field(
         default=0.0, description="For each million of I/Os above the provisioned rate."
     )
 
 
 class Initialisation(Document):
-    """Price that is paid once, when a volume is made or filled from a snapshot."""
+    """One-off price of creating a volume or restoring it from a snapshot."""
 
     once: Amount = Field(default=0.0, description="For each volume.")
     per_gib: Amount = Field(default=0.0, description="For each GiB of the volume.")
@@ -138,14 +138,14 @@ class Price(VolumePrice):
     """Price of a machine or a volume.
 
     Attributes:
-        name: of the flavor, or of the volume type with its provider.
+        name: name of the flavor, or of the volume type with its provider.
     """
 
     name: str
 
     @property
     def needs_size(self) -> bool:
-        """Whether the size of a volume is needed for a sum."""
+        """Whether the cost depends on the size of the volume."""
         return bool(self.per_gib_month)
 
     def month(
@@ -156,13 +156,13 @@ class Price(VolumePrice):
         iops: float = 0.0,
         bandwidth_bytes_per_s: float = 0.0,
     ) -> float:
-        """Return what a month costs, without bursts and without what is paid once.
+        """Return the cost per month, without bursts and one-off costs.
 
         Args:
-            hours_per_month: turns an hourly price into a monthly one, where there is no such.
-            size_bytes: of the volume.
-            iops: that are provisioned.
-            bandwidth_bytes_per_s: that is provisioned.
+            hours_per_month: conversion from an hourly price, where no monthly one exists.
+            size_bytes: size of the volume.
+            iops: provisioned IOPS.
+            bandwidth_bytes_per_s: provisioned bandwidth.
         """
         fixed = self.monthly
         if fixed is None:
@@ -179,14 +179,14 @@ class Price(VolumePrice):
         iops: float = 0.0,
         bandwidth_bytes_per_s: float = 0.0,
     ) -> float:
-        """Return what some hours cost: by the hour where there is such a price.
+        """Return the cost of a number of hours, from the hourly price where one exists.
 
         Args:
-            hours: how long it is kept.
-            hours_per_month: turns monthly prices into hourly ones, where there are no such.
-            size_bytes: of the volume.
-            iops: that are provisioned.
-            bandwidth_bytes_per_s: that is provisioned.
+            hours: time of use.
+            hours_per_month: conversion from monthly prices, where no hourly ones exist.
+            size_bytes: size of the volume.
+            iops: provisioned IOPS.
+            bandwidth_bytes_per_s: provisioned bandwidth.
         """
         hourly = self.hourly
         if hourly is None:
@@ -195,13 +195,13 @@ class Price(VolumePrice):
         return hours * (hourly + metered / hours_per_month)
 
     def once(self, *, size_bytes: float = 0.0) -> float:
-        """Return what is paid once."""
+        """Return the one-off cost."""
         if self.initialisation is None:
             return 0.0
         return self.initialisation.once + self.initialisation.per_gib * size_bytes / GIB
 
     def _metered(self, size_bytes: float, iops: float, bandwidth_bytes_per_s: float) -> float:
-        """Return what a month costs of all that is counted."""
+        """Return the monthly cost of all metered items."""
         total = self.per_gib_month * size_bytes / GIB
         total += self.iops.month(iops) if self.iops else 0.0
         total += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
@@ -220,13 +220,13 @@ class PricesFile(Document):
     hours_per_month: Annotated[float, parsed(_hours), value_schema("hours")] = Field(
         default=HOURS_PER_MONTH, description="Converts between hourly and monthly prices."
     )
-    provider: Filled = Field(default="", description="Of every price without its own.")
-    region: Filled = Field(default="", description="Of every price without its own.")
+    provider: Filled = Field(default="", description="Default for prices without their own.")
+    region: Filled = Field(default="", description="Default for prices without their own.")
     checked: Day = Field(
         default="", description="Date the prices without their own were looked up."
     )
     source: TypeSource | None = Field(
-        default=None, description="A title, or `{title, url}`; of every price without its own."
+        default=None, description="A title, or `{title, url}`; default for prices without it."
     )
     flavors: dict[Text, FlavorPrice] = Field(
         default_factory=dict,
@@ -256,7 +256,7 @@ class PricesFile(Document):
         return self
 
     def _missing(self, price: FlavorPrice) -> Iterator[tuple[str, str]]:
-        """Yield what a price lacks, and what to add."""
+        """Yield the missing parts of a price, each with a hint."""
         if not (price.checked or self.checked):
             yield "has no date", "add checked: 2026-01-31"
         if not (price.source or self.source):
@@ -268,7 +268,7 @@ class PricesFile(Document):
             yield "has no price", f"add {words}"
 
     def named(self, prices: Mapping[str, FlavorPrice]) -> dict[str, Price]:
-        """Return prices with their names, and with what the file says of all of them."""
+        """Return prices by name, with the defaults of the file filled in."""
         common = {name: getattr(self, name) for name in _COMMON}
         return {
             name: Price.model_validate(
@@ -281,14 +281,14 @@ class PricesFile(Document):
 
 
 class Prices(Frozen):
-    """A file of prices.
+    """A price list.
 
     Attributes:
-        path: it was read from.
-        currency: such as ``USD``; one for the whole file.
-        hours_per_month: turns hourly prices into monthly ones and back.
-        flavors: machines by name.
-        volume_types: by name, such as ``aws/gp3``.
+        path: path of the file.
+        currency: currency of all prices, such as ``USD``.
+        hours_per_month: conversion between hourly and monthly prices.
+        flavors: prices of machines by name.
+        volume_types: prices of volumes by name, such as ``aws/gp3``.
     """
 
     path: str

@@ -1,6 +1,6 @@
-"""Volume types: limits as rules of size and provisioning.
+"""Volume types: limits as functions of size and provisioned performance.
 
-`volbench.plan.volume_types.evaluate` makes `Limits` of a type.
+`volbench.plan.volume_types.evaluate` computes the `Limits` of a volume.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _ZERO: Any = 0  # of any kind of number
 
 
 class Rule(Document, Generic[Value]):
-    """A straight line over size and what is provisioned, between two bounds."""
+    """A linear function of size and provisioned performance, with lower and upper bounds."""
 
     shorthand: ClassVar[str] = "base"
 
-    base: Value = Field(default=_ZERO, description="What every volume has.")
-    per_gib: Value = Field(default=_ZERO, description="More for each GiB of the volume.")
-    per_tib: Value = Field(default=_ZERO, description="More for each TiB; kept as `per_gib`.")
-    per_iops: Value = Field(default=_ZERO, description="More for each provisioned IOPS.")
-    per_mib_s: Value = Field(default=_ZERO, description="More for each provisioned MiB/s.")
-    least: Value | None = Field(default=None, description="Never below.")
-    most: Value | None = Field(default=None, description="Never above.")
+    base: Value = Field(default=_ZERO, description="Value of every volume.")
+    per_gib: Value = Field(default=_ZERO, description="Added per GiB of the volume.")
+    per_tib: Value = Field(default=_ZERO, description="Added per TiB; kept as `per_gib`.")
+    per_iops: Value = Field(default=_ZERO, description="Added per provisioned IOPS.")
+    per_mib_s: Value = Field(default=_ZERO, description="Added per provisioned MiB/s.")
+    least: Value | None = Field(default=None, description="Minimum.")
+    most: Value | None = Field(default=None, description="Maximum.")
     above_bytes: Size = Field(
-        default=0, alias="above", description="It holds for larger volumes only."
+        default=0, alias="above", description="Applies to larger volumes only."
     )
     below_bytes: Size = Field(
-        default=0, alias="below", description="It holds for smaller volumes only."
+        default=0, alias="below", description="Applies to smaller volumes only."
     )
 
     @model_validator(mode="after")
@@ -50,7 +50,7 @@ class Rule(Document, Generic[Value]):
 
     @property
     def needs_size(self) -> bool:
-        """Whether it depends on the size of the volume."""
+        """Whether the limit depends on the size of the volume."""
         return bool(self.per_gib or self.above_bytes or self.below_bytes)
 
 
@@ -72,56 +72,59 @@ def _as_list(value: object) -> object:
 
 
 Rules = tuple[Rule[float], ...]
-"""The lowest of them counts; none at all says that nothing is promised."""
+"""The lowest value applies; without rules there is no declared limit."""
 ONE_OR_MORE = _OneOrMore()
-"""Annotation of a list that may be written as its only item."""
+"""Annotation of a list that may be written as a single item."""
 
 
 class Provision(Document, Generic[Value]):
-    """What can be provisioned beside the size."""
+    """Performance that can be provisioned in addition to the size."""
 
     included: Value | None = Field(
-        default=None, description="What a volume has otherwise; without it one has to choose."
+        default=None, description="Value by default; without it a value is required."
     )
     least: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
-        default=(), description="That can be chosen."
+        default=(), description="Minimum that can be provisioned."
     )
-    most: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(description="That can be chosen.")
+    most: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
+        description="Maximum that can be provisioned."
+    )
 
 
 class TypeSource(Document):
-    """Where a fact comes from."""
+    """Source of a fact."""
 
     shorthand: ClassVar[str] = "title"
 
-    title: Filled = Field(description="Of the page, with its publisher.")
-    url: Filled = Field(default="", description="Of the page.")
+    title: Filled = Field(description="Title of the page, with its publisher.")
+    url: Filled = Field(default="", description="Address of the page.")
 
 
 class VolumeType(Frozen):
-    """A kind of volume that can be bought.
+    """A volume type of a provider.
 
     Attributes:
-        name: with its provider, such as ``aws/gp2``.
-        title: what the provider calls it.
-        source: the page its limits are from.
-        checked: when somebody compared them, ISO 8601.
-        note: what the limits leave out.
-        size_bytes: of a type that comes in one size; 0 for others.
-        least_bytes: the smallest volume.
-        most_bytes: the largest volume.
-        tiers: the types of one size each, ascending, that a volume of this type may be.
-        buys_iops: how I/O operations a second are bought; None where they are not.
-        buys_bandwidth: how bandwidth is bought; None where it is not.
-        iops: sustained, where it is not bought.
-        bandwidth: sustained, in bytes a second, where it is not bought.
-        write_iops: of writes, where it is not that of reads.
-        write_bandwidth: of writes, where it is not that of reads.
-        burst_iops: while credits last.
-        burst_ios: credits of a full bucket, in I/Os.
-        burst_bandwidth: while credits last, in bytes a second.
-        burst_bytes: credits of a full bucket, in bytes.
-        burst_s: how long full buckets last at the burst rate, where that is what is told of them.
+        name: name with its provider, such as ``aws/gp2``.
+        title: the provider's name for it.
+        source: page that documents the limits.
+        checked: date of the last check, ISO 8601.
+        note: restrictions that the limits do not cover.
+        size_bytes: size of a fixed-size type; 0 for others.
+        least_bytes: minimum size.
+        most_bytes: maximum size.
+        tiers: fixed-size types that volumes of this type are assigned to, ascending.
+        buys_iops: range of provisioned IOPS; None where they cannot be provisioned.
+        buys_bandwidth: range of provisioned bandwidth; None where it cannot be provisioned.
+        iops: sustained IOPS, where they are not provisioned.
+        bandwidth: sustained bytes per second, where they are not provisioned.
+        write_iops: IOPS of writes, where they differ from reads.
+        write_bandwidth: bandwidth of writes, where it differs from reads.
+        burst_iops: IOPS while credits last.
+        burst_ios: I/O credits in a full bucket.
+        burst_bandwidth: bytes per second while credits last.
+        burst_bytes: byte credits in a full bucket.
+        burst_s: duration of a burst from full buckets, where the provider documents this instead
+            of the credits.
     """
 
     name: str
@@ -147,7 +150,7 @@ class VolumeType(Frozen):
 
     @property
     def needs_size(self) -> bool:
-        """Whether its limits depend on the size, which it does not tell itself."""
+        """Whether the limits depend on a size that the type does not fix."""
         return not self.size_bytes and (
             bool(self.tiers) or any(rule.needs_size for rule in self._rules())
         )
@@ -166,13 +169,13 @@ class VolumeType(Frozen):
 
 
 class Wanted(Frozen):
-    """A volume of a type whose limits wait for its size, or for what is done to it.
+    """A volume of a type whose limits depend on its size or access pattern, not yet known.
 
     Attributes:
-        type: with all it says, so that no file is needed later.
-        size_bytes: None when the volume itself is to tell.
-        iops: that is bought; None for what is included.
-        bandwidth_bytes_per_s: that is bought; None for what is included.
+        type: complete definition, so that no file is needed later.
+        size_bytes: size of the volume; None to detect it.
+        iops: provisioned IOPS; None for the included amount.
+        bandwidth_bytes_per_s: provisioned bandwidth; None for the included amount.
     """
 
     type: VolumeType

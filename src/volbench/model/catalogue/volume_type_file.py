@@ -1,4 +1,4 @@
-"""File of volume types as its author writes it, and the volume types it defines."""
+"""File format of volume types, and conversion to `VolumeType`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from volbench.model.document.located_errors import Fault, reject
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 
 Count = Annotated[Number, Field(ge=0)]
-"""A number of I/Os, or of I/Os a second."""
+"""A number of I/Os or of I/Os per second."""
 
 
 def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise InputError(f"must be a day, not {text!r}", hint="write it like 2026-01-31") from None
+        raise InputError(f"must be a date, not {text!r}", hint="write it like 2026-01-31") from None
 
 
 def _check_name(text: str) -> str:
@@ -52,7 +52,7 @@ def _check_name(text: str) -> str:
     return text
 
 
-Day = Annotated[str, parsed(_day), value_schema("day")]
+Day = Annotated[str, parsed(_day), value_schema("date")]
 Name = Annotated[Text, AfterValidator(_check_name)]
 CountRules = Annotated[tuple[Rule[Count], ...], ONE_OR_MORE]
 RateRules = Annotated[tuple[Rule[Rate], ...], ONE_OR_MORE]
@@ -60,12 +60,14 @@ SizeRules = Annotated[tuple[Rule[Size], ...], ONE_OR_MORE]
 
 
 class Limit(Document, Generic[Value]):
-    """A sustained limit: by rules, or as it was provisioned."""
+    """A sustained limit: by rules, or provisioned."""
 
     rules: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
-        default=(), description="Of which the lowest counts."
+        default=(), description="Rules; the lowest value applies."
     )
-    provisioned: Provision[Value] | None = Field(default=None, description="What can be chosen.")
+    provisioned: Provision[Value] | None = Field(
+        default=None, description="Range that can be provisioned."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -77,7 +79,7 @@ class Limit(Document, Generic[Value]):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema of one rule, a list of them, or what is provisioned."""
+        """Return the schema of a rule, a list of rules, or a provisioned range."""
         properties = handler.resolve_ref_schema(handler(core_schema))["properties"]
         provisioned = {
             "type": "object",
@@ -89,17 +91,17 @@ class Limit(Document, Generic[Value]):
 
 
 class SizeRange(Document):
-    """Sizes that a volume may have."""
+    """Range of volume sizes."""
 
-    least_bytes: Size = Field(alias="least", description="The smallest.")
-    most_bytes: Size = Field(alias="most", description="The largest.")
+    least_bytes: Size = Field(alias="least", description="Minimum.")
+    most_bytes: Size = Field(alias="most", description="Maximum.")
 
 
 class WriteLimits(Document):
-    """Limits of writes where they differ from those of reads."""
+    """Limits of writes, where they differ from reads."""
 
-    iops: CountRules = Field(default=(), description="Of writes.")
-    bandwidth: RateRules = Field(default=(), description="Of writes.")
+    iops: CountRules = Field(default=(), description="IOPS of writes.")
+    bandwidth: RateRules = Field(default=(), description="Bandwidth of writes.")
 
 
 _SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
@@ -107,42 +109,44 @@ _SAME = ("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "b
 
 
 class TypeEntry(Document):
-    """A volume type as its file defines it."""
+    """A volume type in its file."""
 
-    title: Filled = Field(default="", description="What the provider calls it.")
-    source: TypeSource | None = Field(default=None, description="The page its limits are from.")
-    checked: Day = Field(default="", description="The day they were compared: 2026-01-31.")
-    note: Filled = Field(default="", description="What the limits leave out.")
-    size_bytes: Size = Field(
-        default=0, alias="size", description="Of a type that comes in one size."
-    )
-    sizes: SizeRange | None = Field(default=None, description="Of a type that comes in several.")
+    title: Filled = Field(default="", description="The provider's name for it.")
+    source: TypeSource | None = Field(default=None, description="Page that documents the limits.")
+    checked: Day = Field(default="", description="Date of the last check: 2026-01-31.")
+    note: Filled = Field(default="", description="Restrictions that the limits do not cover.")
+    size_bytes: Size = Field(default=0, alias="size", description="Size of a fixed-size type.")
+    sizes: SizeRange | None = Field(default=None, description="Range of sizes, for other types.")
     tiers: tuple[Text, ...] = Field(
-        default=(), description="Types of one size each, that a volume of this type may be."
+        default=(), description="Fixed-size types that volumes of this type are assigned to."
     )
     iops: Limit[Count] | None = Field(default=None, description="Sustained.")
     bandwidth: Limit[Rate] | None = Field(default=None, description="Sustained.")
-    burst_iops: CountRules = Field(default=(), description="While credits last.")
-    burst_ios: CountRules = Field(default=(), description="Credits of a full bucket.")
-    burst_bandwidth: RateRules = Field(default=(), description="While credits last.")
-    burst_bytes: SizeRules = Field(default=(), description="Credits of a full bucket.")
+    burst_iops: CountRules = Field(default=(), description="IOPS while credits last.")
+    burst_ios: CountRules = Field(default=(), description="I/O credits in a full bucket.")
+    burst_bandwidth: RateRules = Field(default=(), description="Bandwidth while credits last.")
+    burst_bytes: SizeRules = Field(default=(), description="Byte credits in a full bucket.")
     burst_s: Duration | None = Field(
-        default=None, alias="burst_duration", description="How long full buckets last."
+        default=None, alias="burst_duration", description="Duration of a burst from full buckets."
     )
-    writes: WriteLimits = Field(default_factory=WriteLimits, description="Where they differ.")
+    writes: WriteLimits = Field(
+        default_factory=WriteLimits, description="Limits of writes that differ from reads."
+    )
 
     @property
     def has_limits(self) -> bool:
-        """Whether it promises anything."""
+        """Whether the type declares any limit."""
         return bool(self.iops or self.bandwidth or self.tiers)
 
 
 class TypesFile(Document):
     """Volume types of one provider."""
 
-    provider: Name = Field(description="The first part of each name.", examples=["azure"])
-    checked: Day = Field(default="", description="Of types that give no day.")
-    source: TypeSource | None = Field(default=None, description="Of types that name none.")
+    provider: Name = Field(description="First part of each name.", examples=["azure"])
+    checked: Day = Field(default="", description="Default for types without a date.")
+    source: TypeSource | None = Field(
+        default=None, description="Default for types without a source."
+    )
     types: dict[Name, TypeEntry] = Field(description="Types by name.", examples=["{P15: {...}}"])
 
     @model_validator(mode="after")
@@ -157,9 +161,9 @@ class TypesFile(Document):
         return self
 
     def _missing(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
-        """Yield what a type lacks, and what rules each other out."""
+        """Yield missing and contradictory parts of a type."""
         at = ("types", name)
-        sizes, day = entry.sizes, "add checked: 2026-01-31, the day it was compared"
+        sizes, day = entry.sizes, "add checked: 2026-01-31, the date of the last check"
         own_burst = entry.burst_iops or entry.burst_bandwidth
         checks = (
             (not (entry.checked or self.checked), "has no date", day),
@@ -169,15 +173,15 @@ class TypesFile(Document):
                 "has no size",
                 "add sizes: {least: 1g, most: 16t}",
             ),
-            (not entry.has_limits, "has no limit at all", "add iops or bandwidth"),
+            (not entry.has_limits, "has no limit", "add iops or bandwidth"),
             (
                 entry.burst_s is not None and not own_burst,
-                "burst_duration means nothing without burst_iops or burst_bandwidth",
+                "burst_duration has no effect without burst_iops or burst_bandwidth",
                 "",
             ),
             (
                 sizes is not None and sizes.least_bytes > sizes.most_bytes,
-                "its smallest size is above its largest one",
+                "its minimum size is above its maximum size",
                 "",
             ),
         )
@@ -186,13 +190,13 @@ class TypesFile(Document):
             yield Fault("a type has either one size, or sizes", at=(*at, "sizes"))
 
     def _bad_tiers(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
-        """Yield tiers that are not types of one size above a type."""
+        """Yield tiers that are not fixed-size types defined before the type."""
         names = list(self.types)
         before = names[: names.index(name)]
         for number, tier in enumerate(entry.tiers):
             if tier not in before or not self.types[tier].size_bytes:
                 yield Fault(
-                    f"{tier!r} is not a type of one size above this one",
+                    f"{tier!r} is not a fixed-size type defined before this one",
                     f"there are {', '.join(before)}" if before else "",
                     at=("types", name, "tiers", number),
                 )

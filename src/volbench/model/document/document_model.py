@@ -1,4 +1,4 @@
-"""Base of all document models, and the types of their fields: texts become base SI units."""
+"""Base class of all document models, and field types that convert text to base SI units."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _T = TypeVar("_T")
 
 
 def parsed(parse: Callable[[str], object]) -> BeforeValidator:
-    """Return a validator that reads texts with a function and keeps any other value.
+    """Return a validator that parses texts and passes other values through.
 
     Args:
-        parse: text to value; raises InputError.
+        parse: conversion from text to value; raises InputError.
     """
 
     def read(value: object) -> object:
@@ -81,13 +81,13 @@ def _boolean(text: str) -> bool:
 
 
 def value_schema(kind: str) -> WithJsonSchema:
-    """Return the JSON Schema of a number with a unit; the kind is named on reference pages."""
+    """Return the JSON Schema of a number with a unit; reference pages show the kind."""
     return WithJsonSchema({"type": ["string", "number"], "$comment": kind})
 
 
 Text = Annotated[str, BeforeValidator(_as_text)]
 Filled = Annotated[Text, Field(min_length=1)]
-"""A text that is not empty."""
+"""A non-empty text."""
 Integer = Annotated[int, BeforeValidator(_integer)]
 Number = Annotated[float, parsed(_number), Field(allow_inf_nan=False)]
 Boolean = Annotated[
@@ -100,11 +100,11 @@ Duration = Annotated[float, parsed(parse_duration), value_schema("duration")]
 Size = Annotated[int, parsed(parse_size), value_schema("size")]
 """Bytes."""
 Rate = Annotated[float, parsed(parse_rate), value_schema("rate")]
-"""Bytes a second."""
+"""Bytes per second."""
 
 
 def null_is_none(value: object) -> Any:  # noqa: ANN401 - whatever a field holds
-    """Return None for a key without a value; for fields that may say so."""
+    """Return None for a key without a value; for nullable fields."""
     return None if value is NULL else value
 
 
@@ -113,18 +113,18 @@ Nullable = Annotated[
     BeforeValidator(null_is_none),
     Field(json_schema_extra={"$comment": MAY_BE_NULL}),
 ]
-"""A value that may be null in a file."""
+"""A value that may be null in the file."""
 
 
 class Document(Frozen):
     """A mapping of a document. Field names carry units; their aliases are the keys of the file.
 
     Attributes:
-        shorthand: key that a single value in place of the mapping stands for: with ``mode``,
+        shorthand: key set by a single value in place of the mapping: with ``mode``,
             ``warmup: read`` means ``warmup: {mode: read}``. Empty for none.
-        gathered: field that takes all keys that are not fields, such as the options of a job; they
-            are validated by that field's type. Empty to refuse them.
-        always_dumped: fields that are written even when they have their default value.
+        gathered: field that collects all keys that are not fields, such as the options of a job,
+            validated by the type of that field. Empty to refuse them.
+        always_dumped: fields that are written even with their default value.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -152,7 +152,7 @@ class Document(Frozen):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema of the mapping, or of the single value that may stand for it."""
+        """Return the schema of the mapping or of its single-value shorthand."""
         schema = handler(core_schema)
         if not cls.shorthand:
             return schema
@@ -160,7 +160,7 @@ class Document(Frozen):
         return {"anyOf": [mapping["properties"][cls.shorthand], mapping]}
 
     def document(self) -> dict[str, object]:
-        """Return the content of a file that reads back as this document."""
+        """Return the content of a file that parses as this document."""
         content = {}
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
@@ -170,7 +170,7 @@ class Document(Frozen):
 
 
 def _written(value: object) -> object:
-    """Return a value as it is written in YAML; numbers are in base units."""
+    """Return the YAML form of a value; numbers are in base units."""
     if isinstance(value, Document):
         return value.document()
     if isinstance(value, Enum):
@@ -185,5 +185,5 @@ def _written(value: object) -> object:
 
 
 def shortest(number: float) -> int | str:
-    """Return a number whole where it is, and never with an exponent, which takes no unit."""
+    """Return a whole number as int, any other as decimal text: units cannot follow exponents."""
     return int(number) if number == int(number) else f"{Decimal(repr(number)):f}"

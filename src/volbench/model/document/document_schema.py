@@ -1,4 +1,4 @@
-"""JSON Schema of a document model, and its keys as a table for reference pages."""
+"""JSON Schema of a document model, and the key table for reference pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 Schema = dict[str, Any]
 
 MAY_BE_NULL = "may be null"
-"""Comment of a value that may be null; elsewhere a key without a value is refused."""
+"""Comment of a nullable value; all other keys need a value."""
 
 
 def document_schema(model: type[BaseModel], *, title: str = "") -> Schema:
@@ -21,7 +21,7 @@ def document_schema(model: type[BaseModel], *, title: str = "") -> Schema:
 
 
 def _cleaned(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
-    """Return a schema as the loader sees it: without derived titles, nulls and open mappings."""
+    """Return a schema that matches the loader: no derived titles, nulls or open mappings."""
     if isinstance(schema, list):
         return [_cleaned(item) for item in schema]
     if not isinstance(schema, dict):
@@ -44,7 +44,7 @@ _BOUNDS = {
     "le": "maximum",
     "lt": "exclusiveMaximum",
 }
-"""Bounds that pydantic leaves in its own words behind a validator."""
+"""Bounds that pydantic does not translate to JSON Schema behind a validator."""
 
 
 def _without_null(schema: Schema) -> Schema:
@@ -72,7 +72,7 @@ def key_table(model: type[BaseModel]) -> str:
 
 
 def _value_words(part: Schema, definitions: Schema) -> Iterator[str]:
-    """Yield the kinds of values that a part of a schema takes."""
+    """Yield the kinds of values that a part of a schema accepts."""
     if "$ref" in part:
         part = definitions[part["$ref"].rpartition("/")[2]]
     if "anyOf" in part:
@@ -98,7 +98,7 @@ _WORDS = {
 
 
 def _default(part: Schema) -> str:
-    """Return the default value as it would be written."""
+    """Return the default value as written in a file."""
     default = part.get("default")
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"

@@ -1,4 +1,4 @@
-"""Validation of YAML nodes by a pydantic model, every error with its line, column and key."""
+"""Validation of YAML nodes by a pydantic model, with line, column and key of every error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Location = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
 MOST_LISTED = 24
-"""Known keys that a hint lists; more would hide the message."""
+"""Maximum number of known keys in a hint; more would hide the message."""
 
 
 class _Null:
@@ -27,18 +27,18 @@ class _Null:
 
 
 NULL: Final = _Null()
-"""What stands for null: no field accepts it but those of type `Nullable`."""
+"""Placeholder for null, accepted only by fields of type `Nullable`."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong in a document, before its line is known.
+    """An error in a document, before its line is known.
 
     Attributes:
-        message: what is wrong; the key itself is printed before it.
-        hint: what to do about it; may be empty.
-        at: keys and indexes from the value that is validated down to the wrong one.
-        on_key: whether the key is pointed at; usually its value is.
+        message: description of the error; the key is printed before it.
+        hint: suggested correction; may be empty.
+        at: keys and indexes from the validated value down to the wrong one.
+        on_key: whether the error refers to the key instead of its value.
     """
 
     message: str
@@ -48,7 +48,7 @@ class Fault:
 
 
 def fault_error(fault: Fault) -> PydanticCustomError:
-    """Return a fault as the error that a field validator raises; `Fault.at` is not used."""
+    """Return a fault as an error for field validators to raise; `Fault.at` is not used."""
     context: dict[str, Any] = {
         "message": fault.message,
         "hint": fault.hint,
@@ -58,12 +58,12 @@ def fault_error(fault: Fault) -> PydanticCustomError:
 
 
 def input_fault(error: InputError, *, at: Location = (), on_key: bool = False) -> Fault:
-    """Return an `InputError` as a fault at a place."""
+    """Return an `InputError` as a fault at a location."""
     return Fault(error.message, error.hint, at, on_key)
 
 
 def reject(*faults: Fault) -> NoReturn:
-    """Refuse a value for one or more reasons; for validators of models and fields.
+    """Reject a value for one or more reasons; for validators of models and fields.
 
     Raises:
         ValidationError: always.
@@ -84,15 +84,15 @@ def read_document(
     needs: str,
     context: object = None,
 ) -> Model | None:
-    """Return the document in a YAML 1.2 text, or None when problems were noted.
+    """Return the document in a YAML 1.2 text, or None if it has problems.
 
     Args:
-        text: of the file.
-        model: the definition of the document.
-        problems: collects everything that is wrong.
-        what: the kind of document, for messages: "a profile".
-        needs: what it must contain, for messages: "a name and jobs".
-        context: for validators, as `info.context`.
+        text: text of the file.
+        model: model of the document.
+        problems: collects all problems.
+        what: kind of document, for messages: "a profile".
+        needs: required content, for messages: "a name and jobs".
+        context: context of validators (`info.context`).
     """
     from volbench.model.document.yaml_text import parse_document  # noqa: PLC0415 - reading a campaign parses no YAML
 
@@ -103,13 +103,13 @@ def read_document(
 def validate(
     model: type[Model], node: Node, problems: Problems, *, context: object = None
 ) -> Model | None:
-    """Return the model of a node, or None when problems were noted.
+    """Return the model of a node, or None if it has problems.
 
     Args:
-        model: the definition of the document.
-        node: its top, or any part of one.
-        problems: collects everything that is wrong.
-        context: for validators, as `info.context`.
+        model: model of the document.
+        node: root or any other part of a document.
+        problems: collects all problems.
+        context: context of validators (`info.context`).
     """
     before = len(problems.found)
     found: Model | None = None
@@ -131,16 +131,16 @@ def plain(node: Node) -> object:
 
 
 def note_fault(problems: Problems, node: Node, fault: Fault) -> None:
-    """Note a fault at its place in a file, which is below a node."""
+    """Record a fault at its location below a node."""
     line, column, key = place(node, fault.at, on_key=fault.on_key)
     problems.add(fault.message, line=line, column=column, key=key, hint=fault.hint)
 
 
 def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int, int, str]:
-    """Return line, column and key of a location below a node, or of the last part that exists.
+    """Return line, column and key of a location below a node, or of its last existing part.
 
-    Parts of a location that do not stand in the file are passed over: fields behind a shorthand,
-    options that a model gathers in a field of its own.
+    Parts of a location that do not occur in the file are skipped: fields behind a shorthand,
+    options that a model collects in a field of its own.
     """
     at: Node | Entry = node
     missing = ""
@@ -161,11 +161,11 @@ def _child(node: Node, part: str | int) -> Entry | Node | None:
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
-    """Yield the errors of a validation in plain words.
+    """Yield the errors of a validation as faults with readable messages.
 
     Args:
-        error: as raised.
-        model: that was validated, for suggestions of its keys.
+        error: error of pydantic.
+        model: validated model, for suggestions of keys.
     """
     for details in error.errors(include_url=False):
         location = tuple(part for part in details["loc"] if part != "[key]")
@@ -206,7 +206,7 @@ def suggestion(name: str, known: Sequence[str]) -> str:
 
 
 def _sentence(kind: str, value: object, context: Mapping[str, Any]) -> str:
-    """Return what a built-in error of pydantic means for the author of a document."""
+    """Return the message for a built-in error of pydantic; empty for other errors."""
     if kind in _CONTAINERS:
         return f"must be {_CONTAINERS[kind]}, not {_kind_of(value)}"
     if isinstance(value, Mapping | list) and kind.endswith(("_type", "_parsing")):
@@ -215,9 +215,9 @@ def _sentence(kind: str, value: object, context: Mapping[str, Any]) -> str:
         words, name = _BOUNDS[kind]
         return f"must be {words} {context[name]:.12g}, not {value}"
     if kind in {"too_short", "too_long"}:
-        least = kind == "too_short"
-        count = context["min_length" if least else "max_length"]
-        return f"must have at {'least' if least else 'most'} {count} {_entries(count)}"
+        is_short = kind == "too_short"
+        count = context["min_length" if is_short else "max_length"]
+        return f"must have at {'least' if is_short else 'most'} {count} {_entries(count)}"
     return ""
 
 
@@ -244,7 +244,7 @@ def _kind_of(value: object) -> str:
 
 
 def _what_to_add(fields: Mapping[str, FieldInfo], key: str) -> str:
-    """Return the hint for a missing key: an example of it, or else what it means."""
+    """Return the hint for a missing key: an example, or else its description."""
     field = fields.get(key)
     if field is None or not field.description:
         return ""

@@ -1,4 +1,4 @@
-"""YAML nodes with line and column: the tree that documents are validated and located by."""
+"""YAML nodes with line and column, for validation and located errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Node:
         key: dotted path from the top, such as ``jobs.test1.bs``.
         raw: text, True, False or None (null) of a scalar.
         entries: keys and values of a mapping, in file order; None for anything else.
-        items: of a list; None for anything else.
+        items: values of a list; None for anything else.
     """
 
     line: int
@@ -27,7 +27,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """Return what it is, for messages."""
+        """Kind of node, for messages."""
         if self.entries is not None:
             return "a mapping"
         if self.items is not None:
@@ -36,7 +36,7 @@ class Node:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is a single value or null."""
+        """Whether the node is a single value or null."""
         return self.entries is None and self.items is None
 
 

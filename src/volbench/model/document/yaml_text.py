@@ -1,4 +1,4 @@
-"""YAML text to nodes and back: the only module that imports ruamel."""
+"""YAML parser with line numbers, and YAML writer; the only module that imports ruamel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from volbench.errors import Problems
 from volbench.model.document.yaml_nodes import Entry, Node
 
 _NODE_LIMIT = 20_000
-"""Nodes of a document with aliases written out; more is a mistake or an attack."""
+"""Maximum number of nodes after expanding aliases; more is a mistake or an attack."""
 
 _CORE = "tag:yaml.org,2002:"
 
@@ -28,14 +28,14 @@ def parse_document(
     needs: str,
     most_values: int = _NODE_LIMIT,
 ) -> Node | None:
-    """Return the top mapping of a YAML 1.2 text, or None when problems forbid one.
+    """Return the root mapping of a YAML 1.2 text, or None if it has none.
 
     Args:
-        text: of the file.
-        problems: collects what is wrong.
-        what: the kind of document, for messages: "a profile".
-        needs: what it must contain, for messages: "a name and jobs".
-        most_values: maximum number of values, aliases written out.
+        text: text of the file.
+        problems: collects all problems.
+        what: kind of document, for messages: "a profile".
+        needs: required content, for messages: "a name and jobs".
+        most_values: maximum number of values after expanding aliases.
     """
     text = text.removeprefix("\ufeff")
     try:
@@ -76,7 +76,7 @@ def parse_document(
 
 def _compose(text: str, builder: _Builder) -> Node | None:
     with warnings.catch_warnings():
-        # YAML 1.2 (chapter 7.1) lets an anchor be used again; the newest counts.
+        # YAML 1.2 (chapter 7.1) allows anchors to be redefined; the latest one applies.
         warnings.simplefilter("ignore", YAMLWarning)
         root = YAML(typ="safe", pure=True).compose(text)
     return None if root is None else builder.build(root, "")
@@ -99,7 +99,7 @@ def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
 
 _SYNTAX_HINTS = {
     "'\\t'": "YAML is indented with spaces, not tabs",
-    "another document": "put the second document into a file of its own",
+    "another document": "move the second document to a separate file",
     "undefined alias": "quote a text that begins with *",
     "incompatible": "remove the %YAML line",
 }
@@ -185,7 +185,7 @@ def _place(node: object) -> tuple[int, int]:
 
 
 def _scalar(node: ScalarNode) -> str | bool | None:
-    """Return null and booleans as such, everything else as the text in the file."""
+    """Return null and booleans as such, any other scalar as its text."""
     if node.tag == f"{_CORE}null":
         return None
     if node.tag == f"{_CORE}bool":
@@ -194,7 +194,7 @@ def _scalar(node: ScalarNode) -> str | bool | None:
 
 
 def yaml_text(content: Mapping[str, object]) -> str:
-    """Return the YAML text of plain values, one key a line."""
+    """Return the YAML text of plain values, one key per line."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # ruamel's own name for sort_keys

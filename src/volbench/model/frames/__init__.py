@@ -1,1 +1,1 @@
-"""The column contract: columns, their aliases, metrics and facts."""
+"""Column contract: columns, aliases, metrics and facts."""

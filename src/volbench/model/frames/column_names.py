@@ -1,4 +1,4 @@
-"""Names of columns as people type them, and which columns are metrics that can be compared."""
+"""Column lookup by name, label or alias, and the metrics that can be compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volbench.errors import InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 
 BIN_ERROR = 1 / 128
-"""How far a percentile of fio may be off: half of its widest bin, 64 to a power of two."""
+"""Maximum relative error of a percentile: half of fio's widest bin (64 per power of two)."""
 
 _MORE_IS_BETTER = (
     *("iops", "iops_min", "iops_max", "bw_bytes_per_s"),
@@ -23,13 +23,13 @@ _LATENCIES = ("lat_", "clat_", "slat_")
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a run.
+    """A metric of a run.
 
     Attributes:
         name: as the user typed it.
-        column: of the summary.
+        column: column of the summary.
         more_is_better: False for latencies.
-        resolution: how far two values may be apart without being different, relative.
+        resolution: relative difference below which two values cannot be distinguished.
     """
 
     name: str
@@ -39,19 +39,19 @@ class Measure:
 
     @property
     def is_latency(self) -> bool:
-        """Whether it is seconds."""
+        """Whether the unit is seconds."""
         return self.column.startswith(_LATENCIES)
 
 
 def find_measure(name: str, columns: Collection[str]) -> Measure:
-    """Return the number that a name means, such as ``p99`` or ``iops``.
+    """Return the metric for a name such as ``p99`` or ``iops``.
 
     Args:
-        name: a column of the summary, or an alias of one.
-        columns: the columns there are.
+        name: a column of the summary, or an alias.
+        columns: the existing columns.
 
     Raises:
-        InputError: there is no such column, or is unknown which way is better.
+        InputError: there is no such column, or it has no better direction.
     """
     column = find_column(name, columns)
     if column in _MORE_IS_BETTER:
@@ -61,15 +61,15 @@ def find_measure(name: str, columns: Collection[str]) -> Measure:
     if column in _LESS_IS_BETTER:
         return Measure(name, column, more_is_better=False)
     raise InputError(
-        f"{name} can't be compared: it is not known whether more of it is better",
-        hint="metrics are iops, steady_iops, bw, lat_mean, p50, p90, p99, p999, max and their kin",
+        f"{name} cannot be compared: neither higher nor lower is defined as better",
+        hint="metrics are iops, steady_iops, bw, lat_mean, p50, p90, p99, p999, max and similar",
         context={"column": column},
     )
 
 
 def _resolution(column: str) -> float:
     statistic = column.removesuffix("_s").rpartition("_")[2]
-    # Base and candidate may both be off, in opposite directions.
+    # Base and candidate may both have the maximum error, in opposite directions.
     return (1 + BIN_ERROR) ** 2 - 1 if statistic in PERCENTILES else 0.0
 
 
@@ -89,11 +89,11 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         **{name: f"lat_{name}_s" for name in ("mean", "min", "max", "stddev")},
     }
 )
-"""What engineers say, and the column of the summary that it is."""
+"""Alias to column of the summary."""
 
 
 def meaning_of(name: str, known: Collection[str]) -> str:
-    """Return which of the known names is meant: itself, a label of hosts, or an alias; else ""."""
+    """Return the known name for a name, label or alias; empty if there is none."""
     wanted = name.strip()
     plain = wanted.lower().replace(".", "")  # people write p99.9 and IOPS
     candidates = (wanted, f"{LABEL_PREFIX}{wanted}", plain, ALIASES.get(plain, ""))
@@ -101,14 +101,14 @@ def meaning_of(name: str, known: Collection[str]) -> str:
 
 
 def find_column(name: str, columns: Collection[str]) -> str:
-    """Return the column that a name means: itself, a label of hosts, or an alias.
+    """Return the column for a name, a label of hosts, or an alias.
 
     Args:
         name: such as ``iops``, ``p99``, ``bs`` or ``volume_type`` (for ``label_volume_type``).
-        columns: the columns there are.
+        columns: the existing columns.
 
     Raises:
-        InputError: no column is meant; the hint tells the nearest ones.
+        InputError: there is no such column; the hint lists the nearest ones.
     """
     if meant := meaning_of(name, columns):
         return meant

@@ -1,8 +1,8 @@
-"""What matters when runs are compared: a registry of facts, each with its unit and its weight.
+"""Registry of facts that affect comparability of runs, with units and weights.
 
-Pooling runs that differ in something that matters makes a number of nothing; comparing them answers
-another question than the one that was asked. Facts come from the plan (options of fio), from the
-summary, and from what was known of the host and the volume.
+Pooling runs that differ in a relevant fact gives a meaningless number; comparing them answers a
+different question. Facts come from the plan (options of fio), the summary, and the facts about
+host and volume.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from volbench.model.frames.columns import LABEL_PREFIX
 
 
 class Weight(StrEnum):
-    """What a difference means for a comparison."""
+    """Effect of a difference on a comparison."""
 
     REFUSE = "refuse"
-    TELL = "tell"
+    REPORT = "report"
     IGNORE = "ignore"
 
 
 class Source(StrEnum):
-    """Where a fact is told."""
+    """Origin of a fact."""
 
     SUMMARY = "summary"
     PLAN = "plan"
@@ -38,15 +38,15 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that runs may differ in.
+    """A property in which runs may differ.
 
     Attributes:
-        name: as users name it, and the name of its column.
+        name: name for users, and of its column.
         dtype: ``string``, ``int`` or ``bool``, as in the contract of columns.
         unit: such as ``bytes``; empty for text and flags.
-        source: where it is told.
-        within: what a difference among runs means that would be pooled.
-        between: what a difference means between two sides of a comparison.
+        source: origin of the fact.
+        within: effect of a difference between runs to be pooled.
+        between: effect of a difference between the two sides of a comparison.
         meaning: one sentence.
     """
 
@@ -69,9 +69,9 @@ _FACTS = (
     _fact("tool", "string", Source.SUMMARY, Weight.REFUSE, "fio or dd."),
     _fact("fio_version", "string", Source.SUMMARY, Weight.REFUSE, "Version of the tool."),
     _fact("rw", "string", Source.SUMMARY, Weight.REFUSE, "Access pattern."),
-    _fact("direct", "bool", Source.SUMMARY, Weight.REFUSE, "Past the page cache or through it."),
+    _fact("direct", "bool", Source.SUMMARY, Weight.REFUSE, "Bypass of the page cache (O_DIRECT)."),
     _fact("block_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Block size.", unit="bytes"),
-    _fact("iodepth", "int", Source.SUMMARY, Weight.REFUSE, "I/Os in flight of each job."),
+    _fact("iodepth", "int", Source.SUMMARY, Weight.REFUSE, "Queue depth per job."),
     _fact("numjobs", "int", Source.SUMMARY, Weight.REFUSE, "Jobs in parallel."),
     _fact("ioengine", "string", Source.SUMMARY, Weight.REFUSE, "I/O engine of fio."),
     _fact("size_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Size of the test.", unit="bytes"),
@@ -80,25 +80,25 @@ _FACTS = (
         "int",
         Source.SUMMARY,
         Weight.REFUSE,
-        "Capacity of the device: clouds tie limits to it.",
+        "Capacity of the device; cloud limits depend on it.",
         unit="bytes",
     ),
-    _fact("clients", "int", Source.PLAN, Weight.REFUSE, "Clients that ran at one time."),
-    _fact("until", "string", Source.PLAN, Weight.REFUSE, "When the run was to end by itself."),
+    _fact("clients", "int", Source.PLAN, Weight.REFUSE, "Clients that ran at the same time."),
+    _fact("until", "string", Source.PLAN, Weight.REFUSE, "Steady-state criterion of the run."),
     _fact("kernel", "string", Source.HOST, Weight.REFUSE, "Release of the kernel."),
-    _fact("cpu_model", "string", Source.HOST, Weight.REFUSE, "CPU, as the kernel names it."),
-    _fact("cpus", "int", Source.HOST, Weight.TELL, "CPUs online."),
-    _fact("memory_bytes", "int", Source.HOST, Weight.TELL, "Memory of the host.", unit="bytes"),
-    _fact("os", "string", Source.HOST, Weight.TELL, "Operating system."),
-    _fact("virtualization", "string", Source.HOST, Weight.TELL, "Hypervisor or container."),
+    _fact("cpu_model", "string", Source.HOST, Weight.REFUSE, "CPU model, from the kernel."),
+    _fact("cpus", "int", Source.HOST, Weight.REPORT, "CPUs online."),
+    _fact("memory_bytes", "int", Source.HOST, Weight.REPORT, "Memory of the host.", unit="bytes"),
+    _fact("os", "string", Source.HOST, Weight.REPORT, "Operating system."),
+    _fact("virtualization", "string", Source.HOST, Weight.REPORT, "Hypervisor or container."),
     _fact("volume_kind", "string", Source.VOLUME, Weight.REFUSE, "Device, file, directory or nbd."),
     _fact("filesystem", "string", Source.VOLUME, Weight.REFUSE, "Filesystem of the volume."),
     _fact("scheduler", "string", Source.VOLUME, Weight.REFUSE, "I/O scheduler in use."),
     _fact("write_cache", "string", Source.VOLUME, Weight.REFUSE, "Write back or write through."),
-    _fact("device_model", "string", Source.VOLUME, Weight.TELL, "Model of the disk."),
-    _fact("mount_options", "string", Source.VOLUME, Weight.TELL, "Options of the mount."),
-    _fact("volbench_version", "string", Source.CAMPAIGN, Weight.TELL, "Version of volbench."),
-    # Two volume types are often what is compared, but never to be pooled.
+    _fact("device_model", "string", Source.VOLUME, Weight.REPORT, "Model of the disk."),
+    _fact("mount_options", "string", Source.VOLUME, Weight.REPORT, "Options of the mount."),
+    _fact("volbench_version", "string", Source.CAMPAIGN, Weight.REPORT, "Version of volbench."),
+    # Volume types are a common subject of comparison, but must never be pooled.
     Fact(
         f"{LABEL_PREFIX}volume_type",
         "string",
@@ -111,7 +111,7 @@ _FACTS = (
 )
 
 FACTS: Mapping[str, Fact] = MappingProxyType({fact.name: fact for fact in _FACTS})
-"""Every fact that is known by name; options of fio come on top, see `fact_of`."""
+"""All facts by name; options of fio are added by `fact_of`."""
 
 _AS_COLUMNS = frozenset({"rw", "direct", "bs", "iodepth", "numjobs", "ioengine", "size"})
 _HARMLESS = frozenset(
@@ -152,11 +152,11 @@ NOT_SET = "not set"
 
 
 def option_value(name: str, text: str | None) -> str:
-    """Return what an option of fio amounts to: what is off is as good as not set.
+    """Return the effective value of an option of fio; off is equivalent to not set.
 
     Args:
-        name: of the option.
-        text: its canonical value; None where the job does not name it.
+        name: name of the option.
+        text: canonical value; None where the job does not set it.
     """
     if text is None:
         return "1" if name in _ON_UNLESS_SET else NOT_SET
@@ -164,7 +164,7 @@ def option_value(name: str, text: str | None) -> str:
 
 
 def option_matters(name: str) -> bool:
-    """Return whether an option of fio is a fact of its own: it is no column and changes the I/O."""
+    """Return whether an option of fio is a separate fact: not a column, and it affects the I/O."""
     return (
         name not in _AS_COLUMNS
         and name not in _HARMLESS
@@ -173,27 +173,27 @@ def option_matters(name: str) -> bool:
 
 
 def fact_of(name: str) -> Fact:
-    """Return the fact of a column: from the registry, or that of an option of fio."""
+    """Return the fact of a column: from the registry, or for an option of fio."""
     found = FACTS.get(name)
     return found or _fact(name, "string", Source.PLAN, Weight.REFUSE, f"Option `{name}` of fio.")
 
 
 def find_fact(name: str, known: Collection[str]) -> str:
-    """Return the fact that a name means: itself, a label, or an alias such as ``bs``.
+    """Return the fact for a name, a label, or an alias such as ``bs``.
 
     Args:
         name: as the user typed it.
-        known: names of the facts there are.
+        known: names of the existing facts.
 
     Raises:
-        InputError: no fact is meant; the hint tells the nearest ones.
+        InputError: there is no such fact; the hint lists the nearest ones.
     """
     if meant := meaning_of(name, known):
         return meant
     wanted = name.strip()
     near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
     raise InputError(
-        f"nothing that matters is called {wanted!r}",
+        f"there is no fact {wanted!r}",
         hint=f"did you mean {', '.join(near)}?",
         context={"fact": wanted},
     )

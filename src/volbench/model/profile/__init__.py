@@ -1,1 +1,1 @@
-"""What is wanted: profiles, jobs, options."""
+"""Profiles, jobs and fio options."""

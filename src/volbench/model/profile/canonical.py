@@ -1,7 +1,7 @@
-"""Canonical values of options of fio and dd: sizes, times, switches as job files have them.
+"""Canonical values of fio and dd options, as written to job files.
 
 fio parses values laxly: ``1.5g`` is 1 byte, ``1min`` a microsecond, ``4KiB`` 4000 bytes (fio 3.33,
-and the same code in 3.42). Here they are read as a person means them and become plain integers.
+and the same code in 3.42). Here they have their usual meaning and become plain integers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PERCENT = re.compile(r"\d+%")
 _ZONES = re.compile(r"\d+z")
 
 _SHARES = frozenset({"size", "io_size", "offset", "offset_increment", "zoneskip"})
-"""Options that also take a share of the file (``50%``) or zones (``4z``)."""
+"""Options that also accept a percentage of the file (``50%``) or zones (``4z``)."""
 
 TRIPLES = frozenset(
     {
@@ -29,29 +29,29 @@ TRIPLES = frozenset(
         *("percentage_random", "cmdprio", "cmdprio_class", "cmdprio_percentage"),
     }
 )
-"""Options that take a value each for reads, writes and trims (fio HOWTO, "comma-separated")."""
+"""Options with separate values for reads, writes and trims (fio HOWTO, "comma-separated")."""
 
 _MOST_INT = 2**31 - 1
 _MOST_WIDE = 2**63 - 1
 _MOST_DIGITS = 25
 _WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
-"""Integers of 64 bits; fio cuts the others to 32 without a word (nrfiles=4294967297 is 1)."""
+"""64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)."""
 
 
 def check_text(value: str) -> str:
-    """Return a text unchanged if fio takes it literally.
+    """Return a text unchanged if fio interprets it literally.
 
     Raises:
-        InputError: it holds a comment sign, a control character or something fio replaces.
+        InputError: it contains a comment sign, a control character or a variable of fio.
     """
     if found := _FORBIDDEN.search(value):
         raise InputError(
-            f"{value!r} holds {found.group()!r}, which would cut or end the line in a job file",
+            f"{value!r} contains {found.group()!r}, which would truncate the line in a job file",
             hint="leave out #, ;, line ends and control characters",
         )
     if found := _SUBSTITUTED.search(value):
         raise InputError(
-            f"{value!r} holds {found.group()}, which fio would replace",
+            f"{value!r} contains {found.group()}, which fio would replace",
             hint="write the value itself",
         )
     if value != value.strip():
@@ -60,10 +60,10 @@ def check_text(value: str) -> str:
 
 
 def canonical(option: Option, raw: object) -> str:
-    """Return what stands behind ``option=`` in a job file for a value as a person wrote it.
+    """Return the value of an option as written to a job file.
 
     Raises:
-        InputError: the value is not of the option's kind, out of range, or unsafe.
+        InputError: the value has the wrong type, is out of range, or is unsafe.
     """
     if raw is None or isinstance(raw, list | dict | tuple | set):
         raise InputError(f"{option.name} takes one value", hint="write a number or a text")
@@ -73,7 +73,7 @@ def canonical(option: Option, raw: object) -> str:
     check_text(text)
     if option.kind is not OptionKind.TEXT and not text.isascii():
         raise InputError(
-            f"{option.name}: {text!r} holds letters or digits that fio can't read",
+            f"{option.name}: {text!r} contains letters or digits that fio cannot parse",
             hint="write it with the digits 0 to 9 and plain letters",
         )
     try:
@@ -101,7 +101,7 @@ def _size(option: Option, text: str) -> str:
 
 
 def _share(option: Option, text: str) -> str:
-    """Check a percentage: fio takes more than 100 for a size near 2**64."""
+    """Check a percentage: fio interprets values above 100 as a size near 2**64."""
     least = 1 if option.name in {"size", "io_size"} else 0
     if not least <= float(text[:-1]) <= 100:
         raise InputError(f"{text!r} is out of range", hint=f"it goes from {least}% to 100%")
@@ -152,13 +152,13 @@ def _duration(_option: Option, text: str) -> str:
 
 
 def render_duration(seconds: float) -> str:
-    """Return a duration as fio reads it surely: whole seconds, else whole ms or us.
+    """Return a duration in an unambiguous form for fio: whole seconds, else whole ms or us.
 
     Raises:
-        InputError: no whole number of microseconds.
+        InputError: it is not a whole number of microseconds.
     """
     microseconds = round(seconds * 1_000_000)
-    # Six digits behind the point of a float are exact enough up to years.
+    # Floats of six decimals are exact enough for durations of years.
     if abs(seconds * 1_000_000 - microseconds) > 1e-2:
         raise InputError(f"{seconds} s is not a whole number of microseconds", hint="round it")
     for factor, unit in ((1_000_000, "s"), (1_000, "ms")):
@@ -192,7 +192,7 @@ def _integer(option: Option, text: str) -> str:
     high = _MOST_WIDE if option.name in _WIDE else _MOST_INT
     high = high if option.maximum is None else option.maximum
     low = -high - 1 if option.minimum is None else option.minimum
-    # Python itself refuses to read thousands of digits.
+    # Python refuses to parse integers of thousands of digits.
     number = high + 1 if len(text) > _MOST_DIGITS else int(text, 16 if "x" in text else 10)
     if not low <= number <= high:
         shown = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."

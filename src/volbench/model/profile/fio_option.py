@@ -1,7 +1,7 @@
 """Table of fio's options: names, kinds, choices.
 
-A canonical value is what is written behind ``option=`` in a job file: plain byte integers, whole
-seconds (or milliseconds), ``0`` and ``1``. fio's own reading of suffixes is never relied on.
+A canonical value is the text after ``option=`` in a job file: plain byte integers, whole seconds
+(or milliseconds), ``0`` and ``1``. Suffixes are never left to fio to interpret.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class OptionKind(StrEnum):
-    """How the value of an option is read."""
+    """Type of the value of an option."""
 
     SIZE = "size"  # bytes, or a percentage; up to three, separated by commas
     SIZE_RANGE = "size-range"  # bytes low-high, up to three
@@ -21,25 +21,25 @@ class OptionKind(StrEnum):
     MICROSECONDS = "microseconds"  # a bare number is microseconds, as in fio
     INTEGER = "integer"  # up to three, separated by commas
     BOOLEAN = "boolean"
-    FLAG = "flag"  # may stand bare in a job file
+    FLAG = "flag"  # may be written without a value in a job file
     FLOATS = "floats"  # numbers separated by colons
-    CHOICE = "choice"  # one of `choices`, maybe with a parameter behind a colon
+    CHOICE = "choice"  # one of `choices`, optionally with a parameter after a colon
     TEXT = "text"
 
 
 @dataclass(frozen=True)
 class Option:
-    """One fio option.
+    """An option of fio.
 
     Attributes:
         name: fio's canonical name.
-        kind: how its value is read.
+        kind: type of its value.
         help: fio's own one-line description.
-        aliases: other names fio accepts.
+        aliases: other names that fio accepts.
         choices: the values of a CHOICE; empty otherwise.
-        minimum: least integer value; None when unlimited.
-        maximum: largest integer value; None when unlimited.
-        engines: ioengines it belongs to; empty for a general option.
+        minimum: minimum integer value; None when unlimited.
+        maximum: maximum integer value; None when unlimited.
+        engines: ioengines that provide it; empty for a general option.
     """
 
     name: str
@@ -54,12 +54,12 @@ class Option:
 
 @dataclass(frozen=True)
 class OptionTable:
-    """All options of one fio version.
+    """All options of a fio version.
 
     Attributes:
         fio_version: such as ``3.33``.
         options: canonical name to Option.
-        engines: ioengines known to this fio.
+        engines: ioengines of this fio.
         source: ``shipped`` or ``installed``.
     """
 

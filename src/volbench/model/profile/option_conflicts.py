@@ -1,4 +1,4 @@
-"""Options of one section that cannot work together; fio finds out only when it runs."""
+"""Conflicting options of a section, which fio detects only at runtime."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _SECTOR_BYTES = 512
 
 @dataclass(frozen=True)
 class Conflict:
-    """What cannot work together in a job.
+    """Conflicting settings of a job.
 
     Attributes:
-        message: what is wrong.
-        hint: what to do about it.
-        key: of the job's own setting; empty where an option is to be changed.
-        option: canonical name of that option.
-        section: of the job that the option holds in; empty for the usual single one.
+        message: description of the conflict.
+        hint: suggested correction.
+        key: key of the job's setting to change; empty for an option.
+        option: canonical name of the option to change.
+        section: section of that option; empty for the usual single one.
     """
 
     message: str
@@ -30,10 +30,10 @@ class Conflict:
 
 
 def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
-    """Yield what fio fails with when it runs; its ``--parse-only`` accepts all of it (3.33).
+    """Yield conflicts with which fio fails at runtime; ``--parse-only`` accepts them (3.33).
 
     Args:
-        options: canonical.
+        options: canonical options.
     """
     blocks = [int(part) for part in options.get("bs", "4096").split(",") if part.isdecimal()]
     size = options.get("size", "")
@@ -55,7 +55,7 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
 
 
 def unintended(options: Mapping[str, str]) -> Iterator[Conflict]:
-    """Yield what fio accepts but hardly anybody means."""
+    """Yield combinations that fio accepts but that are almost certainly unintended."""
     if options.get("time_based", "0") == "1" and options.get("runtime", "0s") == "0s":
         message = "time_based without runtime runs size once"
         yield Conflict(message, "add runtime: 60s", option="time_based")
@@ -68,7 +68,7 @@ def unintended(options: Mapping[str, str]) -> Iterator[Conflict]:
 
 
 def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[Conflict]:
-    """Yield what cannot work together in a dd job."""
+    """Yield conflicting options of a dd job."""
     size, block = options.get("size"), options.get("bs") or "512"
     if size is None:
         yield Conflict("a dd job needs a size", "write it like size: 64m", option="size")

@@ -1,8 +1,9 @@
-"""Rules for fio's options: which a profile may not have, or only with consent, and why.
+"""Policy for fio's options in profiles: allowed, allowed with consent, or reserved for volbench.
 
-Every option of fio 3.33 and 3.42 that holds a text was reviewed for what its value may name: a
-path, a program, a control group, a device, a host. It stands in one of the tables below. A text
-option that stands in none of them, such as one of a newer fio, needs ``--allow-exec``.
+Every text option of fio 3.33 was reviewed for references to paths, programs, control groups,
+devices and hosts, and is listed in one of the tables below. Options of newer versions are listed
+from their documentation, as far as known. A text option in none of the tables, such as one of a
+newer fio, needs ``--allow-exec``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from volbench.model.profile.fio_option import Option, OptionKind, OptionTable
 
 _RUNS = "it runs a program"
 _FILES = "it writes or reads files outside the run's folder"
-_MACHINE = "it changes a setting of the machine"
+_MACHINE = "it changes a setting of the host"
 _REMOTE = "it names a host, or storage that is not the volume"
 
 RISKY: Mapping[str, str] = {
@@ -26,19 +27,19 @@ RISKY: Mapping[str, str] = {
     **dict.fromkeys(("conf", "dp_scheme", "spdk_conf", "http_cert", "http_key"), _FILES),
     **dict.fromkeys(("cgroup", "cgroup_weight", "cgroup_nodelete"), _MACHINE),
     "include": "it reads another job file",
-    "opendir": "it takes every file below a folder as a target",
+    "opendir": "it uses every file below a folder as a target",
     "uid": "it changes the user that does the I/O",
     "gid": "it changes the group that does the I/O",
     "ioscheduler": "it changes a setting of the device",
     "replay_redirect": "it sends I/O to another device",
-    "allow_mounted_write": "it takes away fio's own check for mounted devices",
+    "allow_mounted_write": "it disables fio's own check for mounted devices",
     **dict.fromkeys(("hostname", "interface", "bindname", "serverip", "namenode"), _REMOTE),
     **dict.fromkeys(("brick", "volume", "clustername", "clientname", "pool", "rbdname"), _REMOTE),
     **dict.fromkeys(("cont", "svcl", "hdfsdirectory", "http_host", "nfs_url"), _REMOTE),
     **dict.fromkeys(("libblkio_path", "xnvme_dev_subnqn"), _REMOTE),
 }
-"""Options that run a program or reach out of the run's folder and its volume, with the reason; they
-need ``--allow-exec``."""
+"""Options that run a program or access anything outside the run's folder and its volume, with the
+reason; they need ``--allow-exec``."""
 
 PLAIN_TEXTS: Mapping[str, str] = {
     "buffer_pattern": "bytes to write; a name between quotes is refused",
@@ -46,7 +47,7 @@ PLAIN_TEXTS: Mapping[str, str] = {
     "cmdprio_bssplit": "block sizes with priorities",
     "cpus_allowed": "numbers of CPUs",
     "filename": "names of files inside the volume; paths are refused",
-    "filename_format": "as filename, with variables that are known before the run",
+    "filename_format": "as filename, with variables known before the run",
     "ignore_error": "names of errors",
     "ioengine": "an engine; those that leave the volume are refused",
     "lockmem": "a size",
@@ -59,7 +60,7 @@ PLAIN_TEXTS: Mapping[str, str] = {
     "steadystate": "a criterion with its limit",
     "wait_for": "the name of a section",
 }
-"""Options whose text names nothing outside the run's folder and its volume, with what it holds."""
+"""Text options that refer to nothing outside the run's folder and volume, with their content."""
 
 FOREIGN_ENGINES: Mapping[str, str] = {
     "exec": _RUNS,
@@ -71,7 +72,7 @@ FOREIGN_ENGINES: Mapping[str, str] = {
         ("net", "netsplice", "rdma", "librpma_apm", "librpma_gpspm"),
         "it sends data to another host",
     ),
-    "libblkio": "it works on a device that an option names",
+    "libblkio": "it works on a device named in an option",
     "e4defrag": "it works on a second file",
 }
 """ioengines that run programs or leave the volume, with the reason; need ``--allow-exec``."""
@@ -84,15 +85,15 @@ PLAIN_ENGINES = frozenset(
         *("filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"),
     }
 )
-"""ioengines that were reviewed and stay within the volume; any other needs ``--allow-exec``."""
+"""Reviewed ioengines that stay within the volume; any other needs ``--allow-exec``."""
 
-_LAYOUT = "volbench reads its logs in one layout"
+_LAYOUT = "volbench parses logs of one layout only"
 
 OWN: Mapping[str, str] = {
     "name": "name the job in `jobs`",
     "description": "write a `note`",
     "directory": "name the directory as the volume: --on ROLE=DIR",
-    "stonewall": "jobs run one after another anyway; use `sections` for what runs together",
+    "stonewall": "jobs run one after another anyway; use `sections` to run them in parallel",
     "write_bw_log": "set `sample`",
     "write_iops_log": "set `sample`",
     "write_lat_log": "set `sample`",
@@ -113,26 +114,26 @@ OWN: Mapping[str, str] = {
     "log_compression_cpus": "logs are compressed when the run ends",
     "bwavgtime": "set `sample`; the windows of the logs follow it",
     "iopsavgtime": "set `sample`; the windows of the logs follow it",
-    "stats": "a job that must not count can be a phase",
+    "stats": "move a job that must not count to a phase",
     "profile": "write the jobs themselves",
     "log_compression": "logs are compressed when the run ends",
     "log_store_compressed": "logs are compressed when the run ends",
     "allow_file_create": "volbench sets it from the kind of the volume",
     "uri": "name the export as the volume: --on ROLE=nbd://...",
 }
-"""Options that volbench sets itself, with what to write instead."""
+"""Options that volbench sets itself, with the alternative."""
 
 MOST_JOBS = 4096
-"""Jobs of one fio process (REAL_MAX_JOBS in fio.h of 3.33; one more is "maximum number of jobs
-reached")."""
+"""Maximum jobs of a fio process (REAL_MAX_JOBS in fio.h of 3.33; beyond it fio fails with "maximum
+number of jobs reached")."""
 
 MOST_FILES = 100_000
-"""Files of one run. volbench names and checks each before the run; fio 3.33 itself ends in an
-assertion between 200,000 and 400,000, when its pool of shared memory is full."""
+"""Maximum files of a run. volbench names and checks each before the run; fio 3.33 itself fails an
+assertion between 200,000 and 400,000, when its shared-memory pool is full."""
 
-_OF_JOBS = "fio runs no more in one process"
+_OF_JOBS = "the maximum of a fio process"
 _IN_FLIGHT = "Linux allows 65,536 requests of libaio by default, and io_uring 32,768"
-_FILES_LIMIT = "fio's memory for files is full soon after"
+_FILES_LIMIT = "fio runs out of memory for files soon after"
 
 BOUNDS: Mapping[str, tuple[int, str]] = {
     "numjobs": (MOST_JOBS, _OF_JOBS),
@@ -143,27 +144,27 @@ BOUNDS: Mapping[str, tuple[int, str]] = {
         ("iodepth_batch_complete_min", "iodepth_batch_complete_max"), (65_536, _IN_FLIGHT)
     ),
 }
-"""Maximum of options of which fio, or the host, can do only so much, with the reason."""
+"""Maximum values of options limited by fio or the host, with the reason."""
 
 _CONSENT = "if you trust this profile, allow it with --allow-exec"
 _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 _PATH = re.compile(r"(?<!\d)/|['\"]")
-"""The start of a path, or of a quoted name; shares such as 4k/60 have digits before the slash."""
+"""Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash."""
 
 
 def check_option(
     table: OptionTable, name: str, raw: object, *, allow_exec: bool = False
 ) -> tuple[str, str]:
-    """Return canonical name and value of a fio option as written in a profile.
+    """Return canonical name and value of a fio option of a profile.
 
     Args:
-        table: the options of the fio that will run it.
+        table: options of the fio that executes the profile.
         name: as written; may be an alias.
         raw: text, number or boolean.
-        allow_exec: accept options that run programs or leave the run's folder.
+        allow_exec: accept options that run programs or access files outside the run's folder.
 
     Raises:
-        InputError: unknown, not for profiles, dangerous, or a value that can't be.
+        InputError: the option is unknown, reserved or refused, or its value is invalid.
     """
     option = table.find(name)
     if option is None:
@@ -185,14 +186,14 @@ def check_option(
 
 
 def _reach(option: Option) -> str:
-    """Return why an option needs consent whatever its value is; empty when it does not."""
+    """Return the reason why an option needs consent whatever its value; empty if it does not."""
     is_unknown = option.kind is OptionKind.TEXT and option.name not in PLAIN_TEXTS
     unknown = "volbench does not know whether it names a file, a program or a device"
     return RISKY.get(option.name, unknown if is_unknown else "")
 
 
 def _value_reach(table: OptionTable, option: Option, value: str) -> str:
-    """Return why a value needs consent; empty when it does not."""
+    """Return the reason why a value needs consent; empty if it does not."""
     if option.name == "ioengine":
         if value.startswith("external:"):
             return "it runs foreign code"
@@ -200,11 +201,11 @@ def _value_reach(table: OptionTable, option: Option, value: str) -> str:
         unknown = "volbench does not know whether it stays within the volume"
         return FOREIGN_ENGINES.get(value, unknown if is_unknown else "")
     if option.name in {"buffer_pattern", "verify_pattern"} and "'" in value:
-        return "fio reads the file whose name stands between quotes"
+        return "fio reads the file named between quotes"
     if option.name == "mem" and "/" in value:
-        return "its file lies outside the run's folder"
+        return "its file is outside the run's folder"
     if option.kind is OptionKind.CHOICE and _PATH.search(value.partition(":")[2]):
-        return "its parameter looks like the name of a file"
+        return "its parameter looks like a file name"
     return ""
 
 
@@ -219,12 +220,12 @@ def _check_file_names(_name: str, value: str, _table: OptionTable) -> None:
         if part in {"", ".", "..", "-"} or "/" in part or "\\" in part:
             raise InputError(
                 f"filename {value!r} is not a plain file name inside the volume",
-                hint="name the place with --on ROLE=PATH and the file by its name alone",
+                hint="set the directory with --on ROLE=PATH, and use a bare file name",
             )
 
 
 def _check_format(_name: str, value: str, _table: OptionTable) -> None:
-    """Refuse what leaves the volume, and variables whose value is not known before the run."""
+    """Refuse paths outside the volume, and variables not known before the run."""
     if "/" in value or ".." in value:
         raise InputError(f"filename_format {value!r} leaves the volume", hint="leave out /")
     if "$" in _FORMAT_VARIABLES.sub("", value):
@@ -245,8 +246,8 @@ def _check_engine(_name: str, value: str, table: OptionTable) -> None:
 def _check_iolog(_name: str, value: str, _table: OptionTable) -> None:
     if not value.startswith("/"):
         raise InputError(
-            f"read_iolog {value!r} would be looked for in the run's folder",
-            hint="write the whole path; it has to be there on every host",
+            f"read_iolog {value!r} would be relative to the run's folder",
+            hint="write an absolute path; it must exist on every host",
         )
 
 
@@ -269,4 +270,4 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "ba": _check_blocks,
     "numjobs": _check_jobs,
 }
-"""Checks of values that pass fio's parser and fail, or do harm, when it runs."""
+"""Checks of values that pass fio's parser but fail, or do harm, at runtime."""

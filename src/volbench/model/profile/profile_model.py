@@ -1,9 +1,9 @@
-"""Profile and Job, with the definition of every key that a profile file may have.
+"""Profile and Job models, with all keys of a profile file.
 
-A field is one key of the file: its alias is the key, its description the help text of the JSON
-Schema and of docs/reference/profile.md, its type how a value is read and what is refused. Options
-are kept canonical (see `volbench.model.profile.fio_option`): names as fio spells them, values as
-they are written into a job file. None removes an inherited option.
+Each field is one key of the file: the alias is the key, the description is the help text in the
+JSON Schema and docs/reference/profile.md, the type defines parsing and validation. Options are
+canonical (see `volbench.model.profile.fio_option`): fio's names, and values as written to a job
+file. None removes an inherited option.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Options = dict[str, str | None]
 MOST_REPEATS = 10_000
 MOST_SEED = 2**31 - 1
 MOST_CLIENTS = 1000
-"""Processes side by side; more on one host would measure its memory."""
+"""Maximum processes in parallel; more on one host would measure its memory."""
 LEAST_STAGGER_S = 0.1
-"""fio itself starts within some 50 ms of the time it is given (measured with 3.33)."""
+"""fio starts within about 50 ms of the requested time (measured with 3.33)."""
 
 
 class Phase(StrEnum):
-    """When a run happens: before everything, before each repeat, or as what is measured."""
+    """Phase of a run: once before everything, before each repeat, or measured."""
 
     PRECONDITION = "precondition"
     WARMUP = "warmup"
@@ -60,7 +60,7 @@ class Order(StrEnum):
 
 
 class Start(StrEnum):
-    """When the clients of a campaign start a run: together, i x stagger later, or in turn."""
+    """Start of a run on several clients: together, i x stagger later, or in turn."""
 
     TOGETHER = "together"
     STAGGERED = "staggered"
@@ -108,9 +108,9 @@ class Job(JobSettings):
     Attributes:
         name: unique in its profile.
         phase: precondition, warmup or measured.
-        options: its own options, over the profile's defaults.
-        sections: several fio sections that run together; empty for the usual single one.
-        limits: its own limits; None to take the profile's.
+        options: options of the job; these override the profile's defaults.
+        sections: several fio sections that run in parallel; empty for the usual single one.
+        limits: limits of the job; None for those of the profile.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Job(JobSettings):
     always_dumped: ClassVar[tuple[str, ...]] = ("role",)
 
     def document(self) -> dict[str, object]:
-        """Return the job as it is written below its name."""
+        """Return the content of the job in a profile file."""
         content = super().document()
         for key in ("name", "phase", "options", "sections"):
             content.pop(key, None)
@@ -135,7 +135,7 @@ class Job(JobSettings):
 
 
 class ProfileSettings(Document):
-    """The keys of a profile beside its jobs, their options and their limits."""
+    """The keys of a profile, except jobs, options and limits."""
 
     name: Name = Field(description="Name of the profile.", examples=["my-profile"])
     description: Text = Field(default="", description="One paragraph.")
@@ -200,12 +200,12 @@ class ProfileSettings(Document):
 
 
 class Profile(ProfileSettings):
-    """A benchmark as its author wrote it, with canonical values and its matrix expanded.
+    """A benchmark definition with canonical values and expanded matrix.
 
     Attributes:
         defaults: options of every fio job.
         jobs: all jobs of all phases, in file order.
-        limits: role to declared limits; the key ``*`` holds for every role.
+        limits: role to declared limits; the key ``*`` applies to every role.
     """
 
     defaults: Options = Field(default_factory=dict)
@@ -215,7 +215,7 @@ class Profile(ProfileSettings):
     always_dumped: ClassVar[tuple[str, ...]] = ("repeat", "order", "sample_s", "device_sample_s")
 
     def document(self) -> dict[str, object]:
-        """Return the profile as a file holds it; values are canonical."""
+        """Return the content of the profile file; values are canonical."""
         content = super().document()
         if self.rounds is not None:
             del content["repeat"]
@@ -233,7 +233,7 @@ class Profile(ProfileSettings):
 
 
 def written_options(options: Options) -> dict[str, object]:
-    """Return options with whole numbers as numbers, which reads better and means the same."""
+    """Return options with whole numbers as numbers, which is equivalent and more readable."""
     return {
         name: int(value) if value is not None and _WHOLE.fullmatch(value) else value
         for name, value in options.items()

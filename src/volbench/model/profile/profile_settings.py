@@ -1,4 +1,4 @@
-"""Settings within a profile: limits, until, rounds, burst runtime, warming, source.
+"""Settings in a profile: limits, until, rounds, burst runtime, warming, source.
 
 As in `volbench.model.profile.profile_model`, each field is one key of a profile file.
 """
@@ -39,10 +39,10 @@ from volbench.units import parse_size
 NAME_PATTERN = "^(?!global)[A-Za-z0-9_-]{1,100}$"
 LEAST_SAMPLE_S = 0.1
 LEAST_BLOCK_S = 1.0
-"""fio reports its rate twice a second while it runs; a block needs two of these."""
+"""fio reports its rate twice per second while running; a block needs two of these."""
 LEAST_BLOCKS = 8
 LEAST_ROUNDS = 5
-"""SNIA's criterion is about five rounds (PTS 2.0.2, 2.1.24)."""
+"""SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)."""
 MOST_ROUNDS = 1000
 MOST_EXTENTS = 1000
 
@@ -80,7 +80,7 @@ Interval = Annotated[Duration, AfterValidator(_sampled)]
 
 
 class LimitNumbers(Document):
-    """Declared limits of a volume; None where nothing is declared."""
+    """Declared limits of a volume; None where not declared."""
 
     iops: Number | None = Field(default=None, description="I/O operations per second, sustained.")
     bandwidth_bytes_per_s: Rate | None = Field(
@@ -108,18 +108,18 @@ class LimitNumbers(Document):
 
 
 class Limits(LimitNumbers):
-    """What the provider promises for a volume.
+    """Limits that the provider declares for a volume.
 
     Attributes:
-        name: volume type the limits belong to, such as ``aws/gp2``; may be empty.
-        wanted: the type, until the size of the volume is known.
+        name: volume type of the limits, such as ``aws/gp2``; may be empty.
+        wanted: volume type, until the size of the volume is known.
     """
 
     name: str = ""
     wanted: Wanted | None = None
 
     def document(self) -> dict[str, object]:
-        """Return the limits as they are written in a profile."""
+        """Return the content of the limits in a profile."""
         if self.wanted is None:
             return super().document()
         provisioned = provisioned_values(self.wanted)
@@ -127,7 +127,7 @@ class Limits(LimitNumbers):
 
 
 def provisioned_values(wanted: Wanted) -> dict[str, float]:
-    """Return what a profile says of a volume beside its type, by key."""
+    """Return the properties of a volume in a profile other than its type, by key."""
     values = {
         "size": wanted.size_bytes,
         "iops": wanted.iops,
@@ -142,7 +142,7 @@ class Until(Document):
     shorthand: ClassVar[str] = "state"
     always_dumped: ClassVar[tuple[str, ...]] = ("state", "window_s", "block_s")
 
-    state: Literal["steady"] = Field(default="steady", description="The only state there is.")
+    state: Literal["steady"] = Field(default="steady", description="The only supported state.")
     window_s: Duration = Field(
         default=300.0,
         alias="window",
@@ -171,7 +171,7 @@ class Until(Document):
 
 
 class Metric(StrEnum):
-    """What is tracked of a job over rounds, over all directions and sections."""
+    """Metric of a job tracked over rounds, aggregated over directions and sections."""
 
     IOPS = "iops"
     BW = "bw"
@@ -183,7 +183,7 @@ class Track(Frozen):
 
     Attributes:
         job: name of the job.
-        metric: of that job.
+        metric: metric of that job.
     """
 
     job: str
@@ -191,7 +191,7 @@ class Track(Frozen):
 
     @property
     def name(self) -> str:
-        """As in a profile, such as ``r0-4k.iops``."""
+        """Name in a profile, such as ``r0-4k.iops``."""
         return f"{self.job}.{self.metric.value}"
 
     def __str__(self) -> str:
@@ -222,7 +222,7 @@ class Rounds(Document):
         alias="max",
         ge=LEAST_ROUNDS,
         le=MOST_ROUNDS,
-        description="Rounds after which it ends in any case.",
+        description="Maximum number of rounds.",
     )
     until: Literal["snia"] = Field(default="snia", description="Steady-state criterion.")
     track: tuple[
@@ -260,7 +260,7 @@ class BurstRuntime(Document):
 
 
 class WarmingMode(StrEnum):
-    """How a warm-up touches every block of its volume, each once."""
+    """Access of a warm-up, which touches every block of its volume once."""
 
     WRITE = "write"
     READ = "read"

@@ -1,1 +1,1 @@
-"""What was measured: results, findings, provenance."""
+"""Measurements: results, findings, provenance."""

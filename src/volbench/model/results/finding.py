@@ -1,4 +1,4 @@
-"""A doubt about a run's numbers, with its evidence: finding, Severity."""
+"""Findings: data-quality warnings about a run, with severity and evidence."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How much a finding weighs.
+    """Severity of a finding.
 
-    A note is context that a reader should know. A warning puts the number in doubt. What is
-    invalid does not measure what it claims to.
+    A note is context for the reader. A warning casts doubt on a number. An invalid result does
+    not measure what it claims to.
     """
 
     NOTE = "note"
@@ -21,19 +21,19 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A doubt about a run.
+    """A data-quality warning about a run.
 
     Attributes:
-        rule: id of the rule, such as ``cold-blocks``.
+        rule: ID of the rule, such as ``cold-blocks``.
         severity: note, warning or invalid.
-        run: id of the run.
-        message: what was seen, one sentence with its numbers.
-        why: why it matters, one or two sentences.
-        advice: what to do next.
+        run: ID of the run.
+        message: the observation, one sentence with its numbers.
+        why: significance, one or two sentences.
+        advice: recommended next step.
         evidence: name with its unit to number or text, such as ``{"ratio": 12.3}``.
         direction: ``read``, ``write`` or ``trim``; None for the whole run.
-        from_s: start of the time it is about; None for the whole run.
-        to_s: end of the time it is about; None for the whole run.
+        from_s: start of the affected interval; None for the whole run.
+        to_s: end of the affected interval; None for the whole run.
     """
 
     rule: str

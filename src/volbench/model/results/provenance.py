@@ -1,6 +1,6 @@
-"""What the numbers were measured on: facts about a host and a volume, as the machine tells them.
+"""Facts about host and volume, as reported by the machine.
 
-None, or an empty text, always means that the machine did not tell. Sizes are bytes.
+None or an empty text always means "not reported". Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from volbench.model.campaign.target import VolumeKind
 
 
 class HostFacts(Frozen):
-    """A machine.
+    """Facts about a host.
 
     Attributes:
-        host: its name in the plan; ``local`` for the controller itself.
-        machine: tells this machine from others; a digest, not its machine-id.
+        host: name in the plan; ``local`` for the controller itself.
+        machine: unique identifier of the machine; a digest, not its machine-id.
         kernel: release, such as ``6.1.0-18-amd64``.
-        os: such as ``Debian GNU/Linux 12 (bookworm)``.
-        cpu_model: as the kernel names it.
-        cpus: how many are online.
-        memory_bytes: all of it.
+        os: operating system, such as ``Debian GNU/Linux 12 (bookworm)``.
+        cpu_model: CPU model, as reported by the kernel.
+        cpus: number of CPUs online.
+        memory_bytes: total memory.
         fio_version: such as ``fio-3.33``; empty without fio.
         virtualization: ``none`` on bare metal, ``vm``, or the hypervisor's or container's name.
     """
@@ -39,29 +39,29 @@ class VolumeFacts(Frozen):
     """A volume and the block device under it.
 
     Attributes:
-        role: its name in the profile.
-        target: as planned.
+        role: role of the volume in the profile.
+        target: target in the plan.
         kind: device, file, directory or nbd.
         path: target with every symlink resolved; the URI of an nbd volume.
         device: kernel name of the block device, such as ``sdb``; empty for tmpfs, NFS or nbd.
         major: device number.
         minor: device number.
-        model: of the device, or of the whole disk it is a part of.
-        serial: as `model`.
+        model: model of the device, or of the disk that contains it.
+        serial: serial number, from the same source as `model`.
         size_bytes: capacity of the device.
-        rotational: True for a spinning disk, as the kernel believes.
+        rotational: True for a spinning disk, as reported by the kernel.
         scheduler: the I/O scheduler in use.
-        logical_block_bytes: least addressable unit.
-        physical_block_bytes: unit the device writes without reading first.
+        logical_block_bytes: smallest addressable unit.
+        physical_block_bytes: smallest unit written without read-modify-write.
         write_cache: ``write back`` or ``write through``.
         read_only: whether the device refuses writes.
-        filesystem: type of the filesystem a directory or file is on, or that a device is mounted
-            as.
-        mount_point: where.
-        mount_options: of the mount and of its filesystem, comma-separated.
-        free_bytes: what an ordinary user may still write.
+        filesystem: type of the filesystem that holds the file or directory, or that is mounted
+            from the device.
+        mount_point: mount point of the filesystem.
+        mount_options: options of the mount and of its filesystem, comma-separated.
+        free_bytes: space available to unprivileged users.
         backing: kernel names of the devices under a partition, loop, dm or md, nearest first.
-        content: what is on a device, as blkid reports it, such as ``ext4 "backup"``.
+        content: content of a device, as reported by blkid, such as ``ext4 "backup"``.
     """
 
     role: str

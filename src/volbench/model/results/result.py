@@ -1,7 +1,7 @@
-"""What one process measured, in base SI units, with no number changed on the way.
+"""Measurements of one process in base SI units, otherwise unmodified.
 
-Every latency is seconds (fio's integer nanoseconds or microseconds divided once), every rate is per
-second, every size is bytes. NaN never stands for zero: what the tool did not tell is None here.
+Latencies are in seconds (fio's integer nanoseconds or microseconds, divided once), rates per
+second, sizes in bytes. Values that the tool does not report are None, never zero.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Direction(StrEnum):
-    """What an I/O did."""
+    """Direction of an I/O."""
 
     READ = "read"
     WRITE = "write"
@@ -25,12 +25,12 @@ class Latency:
     """A latency distribution.
 
     Attributes:
-        count: samples; None before fio 3.18, which does not tell.
+        count: number of samples; None before fio 3.18, which does not report it.
         min_s: exact.
         max_s: exact.
         mean_s: exact.
         stddev_s: exact.
-        percentiles: percentile (0-100) to seconds, ascending; empty when fio gave none.
+        percentiles: percentile (0-100) to seconds, ascending; empty when fio reports none.
         bins: midpoint of fio's bin in integer nanoseconds to count; empty without json+.
     """
 
@@ -51,8 +51,8 @@ class DirectionResult:
         iops: total I/Os over runtime, as fio prints it; None for sync and for dd.
         bw_bytes_per_s: bytes over runtime.
         runtime_s: fio's runtime of this direction.
-        iops_min: least of fio's windows that had completions (a stall never shows as 0).
-        lat: total latency; clat: completion; slat: submission. None where fio gave none.
+        iops_min: minimum over fio's windows with completions (a stall never shows as 0).
+        lat: total latency; clat: completion; slat: submission. None where fio reports none.
     """
 
     direction: Direction
@@ -86,11 +86,11 @@ class JobResult:
         error: errno of the first error, 0 for none.
         total_errors: with continue_on_error; 0 otherwise.
         options: fio's ``job options`` (its own text), last value of a repeated key.
-        members: how many entries were merged into this one.
-        start_utc_s: seconds since the epoch when I/O began; None before fio 3.36.
-        steadystate: fio's steady state block as it stands; None without one.
-        hostname: of the client that it ran on; empty where fio ran here.
-        port: of that client.
+        members: number of entries merged into this one.
+        start_utc_s: start of I/O in seconds since the epoch; None before fio 3.36.
+        steadystate: fio's steady-state block, unmodified; None without one.
+        hostname: host name of fio's client; empty where fio ran locally.
+        port: port of that client.
     """
 
     name: str
@@ -114,13 +114,13 @@ class JobResult:
     port: int | None = None
 
     def direction(self, name: Direction) -> DirectionResult | None:
-        """Return the numbers of one direction, or None where it did nothing."""
+        """Return the numbers of one direction, or None if it had no I/O."""
         return next((d for d in self.directions if d.direction is name), None)
 
 
 @dataclass(frozen=True)
 class DiskUtil:
-    """What the kernel counted for one block device during the run, as fio reports it."""
+    """Kernel counters of one block device during the run, as reported by fio."""
 
     name: str
     read_ios: int
@@ -135,18 +135,18 @@ class DiskUtil:
 
 @dataclass(frozen=True)
 class RunOutput:
-    """Everything one process reported.
+    """Complete report of one process.
 
     Attributes:
         tool_version: such as ``fio-3.33``.
         ended_utc_s: seconds since the epoch when the document was printed; None when unknown.
-        jobs: in fio's order; what did nothing is listed with no directions.
+        jobs: entries in fio's order; those without I/O have no directions.
         global_options: fio's merged ``global options``.
         client_options: host and port of a client to its global options; empty without clients.
-        disputed: global options that clients differ in, so that it is unknown whose they are.
+        disputed: global options that differ between clients, so that their owner is unknown.
         disk_util: empty where fio matched no device.
-        diagnostics: text that stood around the JSON, such as notes and errors.
-        documents: how many JSON documents were found; the last one is the result.
+        diagnostics: text around the JSON, such as notes and errors.
+        documents: number of JSON documents found; the last one is the result.
     """
 
     tool_version: str
@@ -160,22 +160,22 @@ class RunOutput:
     documents: int = 1
 
     def shared_options(self, job: JobResult) -> dict[str, str]:
-        """Return the global options that hold for an entry."""
+        """Return the global options that apply to an entry."""
         return self.client_options.get((job.hostname, job.port), self.global_options)
 
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """One interval of a run's logs, all jobs of a section together.
+    """One interval of a run's logs, aggregated over the jobs of a section.
 
     Attributes:
-        t_s: end of the interval, since I/O began.
-        utc_s: the same instant in seconds since the epoch; None when the logs hold no epoch.
+        t_s: end of the interval, from the start of I/O.
+        utc_s: the same instant in seconds since the epoch; None when the logs have no epoch.
         iops: mean over the interval, 0 when nothing completed; None without a log of it.
         bw_bytes_per_s: as `iops`.
         lat_mean_s: mean latency of the interval's I/Os; None for none.
-        lat_p50_s: from histogram or per-I/O logs, as the other percentiles; None without.
-        lat_max_s: None where the logs hold means or bins only.
+        lat_p50_s: from histogram or per-I/O logs, as the other percentiles; None without these.
+        lat_max_s: None where the logs contain means or bins only.
     """
 
     direction: Direction

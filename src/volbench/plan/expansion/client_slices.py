@@ -1,6 +1,6 @@
-"""Parts of a shared volume: each client of a host works on its own.
+"""Slices of a shared volume, one per client of a host.
 
-In a directory each client has files of its own, whose names begin with it. A device is cut into
+In a directory each client has its own files, prefixed with its name. A device is divided into
 equal slices of whole MiB. A file or an export cannot be shared without overlaps.
 """
 
@@ -18,12 +18,12 @@ ALIGNMENT_BYTES = 1 << 20
 """Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)."""
 
 _USUAL_FORMAT = "$jobname.$jobnum.$filenum"
-"""How fio names files by default (fio HOWTO, filename_format)."""
+"""Default file names of fio (fio HOWTO, filename_format)."""
 
 _OWN: dict[str, str] = {
     "offset": "volbench sets it",
     "offset_increment": "jobs in parallel would leave the slice of their client",
-    "fill_device": "it would continue behind the slice",
+    "fill_device": "it would continue beyond the slice",
     "read_iolog": "a replay follows its log",
 }
 """Options that a job cannot have on a shared device, with the reason."""
@@ -31,13 +31,13 @@ _OWN: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Share:
-    """One client's part of a volume.
+    """A client's share of a volume.
 
     Attributes:
-        volume: that is shared.
-        index: which part, from 0.
-        count: of parts; 1 where the volume is not shared.
-        label: the client, as files are called.
+        volume: the shared volume.
+        index: index of the share, from 0.
+        count: number of shares; 1 where the volume is not shared.
+        label: name of the client in file names.
     """
 
     volume: Volume
@@ -53,7 +53,7 @@ class Share:
 
 
 def own_part(run: Run, share: Share) -> Run:
-    """Return a run that stays within its client's part of the volume.
+    """Return a run that stays within its client's share of the volume.
 
     Raises:
         InputError: the volume, or an option of the job, does not allow it.
@@ -68,7 +68,7 @@ def own_part(run: Run, share: Share) -> Run:
         what = "a file" if share.volume.kind is VolumeKind.FILE else "an export"
         hint = "name a directory, in which each client makes its own file, or a block device"
         raise _refusal(run, share, f"{what} cannot be shared", hint)
-    # The only client that warms a device warms all of it.
+    # A device is warmed completely by a single client.
     return run if run.extent is not None else _with_own_slice(run, share)
 
 
@@ -82,7 +82,7 @@ def _refusal(run: Run, share: Share, reason: str, hint: str) -> InputError:
 
 
 def _with_own_files(run: Run, share: Share) -> Run:
-    """Return a run whose files in a directory begin with the client's name."""
+    """Return a run whose files in a directory are prefixed with the client's name."""
     sections = [
         section.model_copy(
             update={"options": section.options | _names(run.effective(section), share.label)}
@@ -121,7 +121,7 @@ def _sliced(run: Run, section: Section, share: Share) -> Section:
 
 
 def _size_bytes(run: Run, options: dict[str, str], share: Share) -> int:
-    """Return the size a client works on: its own, a percentage of the slice, or all of that."""
+    """Return the size for a client: that of the job, a percentage of the slice, or the slice."""
     text = options.get("size", "100%")
     if text.endswith("%"):
         size_bytes = share.size_bytes * int(text[:-1]) // 100

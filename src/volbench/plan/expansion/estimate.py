@@ -25,7 +25,7 @@ PROBE_READ_S = 30.0
 """Maximum length of one read of a cold probe."""
 
 PROBE_READS = 3
-"""Reads of a cold probe: a sample of blocks twice, and a check for zeros."""
+"""Number of reads in a cold probe: a sample of blocks twice, and a check for zeros."""
 
 LONG_S = 3600.0
 """A campaign that may take longer asks for confirmation."""
@@ -41,22 +41,22 @@ TimeOf = Callable[[Run], float | None]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a campaign will take.
+    """Estimated time and bytes written of a campaign.
 
     Attributes:
-        runs: how many.
-        total_s: how long, with the time of runs that only a size bounds left out; None when
-            nothing bounds any run.
-        bytes_written: at most as many, by sizes and declared limits; None when unbounded.
-        is_most: whether some runs may end before, or may turn out not to be needed.
-        least_runs: how many there are if all is steady as soon as it can be.
-        least_s: how long it takes then; the same as `total_s` when nothing may end before.
-        least_bytes: written then, at most.
-        bounded_bytes: written at most by the runs that a size or a limit bounds.
-        unbounded: runs that write as much as they can in their time.
-        untimed: runs whose time is left out of all this.
-        times_capacity: the writes to the device that is written most, in its capacities, at most;
-            0 where no device is written, or nobody can tell.
+        runs: number of runs.
+        total_s: maximum duration, without runs limited by size only; None when no run has a
+            known duration.
+        bytes_written: maximum, from sizes and declared limits; None when unbounded.
+        is_most: whether some runs may end early or may not be needed.
+        least_runs: number of runs if steady state is reached as early as possible.
+        least_s: duration in that case; equal to `total_s` when no run may end early.
+        least_bytes: maximum bytes written in that case.
+        bounded_bytes: maximum bytes written by runs limited by size or declared limits.
+        unbounded: runs that write as much as possible in their time.
+        untimed: runs not included in the durations.
+        times_capacity: maximum writes to the most written device, in multiples of its capacity;
+            0 where no device is written, or this is unknown.
     """
 
     runs: int
@@ -73,7 +73,7 @@ class Estimate:
 
     @property
     def is_long(self) -> bool:
-        """Whether it should be confirmed before it starts."""
+        """Whether the duration requires a confirmation before the start."""
         return (self.total_s or 0.0) > LONG_S or self.times_capacity > MUCH
 
 
@@ -99,12 +99,12 @@ def estimate(campaign: Campaign) -> Estimate:
 
 
 def _is_needed(run: Run, campaign: Campaign) -> bool:
-    """Return whether a run is needed even if all is steady as soon as possible."""
+    """Return whether a run is needed even if steady state is reached as early as possible."""
     return run.profile not in campaign.rounds or run.repeat <= LEAST_ROUNDS
 
 
 def _may_end_before(run: Run) -> bool:
-    """Return whether a run may end before its runtime: when it is steady, or its size is done."""
+    """Return whether a run may end before its runtime: when steady, or at the end of its size."""
     timed = [run.effective(section) for section in run.sections]
     sized = any("runtime" in own and own.get("time_based", "0") == "0" for own in timed)
     return run.until is not None or sized
@@ -122,7 +122,7 @@ def _total_bytes(runs: Sequence[Run]) -> int | None:
 
 
 def _times_capacity(runs: Sequence[Run]) -> float:
-    """Return the writes to the device that is written most, in its capacities."""
+    """Return the writes to the most written device, in multiples of its capacity."""
     written: dict[tuple[str, str], float] = {}
     for run in runs:
         if run.volume.pin is not None and run.volume.pin.size_bytes:
@@ -133,7 +133,7 @@ def _times_capacity(runs: Sequence[Run]) -> float:
 
 
 def _steps(runs: Sequence[Run]) -> list[list[Run]]:
-    """Return the runs of each step; a run without a step is one of its own."""
+    """Return the runs of each step; a run without a step forms its own."""
     found: dict[int | str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.step or run.id, []).append(run)
@@ -141,7 +141,7 @@ def _steps(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
-    """Return how long a step takes from its first start; None when that is unknown."""
+    """Return the duration of a step from its first start; None when unknown."""
     known = [(run, time) for run in runs if (time := time_of(run)) is not None]
     if any(run.start is Start.SEQUENTIAL for run in runs):
         return sum(time for _, time in known) if known else None
@@ -155,7 +155,7 @@ def _most_s(run: Run) -> float | None:
 
 
 def _own_s(run: Run) -> float | None:
-    """Return how long a run takes, by declared limits where it has no runtime."""
+    """Return the duration of a run, from declared limits where it has no runtime."""
     own_s = expected_s(run)
     return _by_limits_s(run) if own_s is None else own_s
 
@@ -169,7 +169,7 @@ def _least_s(run: Run) -> float | None:
 
 
 def _by_limits_s(run: Run) -> float | None:
-    """Return how long the declared limits let a run take for its size; None when unknown."""
+    """Return the duration of a run from its size and declared limits; None when unknown."""
     moved = [_transfer_bytes(run, section) for section in run.sections]
     if run.extent is not None:
         moved = [run.extent.size_bytes]
@@ -185,9 +185,9 @@ def _by_limits_s(run: Run) -> float | None:
 
 
 def expected_s(run: Run) -> float | None:
-    """Return how long a run takes by its own runtime, ramp and delay; None without runtime.
+    """Return the duration of a run from its runtime, ramp and delay; None without runtime.
 
-    Sections run side by side, but for those that wait for another one (fio HOWTO, wait_for).
+    Sections run in parallel, except those that wait for another one (fio HOWTO, wait_for).
     """
     ends: dict[str, float | None] = {}
     for section in run.sections:
@@ -200,10 +200,10 @@ def expected_s(run: Run) -> float | None:
 
 
 def deadline_s(run: Run, *, grace_s: float) -> float:
-    """Return the seconds after which a run is ended, from runtime, layout and grace.
+    """Return the deadline of a run in seconds, from runtime, layout and grace.
 
-    Infinite for a run that neither a runtime nor a size known beforehand bounds, such as the read
-    of a whole file that is there already.
+    Infinite for a run limited by neither a runtime nor a known size, such as a read of a whole
+    existing file.
     """
     sized_s = 0.0
     ends: dict[str, float] = {}
@@ -220,12 +220,12 @@ def deadline_s(run: Run, *, grace_s: float) -> float:
 
 
 def layout_bytes(run: Run) -> int:
-    """Return the bytes of files a run may have to lay out; 0 for devices and exports."""
+    """Return the maximum bytes of files that a run lays out; 0 for devices and exports."""
     return sum(_files(run).values())
 
 
 def _files(run: Run) -> dict[str, int]:
-    """Return the files a run may have to lay out, with their sizes."""
+    """Return the files that a run may create before its I/O, with their sizes."""
     if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
         return {}
     named: dict[str, int] = {}
@@ -240,7 +240,7 @@ def _files(run: Run) -> dict[str, int]:
 
 
 def _timed_s(options: dict[str, str]) -> float | None:
-    """Return how long a section takes by its runtime; None without one."""
+    """Return the duration of a section from its runtime; None without one."""
     runtime_s = _seconds(options.get("runtime"))
     return runtime_s + _before_s(options) if runtime_s else None
 
@@ -250,10 +250,10 @@ def _before_s(options: dict[str, str]) -> float:
 
 
 def _sized_s(run: Run, section: Section) -> float:
-    """Return how long a section without runtime takes at most; infinite when its size is unknown.
+    """Return the maximum duration of a section without runtime; infinite when its size is unknown.
 
-    A rate and a think time hold for each of numjobs (fio HOWTO), so that applying them to the sum
-    only makes the deadline later.
+    Rate and think time apply to each of numjobs (fio HOWTO); applying them to the sum only extends
+    the deadline.
     """
     options = run.effective(section)
     moved_bytes = _transfer_bytes(run, section)
@@ -268,7 +268,7 @@ def _sized_s(run: Run, section: Section) -> float:
 
 
 def _least_block(options: dict[str, str]) -> int:
-    """Return the smallest block a section may use; 4 KiB is fio's default."""
+    """Return the minimum block size of a section; 4 KiB is fio's default."""
     texts = [options[name] for name in ("bs", "bsrange") if name in options]
     sizes = [size for text in texts for size in _numbers(text)]
     splits = re.findall(r"(?:^|[:,])(\d+)", options.get("bssplit", ""))
@@ -281,7 +281,7 @@ def _numbers(text: str | None) -> list[int]:
 
 
 def _bytes(text: str, *, whole: int | None) -> int | None:
-    """Return the bytes of a size; of a share only when the whole is known."""
+    """Return the bytes of a size; for a percentage only when the whole is known."""
     if text.isdecimal():
         return int(text)
     if text.endswith("%") and whole is not None:
@@ -290,7 +290,7 @@ def _bytes(text: str, *, whole: int | None) -> int | None:
 
 
 def _transfer_bytes(run: Run, section: Section) -> int | None:
-    """Return the bytes a section moves when its size bounds it; None when that is unknown."""
+    """Return the bytes a section transfers when limited by size; None when unknown."""
     options = run.effective(section)
     if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
         return None
@@ -307,7 +307,7 @@ def _lays_out(run: Run) -> bool:
 
 
 def _all_written(runs: Sequence[Run]) -> list[int | None]:
-    """Return what each run writes; a file that an earlier one laid out is there already."""
+    """Return the bytes written by each run; files laid out by earlier runs count once."""
     there: dict[tuple[str, str, str], int] = {}
     found: list[int | None] = []
     for run in runs:
@@ -322,7 +322,7 @@ def _all_written(runs: Sequence[Run]) -> list[int | None]:
 
 
 def _moved_bytes(run: Run) -> int | None:
-    """Return the most bytes a run writes beside layouts; None when nothing bounds it."""
+    """Return the maximum bytes a run writes, without layouts; None when unbounded."""
     by_dd = run.tool is Tool.DD
     total = 0
     for section in run.sections:
@@ -347,7 +347,7 @@ _MIXED = frozenset({"rw", "readwrite", "randrw"})
 
 
 def _within_limits_bytes(run: Run, options: dict[str, str]) -> int | None:
-    """Return the bytes that declared limits let a section write in its runtime, bursts included."""
+    """Return the maximum bytes a section writes within declared limits, bursts included."""
     own_s = _timed_s(options)
     sizes = [size for name in ("bs", "bsrange") for size in _numbers(options.get(name))]
     limits, block_bytes = run.limits, max([*sizes, 4096])

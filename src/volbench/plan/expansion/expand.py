@@ -19,7 +19,7 @@ from volbench.plan.volume_types.evaluate import with_burst_runtime, with_known_l
 _SEED_LIMIT = 2**31
 
 EXAMPLE_BYTES = 1 << 30
-"""Size of a volume to warm in plans that are only checked or shown."""
+"""Assumed size of a volume to warm in plans that are only checked or displayed."""
 
 MOST_RUNS = 100_000
 """Maximum number of runs of a campaign: the plan is kept in memory."""
@@ -27,17 +27,17 @@ MOST_RUNS = 100_000
 
 @dataclass(frozen=True)
 class Terms:
-    """What defines a campaign besides profiles and volumes.
+    """Parameters of a campaign other than profiles and volumes.
 
     Attributes:
-        name: of the campaign.
-        created_utc: ISO 8601.
-        seed: None to take the first profile's, or to draw one; recorded either way.
-        repeat: None to take each profile's own.
-        on_error: after a failed run.
-        allow_destroy: what may be overwritten.
+        name: name of the campaign.
+        created_utc: time of creation, ISO 8601.
+        seed: None for that of the first profile, or a random one; always recorded.
+        repeat: None for that of each profile.
+        on_error: action after a failed run.
+        allow_destroy: devices and files that may be overwritten.
         command: the command line, for the record.
-        sizes_bytes: sizes of the volumes that jobs warm, by role, where they are known.
+        sizes_bytes: sizes of the volumes that jobs warm, by role, where known.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Terms:
 
 @dataclass(frozen=True)
 class Step:
-    """A planned run, before it has an id and a volume.
+    """A planned run without ID and volume.
 
     Attributes:
         place: index of the job in the order, and of the run within a warm-up; both from 0.
-        profile: it comes from.
-        job: that it does.
+        profile: profile of the job.
+        job: the job.
         repeat: 1-based.
-        touch: its part of a warm-up; None for a usual job.
+        touch: its part of a warm-up; None for other jobs.
     """
 
     place: tuple[int, int]
@@ -70,23 +70,23 @@ class Step:
 
     @property
     def label(self) -> str:
-        """Name in ids, such as ``boot`` or ``fill-write-01of16``."""
+        """Name in IDs, such as ``boot`` or ``fill-write-01of16``."""
         return self.touch.label if self.touch else self.job.name
 
 
 def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms) -> Campaign:
-    """Return the campaign that runs profiles one after another.
+    """Return a campaign that runs profiles one after another.
 
-    Of each profile the preconditions run once, then for each repeat the warm-ups and the measured
-    jobs, listed or shuffled within the repeat.
+    For each profile, the preconditions run once, followed by the warm-ups and the measured jobs of
+    each repeat, listed or shuffled within the repeat.
 
     Args:
-        profiles: overrides applied.
+        profiles: profiles with overrides applied.
         volumes: role to volume.
-        terms: everything else.
+        terms: other parameters.
 
     Raises:
-        InputError: a job's role has no volume, or there are more runs than make sense.
+        InputError: a job's role has no volume, or there are too many runs.
     """
     check_length(profiles, terms, clients=1)
     root = root_seed(profiles, terms)
@@ -105,21 +105,21 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
 
 
 def root_seed(profiles: Sequence[Profile], terms: Terms) -> int:
-    """Return the seed of everything: the user's, a profile's, or one that is drawn."""
+    """Return the root seed: the user's, a profile's, or a random one."""
     own = next((profile.seed for profile in profiles if profile.seed is not None), None)
     chosen = next((s for s in (terms.seed, own) if s is not None), None)
     return secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
 
 
 def index_width(count: int) -> int:
-    """Return how many digits the numbers in ids have."""
+    """Return the number of digits of the indexes in IDs."""
     return max(3, len(str(count)))
 
 
 def steps_of(
     profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms, *, root: int
 ) -> list[Step]:
-    """Return what one client does, in order.
+    """Return the steps of a client, in order.
 
     Raises:
         InputError: a job's role has no volume, or a volume cannot be warmed.
@@ -139,7 +139,7 @@ def steps_of(
 def campaign_of(
     profiles: Sequence[Profile], runs: tuple[Run, ...], terms: Terms, *, root: int
 ) -> Campaign:
-    """Return the campaign of runs that are in order already."""
+    """Return the campaign of ordered runs."""
     return Campaign(
         name=terms.name,
         created_utc=terms.created_utc,
@@ -173,10 +173,10 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
 
 
 def repeats_of(profile: Profile, terms: Terms) -> int:
-    """Return the number of repeats of the measured jobs, the maximum where rounds decide.
+    """Return the number of repeats of the measured jobs; the maximum for rounds.
 
     Raises:
-        InputError: repeats are set where rounds decide.
+        InputError: repeats are set for a profile with rounds.
     """
     if profile.rounds is None:
         return terms.repeat or profile.repeat
@@ -189,7 +189,7 @@ def repeats_of(profile: Profile, terms: Terms) -> int:
 
 
 def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
-    """Yield each job with the number of its repeat, in the order they run."""
+    """Yield the jobs with their repeats, in order of execution."""
     by_phase = {phase: [job for job in profile.jobs if job.phase is phase] for phase in Phase}
     yield from ((job, 1) for job in by_phase[Phase.PRECONDITION])
     for number in range(1, repeats + 1):
@@ -202,7 +202,7 @@ def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, i
 def _touches(
     profile: Profile, job: Job, volumes: Mapping[str, Volume], terms: Terms
 ) -> Sequence[Touch | None]:
-    """Return the runs of a warm-up; a usual job is one run, with none of it."""
+    """Return the parts of a warm-up; a single None for any other job."""
     volume = _volume(profile, job, volumes)
     if job.warming is None:
         return (None,)
@@ -212,7 +212,7 @@ def _touches(
         raise InputError(
             f"job {job.name}: {size_bytes} bytes are to be warmed, but {volume.target} has only "
             f"{whole_bytes}",
-            hint="leave out the size",
+            hint="remove the size",
             context={"path": volume.target},
         )
     return tuple(
@@ -233,14 +233,14 @@ def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume
 
 
 def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
-    """Return what all sections share, and the sections with their own options."""
+    """Return the options shared by all sections, and the sections with their own options."""
     if job.tool is Tool.DD:
         return {}, (Section(name=job.name, options=_given(job.options)),)
     if not job.sections:
         inherited = {k: v for k, v in profile.defaults.items() if k not in job.options}
         return _given(inherited), (Section(name=job.name, options=_given(job.options)),)
     shared = _given({**profile.defaults, **job.options})
-    # An option that one section removes cannot reach the others through [global].
+    # An option removed in one section cannot be set for the others in [global].
     gone = {name for own in job.sections.values() for name, value in own.items() if value is None}
     moved: dict[str, str | None] = {name: shared.pop(name) for name in gone & shared.keys()}
     return shared, tuple(
@@ -281,6 +281,6 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
 
 
 def derive(root: int, *names: str) -> int:
-    """Return a seed that differs from run to run and is the same for the same plan."""
+    """Return a seed that differs between runs and is reproducible for the same plan."""
     digest = hashlib.sha256("/".join([str(root), *names]).encode()).digest()
     return int.from_bytes(digest[:4], "big") % _SEED_LIMIT

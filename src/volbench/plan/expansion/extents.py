@@ -1,8 +1,8 @@
-"""Extents of a warm-up: they cover a volume exactly once, and each is one run.
+"""Extents of a warm-up, one run each, which cover a volume exactly once.
 
-fio drops a partial block at the end of its range, and jobs in parallel that share a range each do
-all of it. So an extent is cut into whole blocks for each of them, and the remainder becomes extents
-of its own: first the odd blocks, then what is shorter than a block.
+fio ignores a partial block at the end of a range, and parallel jobs that share a range each cover
+all of it. An extent is therefore divided into whole blocks per job; the remainder forms separate
+extents: first the remaining whole blocks, then the partial block.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, Warmi
 from volbench.plan.profile.job_conflicts import SECTOR_BYTES
 
 EXTENT_BYTES = 16 << 30
-"""Work that an interruption may cost at most: an extent is repeated from its start."""
+"""Maximum work lost by an interruption: an extent is repeated from its start."""
 LEAST_EXTENT_BYTES = 64 << 20
 LADDER = (1, 2, 4, 8, 16, 32, 64)
-"""Values of numjobs that are tried in turn when volbench chooses it."""
+"""Values of numjobs tried in order when volbench chooses it."""
 PAGE_BYTES = 4096
-"""Direct I/O to files has to be aligned to a filesystem block, 4 KiB at most (open(2))."""
+"""Direct I/O to files must be aligned to the filesystem block, at most 4 KiB (open(2))."""
 SAMPLED_BLOCKS = 64
 
 DEFAULTS = {
@@ -34,18 +34,18 @@ DEFAULTS = {
     "numjobs": "32",
     "refill_buffers": "1",
 }
-"""As "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019) warms a disk."""
+"""Warm-up options of "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019)."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A range of a volume that one process touches.
+    """A range of a volume touched by one process.
 
     Attributes:
-        offset_bytes: where it starts.
-        size_bytes: a multiple of block size times numjobs.
-        block_bytes: of its I/O.
-        numjobs: jobs in parallel that share it, each with a range of its own.
+        offset_bytes: start of the range.
+        size_bytes: length, a multiple of block size times numjobs.
+        block_bytes: block size of the I/O.
+        numjobs: parallel jobs, each with its own part of the range.
     """
 
     offset_bytes: int
@@ -55,13 +55,14 @@ class Piece:
 
 
 def cut(size_bytes: int, *, block_bytes: int, numjobs: int, count: int = 0) -> tuple[Piece, ...]:
-    """Return pieces in order that cover every byte of a volume exactly once.
+    """Return ordered pieces that cover every byte of a volume exactly once.
 
     Args:
-        size_bytes: of the volume.
-        block_bytes: of usual I/O.
-        numjobs: jobs in parallel that share a piece, at most.
-        count: of pieces, odd ends apart; 0 for one in 16 GiB, or in 64 MiB on small volumes.
+        size_bytes: size of the volume.
+        block_bytes: block size of the I/O.
+        numjobs: maximum number of parallel jobs per piece.
+        count: number of pieces, without remainders; 0 for one per 16 GiB, or per 64 MiB on small
+            volumes.
     """
     blocks = size_bytes // block_bytes
     rows, odd = divmod(blocks, numjobs)
@@ -88,7 +89,7 @@ def usual_count(size_bytes: int) -> int:
 
 
 def auto_numjobs(size_bytes: int, *, block_bytes: int) -> int:
-    """Return the largest numjobs that leaves enough extents to try the ladder."""
+    """Return the maximum numjobs that leaves enough extents to try all values."""
     blocks = size_bytes // block_bytes
     fitting = [numjobs for numjobs in LADDER if blocks // numjobs >= 2 * len(LADDER)]
     return max(fitting, default=1)
@@ -96,13 +97,13 @@ def auto_numjobs(size_bytes: int, *, block_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class Touch:
-    """One run of a warm-up.
+    """A run of a warm-up.
 
     Attributes:
-        label: for its id, such as ``write-01of16``.
-        job: its name in frames.
-        extent: what it touches.
-        options: all of it.
+        label: part of the run's ID, such as ``write-01of16``.
+        job: name of the job in frames.
+        extent: touched range.
+        options: all options of the run.
     """
 
     label: str
@@ -112,16 +113,16 @@ class Touch:
 
 
 def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -> Iterator[Touch]:
-    """Yield the runs of a warm-up: each pass extent after extent, then a sample read back.
+    """Yield the runs of a warm-up: the extents of each pass, then a sample read back.
 
     Args:
-        job: with `warming`.
-        defaults: of its profile; only engine and direct count.
-        size_bytes: of the volume.
-        kind: of the volume.
+        job: job with `warming`.
+        defaults: defaults of its profile; only ioengine and direct apply.
+        size_bytes: size of the volume.
+        kind: kind of the volume.
 
     Raises:
-        InputError: the volume is empty, or the options are not those of a warm-up.
+        InputError: the volume is empty, or the options are not valid for a warm-up.
     """
     options = _options(job, defaults)
     warming = job.warming or Warming(mode=WarmingMode.READ)
@@ -170,7 +171,7 @@ def _sample(
     size_bytes: int,
     kind: VolumeKind,
 ) -> Touch:
-    """Return the run that reads random blocks and checks what the writes put into them."""
+    """Return the run that reads random blocks and verifies the written data."""
     block = pieces[0].block_bytes
     covered = sum(piece.size_bytes for piece in pieces if piece.block_bytes == block)
     read = min(SAMPLED_BLOCKS, covered // block) * block
@@ -205,7 +206,7 @@ def _range(piece: Piece) -> dict[str, str]:
 
 
 def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
-    """Return what the last bytes of a file need that end within a page."""
+    """Return the options for the unaligned end of a file."""
     in_file = kind in {VolumeKind.FILE, VolumeKind.DIRECTORY}
     if not in_file or piece.block_bytes % PAGE_BYTES == 0:
         return {}
@@ -213,12 +214,12 @@ def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
 
 
 def with_numjobs(section: Section, extent: Extent, numjobs: int) -> Section:
-    """Return a section that does the same extent with another numjobs.
+    """Return a section that covers the same extent with another numjobs.
 
     Args:
-        section: as planned.
-        extent: divisible by block size times numjobs.
-        numjobs: to use.
+        section: planned section.
+        extent: extent, divisible by block size times numjobs.
+        numjobs: new value.
     """
     each = extent.size_bytes // numjobs
     changed = {"numjobs": str(numjobs), "size": str(each), "offset_increment": str(each)}
@@ -230,7 +231,7 @@ def _numjobs(options: dict[str, str]) -> int:
 
 
 def _options(job: Job, defaults: Options) -> dict[str, str]:
-    """Return the options of a warm-up with the job's own over them."""
+    """Return the options of a warm-up, overridden by those of the job."""
     shared: Options = {name: defaults[name] for name in ("ioengine", "direct") if name in defaults}
     merged: Options = {**DEFAULTS, **shared, **job.options}
     return {name: value for name, value in merged.items() if value is not None}

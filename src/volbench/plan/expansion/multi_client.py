@@ -1,4 +1,4 @@
-"""Campaigns of several clients, which do every step in parallel."""
+"""Campaigns of several clients that execute every step in parallel."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from volbench.plan.volume_types.evaluate import check_known_limits
 
 @dataclass(frozen=True)
 class Client:
-    """One of the processes that do the same steps in parallel.
+    """One of several processes that execute the same steps in parallel.
 
     Attributes:
-        host: it runs on.
-        number: which of several on its host, from 1; 0 where there is one only.
-        volumes: role to volume, on its host.
-        sizes_bytes: of the volumes that jobs warm, by role; empty to take those of the Terms.
+        host: host of the client.
+        number: index among the clients on its host, from 1; 0 for a single one.
+        volumes: role to volume on its host.
+        sizes_bytes: sizes of the volumes that jobs warm, by role; empty for those of the `Terms`.
     """
 
     host: Host
@@ -44,16 +44,16 @@ class Client:
     sizes_bytes: Mapping[str, int] = field(default_factory=dict)
 
     def own_terms(self, terms: Terms) -> Terms:
-        """Return the terms with the sizes of its own host's volumes."""
+        """Return the terms with the sizes of this host's volumes."""
         return replace(terms, sizes_bytes=self.sizes_bytes or terms.sizes_bytes)
 
 
 def clients_of(hosts: Sequence[Client], count: int) -> list[Client]:
-    """Return clients spread evenly over hosts, host after host.
+    """Return clients distributed evenly over hosts, ordered by host.
 
     Args:
-        hosts: a client of each, as if it were alone there.
-        count: as the profile says, in all.
+        hosts: one client of each host.
+        count: total number of clients in the profile.
     """
     numbers = client_numbers(len(hosts), count)
     return [
@@ -64,9 +64,9 @@ def clients_of(hosts: Sequence[Client], count: int) -> list[Client]:
 
 
 def client_numbers(hosts: int, count: int) -> list[tuple[int, ...]]:
-    """Return the numbers of each host's clients, so that `count` are spread evenly over them.
+    """Return the client numbers of each host, for `count` clients distributed evenly.
 
-    Every host has one at least, which is called 0 where it is alone there.
+    Every host has at least one client; a single client has the number 0.
     """
     each, more = divmod(count, hosts)
     totals = [each + (place < more) for place in range(hosts)]
@@ -83,20 +83,20 @@ def expand_clients(
 ) -> Campaign:
     """Return the campaign in which every client runs the profiles, step by step.
 
-    The order of the steps is the same for all. A client that has less to warm than others is not
-    in the last of their steps. Runs are ordered by step, then as the clients are.
+    The order of the steps is the same for all clients. A client with less to warm than others
+    skips the last warm-up steps. Runs are ordered by step, then by client.
 
     Args:
-        profiles: overrides applied.
-        clients: in the order of their starts; one that is alone on this machine gives the plan of
+        profiles: profiles with overrides applied.
+        clients: clients in order of their starts; a single local client gives the plan of
             `expand`.
-        terms: everything else.
-        policy: how many hosts must do a run for its totals to count.
+        terms: other parameters.
+        policy: number of hosts that must complete a run for its totals to count.
         quorum: that number when the policy is ``quorum``.
 
     Raises:
-        InputError: a job's role has no volume, a volume can't be shared out among the clients of
-            its host, or there are more runs than make sense.
+        InputError: a job's role has no volume, a volume cannot be shared by the clients of its
+            host, or there are too many runs.
     """
     if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
@@ -183,7 +183,7 @@ class _Fleet:
         return own_part(mine, self._share(number, step))
 
     def _share(self, number: int, step: Step) -> Share:
-        """Return which part of its volume a client has beside others of its host."""
+        """Return the client's share of its volume."""
         role = step.job.role
         if role not in self._shares:
             self._shares[role] = self._shared_out(role)
@@ -205,10 +205,10 @@ class _Fleet:
 
 
 def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
-    """Refuse rounds on several clients: they are not steady at the same time.
+    """Refuse rounds on several clients: these do not reach steady state at the same time.
 
     Raises:
-        InputError: they do.
+        InputError: a profile with rounds has several clients.
     """
     named = next((profile.name for profile in profiles if profile.rounds), None)
     if named is not None and len(clients) > 1:
@@ -222,10 +222,10 @@ def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> Non
 
 
 def _check(clients: Sequence[Client], roles: set[str]) -> None:
-    """Refuse clients that cannot be distinguished, or that lack a volume.
+    """Refuse clients that are duplicates or lack a volume.
 
     Raises:
-        InputError: they do.
+        InputError: a client is a duplicate or lacks a volume.
     """
     if not clients:
         raise InputError("there are no clients", hint="name at least one host")

@@ -1,4 +1,4 @@
-"""Inventories: lists of hosts of any known kind, narrowed by ``--limit``."""
+"""Inventories: host lists in all supported formats, and selection by ``--limit``."""
 
 from __future__ import annotations
 

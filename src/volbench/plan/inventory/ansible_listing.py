@@ -1,9 +1,9 @@
-"""Reader of Ansible inventories: what ``ansible-inventory --list`` prints, as a Sheet.
+"""Reader of Ansible inventories, from the output of ``ansible-inventory --list``.
 
-Files in Ansible's INI or YAML go through ``ansible-inventory`` first, which resolves groups, ranges
+Files in Ansible's INI or YAML are converted by ``ansible-inventory``, which resolves groups, ranges
 and variables. Only its parsers of static files are enabled: no inventory script, no inventory
-plugin and no ``ansible.cfg`` of the current folder takes part. Its JSON is read as it is, so that a
-machine without Ansible can use a listing that was written elsewhere.
+plugin and no ``ansible.cfg`` of the current folder is used. JSON listings are read directly, so
+that a listing created elsewhere can be used without Ansible.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNGROUPED = "ungrouped"
 
 
 def is_ansible(top: Node) -> bool:
-    """Whether a document is made of Ansible's groups."""
+    """Whether a document consists of Ansible's groups."""
     entries = {entry.name: entry.value for entry in top.entries or ()}
     if _META in entries or ALL in entries:
         return True
@@ -48,7 +48,7 @@ def read_ansible(reader: HostReader, path: Path, top: Node | None = None) -> She
     Args:
         reader: collects problems and notes.
         path: the file or folder.
-        top: its document where it is YAML or JSON.
+        top: root of the document, for YAML or JSON.
 
     Raises:
         InventoryError: Ansible is missing, or it cannot read the inventory.
@@ -65,7 +65,7 @@ def read_ansible(reader: HostReader, path: Path, top: Node | None = None) -> She
 
 
 def _without_places(listing: Mapping[str, Any]) -> Node:
-    """Return a printed listing as nodes; the key of a variable is HOST.VARIABLE."""
+    """Return a listing as nodes; the key of a variable is HOST.VARIABLE."""
     hosts = node_of(listing.get(_META, {}).get("hostvars", {}), Node(0, 0, ""))
     meta = Node(0, 0, _META, entries=(Entry("hostvars", 0, 0, hosts),))
     groups = node_of({k: v for k, v in listing.items() if k != _META}, Node(0, 0, ""))
@@ -73,7 +73,7 @@ def _without_places(listing: Mapping[str, Any]) -> Node:
 
 
 def _is_listing(top: Node) -> bool:
-    """Tell the JSON of a listing, in which hosts are lists, from Ansible's YAML."""
+    """Whether a document is a JSON listing, where hosts are lists, not Ansible's YAML."""
     entries = top.entries or ()
     return any(entry.name == _META or entry.value.items is not None for entry in entries) or any(
         part.name in {"hosts", "children"} and part.value.items is not None
@@ -97,7 +97,7 @@ def _plain(node: Node) -> Any:  # noqa: ANN401 - JSON
 
 
 def _as_groups(listing: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a listing in the form of Ansible's YAML, for Ansible to merge its variables."""
+    """Return a listing in the structure of Ansible's YAML, for Ansible to merge its variables."""
     groups: dict[str, Any] = {ALL: {"hosts": dict(listing.get(_META, {}).get("hostvars", {}))}}
     for name, group in listing.items():
         if name == _META:
@@ -111,7 +111,7 @@ def _as_groups(listing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sheet(reader: HostReader, top: Node) -> Sheet:
-    """Return the hosts of a listing in the order of its groups, with what volbench can use."""
+    """Return the hosts of a listing in group order, with the variables that volbench uses."""
     sheet = Sheet()
     groups = {entry.name: entry for entry in top.entries or () if entry.name != _META}
     variables = dict(_host_variables(reader, top))
@@ -136,20 +136,20 @@ def _sheet(reader: HostReader, top: Node) -> Sheet:
 def _host_variables(reader: HostReader, top: Node) -> Iterator[tuple[str, Node]]:
     for entry in top.entries or ():
         for part in reader.entries(entry.value, _META) if entry.name == _META else ():
-            if part.name == "hostvars":  # beside it stands, for one, the profile of the encoder
+            if part.name == "hostvars":  # other keys include the profile of the encoder
                 hosts = reader.entries(part.value, "hostvars")
                 yield from ((host.name, host.value) for host in hosts)
 
 
 def _part(reader: HostReader, entry: Entry, name: str) -> dict[str, Node]:
-    """Return the names under ``hosts`` or ``children`` of a group, with their places."""
+    """Return the names under ``hosts`` or ``children`` of a group, with their locations."""
     parts = {part.name: part.value for part in reader.entries(entry.value, "a group")}
     items = reader.items(parts[name], name) if name in parts else ()
     return {reader.given(item, f"an entry of {name}"): item for item in items}
 
 
 def _group(reader: HostReader, entry: Entry, groups: Mapping[str, Entry]) -> GroupDraft:
-    """Return a group; children without any host are not listed, and left out here too."""
+    """Return a group; children without hosts are not listed, and omitted here."""
     children = _part(reader, entry, "children")
     known = {name: node for name, node in children.items() if name in groups}
     return GroupDraft(entry.name, at(entry), _part(reader, entry, "hosts"), known)
@@ -158,7 +158,7 @@ def _group(reader: HostReader, entry: Entry, groups: Mapping[str, Entry]) -> Gro
 def _members(
     reader: HostReader, groups: Mapping[str, Entry], name: str, visited: set[str]
 ) -> Iterator[tuple[str, Node]]:
-    """Yield the hosts of a group and of those below it, each group once."""
+    """Yield the hosts of a group and its descendants, visiting each group once."""
     if name in visited or name not in groups:
         return
     visited.add(name)
@@ -180,18 +180,18 @@ _PLACES = (
     re.compile(r"(/\S+?):(\d+)(): "),
     re.compile(r"failed to parse inventory source (.+)()()$", re.MULTILINE),
 )
-"""Places that Ansible names: two forms since 2.19, two before it, and one without a line."""
+"""Locations in Ansible's messages: two forms since 2.19, two before, and one without a line."""
 _CAUSE = "<<< caused by >>>"
 _DROPPED = "unexpected key"
-"""Ansible only warns when it leaves out a misspelled ``children``, and the hosts below it."""
+"""Ansible only warns when it ignores a misspelled ``children`` and its hosts."""
 
 
 def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return what ``ansible-inventory --list`` prints about a file or folder, and its warnings.
+    """Return the output of ``ansible-inventory --list`` for a file or folder, and its warnings.
 
     Args:
         path: the inventory.
-        parsers: of Ansible that may read it: `INI`, `YAML` or both.
+        parsers: enabled parsers of Ansible: `INI`, `YAML` or both.
 
     Raises:
         InventoryError: Ansible is missing, or it cannot read the inventory.
@@ -212,13 +212,13 @@ def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any
     warnings = [" ".join(text.split()) for text in _WARNING.split(done.stderr)[1:]]
     dropped = [warning for warning in warnings if _DROPPED in warning]
     if dropped:
-        raise _problem(path, f"Ansible leaves a part of it out: {dropped[0]}")
+        raise _problem(path, f"Ansible ignores a part of it: {dropped[0]}")
     listing: dict[str, Any] = json.loads(done.stdout)
     return listing, warnings
 
 
 def list_groups(groups: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return what Ansible makes of groups that come from a JSON listing without merged variables.
+    """Return Ansible's listing of groups from a JSON listing without merged variables.
 
     Raises:
         InventoryError: Ansible is missing, or it cannot read the groups.
@@ -230,7 +230,7 @@ def list_groups(groups: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], 
 
 
 def _search_path() -> str:
-    """Return PATH behind the folder of this Python: a venv need not be activated."""
+    """Return PATH after the folder of this Python, for venvs that are not activated."""
     return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
@@ -264,7 +264,7 @@ def _run(
     except subprocess.TimeoutExpired as error:
         raise InventoryError(
             f"{_PROGRAM} did not finish within {_TIMEOUT_S} s",
-            hint=f"try it by hand: {_PROGRAM} -i {path} --list",
+            hint=f"run it manually: {_PROGRAM} -i {path} --list",
             context={"path": str(path)},
         ) from error
     except OSError as error:
@@ -276,7 +276,7 @@ def _run(
 
 
 def _unreadable(path: Path, stderr: str) -> InventoryError:
-    """Return Ansible's own reason, with the place it names."""
+    """Return the error with Ansible's reason and location."""
     cause = stderr.rpartition(_CAUSE)[2].partition("Origin: ")[0] if _CAUSE in stderr else stderr
     words = " ".join(cause.split())[:500] or "no reason given"
     named = next((found[-1] for place in _PLACES if (found := place.findall(stderr))), None)

@@ -1,8 +1,8 @@
-"""Variables of an Ansible host that mean something to volbench.
+"""Ansible host variables that volbench supports.
 
-These are Ansible's connection variables and those that begin with ``volbench_``. Variables that
-would change how a host is reached and have no counterpart here are refused; the names of all others
-are reported.
+These are Ansible's connection variables and those with the prefix ``volbench_``. Variables that
+would change the connection and have no counterpart here are refused; the names of all others are
+reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from volbench.plan.inventory.host_values import hop_text, port, user
 PREFIX = "volbench_"
 
 _SINGLE = {"volume_": "volumes", "label_": "labels", "limit_": "limits"}
-"""Beginning of a variable that holds one entry of a mapping, such as ``volbench_volume_data``."""
+"""Prefix of a variable with one entry of a mapping, such as ``volbench_volume_data``."""
 
 _SAME: Mapping[str, tuple[str, ...]] = {
     "address": ("ansible_host", "ansible_ssh_host"),
@@ -76,13 +76,13 @@ _BARE = {"-q", "-C", "-A", "-a", "-x", "-T", "-4", "-6", "-n", "-v", "-vv", "-vv
 
 @dataclass(frozen=True)
 class Fields:
-    """Meaning of the variables of a host.
+    """Keys of a host from its variables.
 
     Attributes:
-        own: keys of a host.
-        inherited: its jump hosts, since a listing does not say whether they are meant for it or for
-            a whole group that its jump host is in too.
-        unused: variables that mean nothing to volbench.
+        own: keys of the host.
+        inherited: jump hosts, since a listing does not distinguish those of the host from those of
+            a group that also contains the jump host.
+        unused: variables that volbench does not use.
     """
 
     own: dict[str, Node]
@@ -91,7 +91,7 @@ class Fields:
 
 
 def fields_of(reader: HostReader, variables: Node) -> Fields:
-    """Return the meaning of the variables of a host, with problems noted."""
+    """Return the keys from the variables of a host, and record problems."""
     entries = reader.entries(variables, "variables")
     known = {entry.name: entry.value for entry in entries if not is_null(entry.value)}
     usable = {name: node for name, node in known.items() if _is_usable(reader, name, node)}
@@ -105,7 +105,7 @@ def _is_used(name: str) -> bool:
 
 
 def _is_usable(reader: HostReader, name: str, node: Node) -> bool:
-    """Note what is not supported: secrets, other ways to become root, templates, vaults."""
+    """Record unsupported variables: secrets, other become methods, templates, vaults."""
     if name in _REFUSED:
         reader.complain(node, "volbench does not use this variable", hint=_REFUSED[name])
         return False
@@ -116,7 +116,7 @@ def _is_usable(reader: HostReader, name: str, node: Node) -> bool:
 
 
 def _is_plain(reader: HostReader, node: Node) -> bool:
-    """Note a value that only Ansible could work out, at any depth."""
+    """Record a value that only Ansible can evaluate, at any depth."""
     text = node.raw if isinstance(node.raw, str) else ""
     vaulted = any(entry.name == "__ansible_vault" for entry in node.entries or ())
     reason = ""
@@ -132,7 +132,7 @@ def _is_plain(reader: HostReader, node: Node) -> bool:
 
 
 def _connection(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node]:
-    """Return the meaning of Ansible's own variables."""
+    """Return the keys from Ansible's own variables."""
     fields: dict[str, Node] = {}
     for key, names in _SAME.items():
         first = next((known[name] for name in names if name in known), None)
@@ -153,7 +153,7 @@ def _connection(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node
 
 
 def _volbench_keys(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node]:
-    """Return the meaning of the variables named after the keys of a host."""
+    """Return the keys from the variables with volbench's prefix."""
     fields: dict[str, Node] = {}
     single: dict[str, list[Entry]] = {}
     for name, node in known.items():
@@ -176,7 +176,7 @@ def _volbench_keys(reader: HostReader, known: Mapping[str, Node]) -> dict[str, N
 def _with_entries(
     reader: HostReader, key: str, node: Node | None, entries: Sequence[Entry]
 ) -> Node:
-    """Return a mapping with the entries of single variables over its own."""
+    """Return a mapping with its entries overridden by single variables."""
     place = node or entries[0].value
     before = () if node is None else reader.entries(node, f"{PREFIX}{key}")
     merged = {entry.name: entry for entry in (*before, *entries)}
@@ -205,7 +205,7 @@ def _jump_of(reader: HostReader, name: str, node: Node) -> dict[str, Node]:
     """Return the jump hosts in arguments for ssh(1).
 
     They are ``-J``, ``-o ProxyJump`` and a ``ProxyCommand`` that is only ``ssh -W %h:%p BASTION``.
-    Options about host keys are reported; any other that would change the route is refused.
+    Options on host keys are reported; any other that would change the route is refused.
     """
     text = reader.text(node, name)
     found: dict[str, Node] = {}
@@ -234,7 +234,7 @@ def _jump_of(reader: HostReader, name: str, node: Node) -> dict[str, Node]:
 
 
 def _ssh_options(words: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield keyword and value of every option, as ssh_config(5) would have them."""
+    """Yield keyword and value of every option, in the form of ssh_config(5)."""
     rest = iter(words)
     for word in rest:
         if word in _BARE:
@@ -272,8 +272,8 @@ def _hop_of_command(text: str) -> str:
             names.append(word)
     if words[:1] != ["ssh"] or target.strip("[]") not in {"%h:%p", "%h]:%p"} or len(names) != 1:
         raise InputError(
-            f"ProxyCommand {text!r} does more than jump over a host",
-            hint="write -o ProxyJump=BASTION, and what else it needs into ~/.ssh/config",
+            f"ProxyCommand {text!r} does more than forward to the host",
+            hint="write -o ProxyJump=BASTION, and any other settings in ~/.ssh/config",
         )
     named, sign, host = names[0].rpartition("@")
     return hop_text(named if sign else login, host, port_number)

@@ -1,4 +1,4 @@
-"""Drafts of hosts and groups, with their places: what every kind of inventory is read into."""
+"""Drafts of hosts and groups with their locations, common to all inventory formats."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from volbench.plan.inventory.host_names import ALL, MOST_HOSTS, NAME, Expansion,
 
 @dataclass(frozen=True)
 class Draft:
-    """A host as it was written.
+    """A host as written.
 
     Attributes:
-        name: without ranges.
-        place: where its name stands.
-        own: what was said of this host, by the names of our own inventories.
-        inherited: what was said of many; its own goes before.
+        name: name, with ranges expanded.
+        place: location of the name.
+        own: values of this host, by the keys of volbench's own format.
+        inherited: values shared with other hosts; `own` takes precedence.
     """
 
     name: str
@@ -30,13 +30,13 @@ class Draft:
 
 @dataclass(frozen=True)
 class GroupDraft:
-    """A group as it was written.
+    """A group as written.
 
     Attributes:
         name: unique.
-        place: where its name stands.
-        hosts: names of hosts, with their places.
-        children: names of groups, with their places.
+        place: location of the name.
+        hosts: names of hosts, with their locations.
+        children: names of groups, with their locations.
     """
 
     name: str
@@ -47,7 +47,7 @@ class GroupDraft:
 
 @dataclass
 class Sheet:
-    """Everything that one inventory says.
+    """Content of an inventory.
 
     Attributes:
         drafts: name to host, in the order of the file.
@@ -58,7 +58,7 @@ class Sheet:
     groups: dict[str, GroupDraft] = field(default_factory=dict)
 
     def add(self, reader: HostReader, draft: Draft) -> None:
-        """Take a host in, noting a problem for a name that is no name or was there before."""
+        """Add a host; record a problem for an invalid or duplicate name."""
         if not reader.is_name(draft.place, draft.name, "a host"):
             return
         if draft.name == ALL:
@@ -69,7 +69,7 @@ class Sheet:
             line = self.drafts[draft.name].place.line
             reader.complain(
                 draft.place,
-                f"a host called {draft.name} stands in line {line} already",
+                f"a host {draft.name} is already defined in line {line}",
                 hint="keep one of them, or rename one",
             )
         elif len(self.drafts) == MOST_HOSTS:
@@ -79,12 +79,12 @@ class Sheet:
 
 @dataclass
 class HostReader:
-    """Everything needed to read one inventory.
+    """Reader of an inventory: typed access to nodes, and collection of problems.
 
     Attributes:
-        problems: collects what is wrong.
-        notes: what was left aside, for the user to know.
-        has_lost_names: whether a name could not be read, so that others may seem to be missing.
+        problems: collects all problems.
+        notes: ignored content, reported to the user.
+        has_lost_names: whether a name is unreadable, so that references to it may fail.
     """
 
     problems: Problems
@@ -92,40 +92,40 @@ class HostReader:
     has_lost_names: bool = False
 
     def complain(self, node: Node | Entry, message: str, *, key: str = "", hint: str = "") -> None:
-        """Note a problem at a node."""
+        """Record a problem at a node."""
         key = key or (node.key if isinstance(node, Node) else node.value.key)
         self.problems.add(message, line=node.line, column=node.column, key=key, hint=hint)
 
     def entries(self, node: Node, what: str) -> tuple[Entry, ...]:
-        """Return the entries of a mapping, noting a problem for anything else."""
+        """Return the entries of a mapping; record a problem for anything else."""
         if node.entries is None:
             self.complain(node, f"{what} must be a mapping, this is {node.kind}")
             return ()
         return node.entries
 
     def items(self, node: Node, what: str) -> tuple[Node, ...]:
-        """Return the items of a list, noting a problem for anything else."""
+        """Return the items of a list; record a problem for anything else."""
         if node.items is None:
             self.complain(node, f"{what} must be a list, this is {node.kind}")
             return ()
         return node.items
 
     def text(self, node: Node, what: str) -> str:
-        """Return a single value as text, noting a problem for anything else."""
+        """Return a single value as text; record a problem for anything else."""
         if not node.is_scalar or node.raw is None:
             self.complain(node, f"{what} must be a text, this is {node.kind}")
             return ""
         return str(node.raw).lower() if isinstance(node.raw, bool) else node.raw
 
     def given(self, node: Node, what: str) -> str:
-        """Return a text that is not empty; an empty one is returned with a problem noted."""
+        """Return a text; record a problem if it is empty."""
         text = self.text(node, what)
         if not text and node.raw == "":
             self.complain(node, f"{what} is empty", hint="write a value, or leave it out")
         return text
 
     def unknown(self, entry: Entry, known: Iterable[str], what: str) -> None:
-        """Note an unknown key, with the nearest known one."""
+        """Record an unknown key, with the nearest known one."""
         hint = suggestion(entry.name, list(known))
         self.complain(entry, f"{what} has no key {entry.name!r}", hint=hint)
 
@@ -136,13 +136,13 @@ class HostReader:
         self.has_lost_names = True
         self.complain(
             node,
-            f"{name!r} can't be the name of {what}",
+            f"{name!r} is not a valid name of {what}",
             hint="use letters, digits, ., _ and -, beginning with a letter, a digit or _",
         )
         return False
 
     def expanded(self, node: Node, text: str) -> Expansion:
-        """Return what a name with ranges stands for; nothing, with a problem noted."""
+        """Return the names in a name with ranges; record a problem if it is invalid."""
         try:
             return expand(text)
         except InputError as error:
@@ -152,7 +152,7 @@ class HostReader:
 
 
 def node_of(value: object, place: Node) -> Node:
-    """Return plain data as a node, every value in it at one place; numbers become texts."""
+    """Return plain data as a node, with all values at one location; numbers become texts."""
     line, column, key = place.line, place.column, place.key
     if isinstance(value, dict):
         entries = tuple(
@@ -172,10 +172,10 @@ def _below(place: Node, name: str) -> Node:
 
 
 def at(entry: Entry) -> Node:
-    """Return the place of a key, as a node."""
+    """Return the location of a key, as a node."""
     return Node(entry.line, entry.column, entry.value.key)
 
 
 def with_text(node: Node, text: str) -> Node:
-    """Return a node that says something else at the same place."""
+    """Return a node with another text at the same location."""
     return replace(node, raw=text)

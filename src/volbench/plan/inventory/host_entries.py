@@ -1,7 +1,7 @@
-"""Definition of a host of an inventory, and of volbench's own inventory file.
+"""Models of inventory hosts and of volbench's own inventory format.
 
-Loading, the JSON Schema and the known keys follow from these models. A host is validated after the
-defaults were merged into it, so that every value is still reported at the place it comes from.
+Loading, the JSON Schema and the known keys follow from these models. A host is validated after
+merging the defaults; errors in a value are still reported at its original location.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from volbench.plan.inventory.host_drafts import Draft, HostReader
 from volbench.plan.profile.limits_document import LimitsDocument, RoleLimits
 
 MERGED = ("volumes", "labels")
-"""Keys of which a host's own entries join the inherited ones; it replaces all others whole."""
+"""Keys whose entries are merged with the inherited ones; all other keys replace them."""
 
 _OF_CONNECTIONS = ("port", "user", "key", "jump")
 
 
 def _checked(check: Callable[[str], object]) -> AfterValidator:
-    """Return a validator that replaces a text by what a function makes of it."""
+    """Return a validator that converts a text with a function."""
 
     def replaced(text: str) -> Any:  # noqa: ANN401 - whatever the function returns
         try:
@@ -51,7 +51,7 @@ def _one_or_more(value: object) -> object:
 
 
 def _hops(value: object) -> object:
-    """Return the hops of a text with commas; ``none`` says that there are none."""
+    """Return the hops of a comma-separated text; ``none`` means no hops."""
     if not isinstance(value, str):
         return value
     return [] if value.lower() in {"", "none"} else [part.strip() for part in value.split(",")]
@@ -104,7 +104,7 @@ class _Addressed(Document):
 
 
 class HostDefaults(Document):
-    """What holds for every host that does not say otherwise; null takes a value away."""
+    """Default values of all hosts; null removes a value."""
 
     port: Nullable[Annotated[Integer, Field(ge=1, le=65535)]] = Field(
         default=None, description="Port of sshd; without it that of `~/.ssh/config`, or 22."
@@ -155,7 +155,7 @@ class HostDefaults(Document):
 
 
 class HostEntry(HostDefaults, _Addressed):
-    """A host; null takes a default away."""
+    """A host; null removes a default."""
 
 
 class InventoryFile(Document):
@@ -172,7 +172,7 @@ class InventoryFile(Document):
     groups: dict[GroupName, Name | list[Name]] = Field(
         default_factory=dict,
         description="Name to a list of hosts, ranges and other groups; `all` is every host "
-        "and can't be redefined.",
+        "and cannot be redefined.",
     )
 
 
@@ -182,13 +182,13 @@ OWN_KEYS = tuple(InventoryFile.model_fields)
 
 
 def read_host(reader: HostReader, draft: Draft) -> Host:
-    """Return a host, with problems noted."""
+    """Return a host, and record problems."""
     fields = _fields(reader, draft)
     place = draft.place
     entries = [Entry(name, node.line, node.column, node) for name, node in fields.items()]
     node = Node(place.line, place.column, place.key, entries=tuple(entries))
     entry = validate(HostEntry, node, reader.problems)
-    if entry is None:  # its problems are noted, and the inventory is of no use
+    if entry is None:  # its problems are recorded, and the inventory is invalid
         return Host(name=draft.name, address=draft.name)
     written = entry.address if "address" in fields else draft.name
     address = "" if written == LOCAL else written
@@ -207,7 +207,7 @@ def read_host(reader: HostReader, draft: Draft) -> Host:
 
 
 def _fields(reader: HostReader, draft: Draft) -> dict[str, Node]:
-    """Return the values that hold for a host; null takes an inherited one away."""
+    """Return the effective values of a host; null removes an inherited one."""
     found = dict(draft.inherited)
     for name, node in draft.own.items():
         if is_null(node):
@@ -221,7 +221,7 @@ def _fields(reader: HostReader, draft: Draft) -> dict[str, Node]:
 
 
 def _merged(inherited: Node, own: Node) -> Node:
-    """Return a mapping with the entries of two; null takes an inherited entry away."""
+    """Return the merged entries of two mappings; null removes an inherited entry."""
     if inherited.entries is None or own.entries is None:
         return own
     found = {entry.name: entry for entry in inherited.entries}
@@ -243,7 +243,7 @@ def _check_local(reader: HostReader, draft: Draft) -> None:
         if name in draft.own and not is_null(draft.own[name]):
             reader.complain(
                 draft.own[name],
-                "means nothing for the controller's own machine, to which nothing connects",
+                "has no effect for the controller's own machine, which needs no connection",
                 hint="leave it out",
             )
 
@@ -252,13 +252,13 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of an inventory in volbench's own YAML."""
     schema: dict[str, Any] = _closed(document_schema(InventoryFile, title="volbench inventory"))
     keys = schema["$defs"]["HostEntry"]["properties"]
-    for name, key in keys.items():  # null takes a default away
+    for name, key in keys.items():  # null removes a default
         keys[name] = {"anyOf": [key, {"type": "null"}]}
     return schema
 
 
 def _closed(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
-    """Return a schema in which mappings whose keys have a pattern take no other keys."""
+    """Return a schema in which mappings with key patterns accept no other keys."""
     if isinstance(schema, list):
         return [_closed(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Names of hosts: ranges (``vm[02-30]`` is vm02 to vm30), and selection by ``--limit``."""
+"""Host names: ranges (``vm[02-30]`` is vm02 to vm30), and selection by ``--limit``."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from volbench.errors import InputError, InventoryError, nearest
 from volbench.model.campaign.host import Inventory
 
 ALL = "all"
-"""The group every host is in; it is never listed."""
+"""The implicit group of all hosts; never listed."""
 
 MOST_HOSTS = 10_000
-"""Hosts a range, and a whole inventory, may have; more is a typing mistake."""
+"""Maximum hosts of a range and of an inventory; more is a typing error."""
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-"""Names of hosts and groups: they become names of folders, and words of a command."""
+"""Names of hosts and groups; these are used in folder names and commands."""
 
 _PARTS = re.compile(r"\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """The names that a name with ranges stands for.
+    """Names expanded from a name with ranges.
 
     Attributes:
-        texts: every name; of several ranges the last one counts fastest.
-        shape: how many values each range has; empty for a plain name.
+        texts: all names; the last of several ranges varies fastest.
+        shape: number of values of each range; empty for a plain name.
     """
 
     texts: tuple[str, ...]
@@ -39,10 +39,10 @@ class Expansion:
 
 
 def expand(text: str) -> Expansion:
-    """Return every name that a name with ranges stands for; digits keep their zeros.
+    """Return the expansion of a name with ranges; leading zeros are kept.
 
     Raises:
-        InputError: an invalid range, or one of too many names.
+        InputError: a range is invalid or has too many names.
     """
     pieces = _PARTS.split(text)
     if any(sign in literal for literal in pieces[::2] for sign in "[]"):
@@ -60,7 +60,7 @@ def _joined(literals: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _values(inside: str, text: str) -> list[str]:
-    """Return the values of one pair of brackets, which may hold several ranges with commas."""
+    """Return the values in a pair of brackets, which may contain several ranges with commas."""
     values = [value for item in inside.split(",") for value in _item(item.strip(), text)]
     if len(set(values)) < len(values):
         raise InputError(f"{text!r} lists a value twice", hint="keep one of them")
@@ -84,7 +84,7 @@ def _item(item: str, text: str) -> list[str]:
 
 
 def _is_end(text: str) -> bool:
-    """Whether a range can begin or end with it: digits, or one letter."""
+    """Whether a text is a valid end of a range: digits, or one letter."""
     return (text.isascii() and text.isdecimal()) or (len(text) == 1 and text in ascii_letters)
 
 
@@ -107,20 +107,20 @@ def _letters(first: str, last: str) -> list[str]:
 
 def _too_many(text: str) -> InputError:
     return InputError(
-        f"{text!r} stands for more than {MOST_HOSTS} names", hint="is there a digit too many?"
+        f"{text!r} expands to more than {MOST_HOSTS} names", hint="is there a digit too many?"
     )
 
 
 def select(inventory: Inventory, limits: Sequence[str]) -> Inventory:
-    """Return the hosts that at least one of the limits means, in the order of the inventory.
+    """Return the hosts that match at least one of the limits, in the order of the inventory.
 
     Args:
         inventory: all hosts.
-        limits: names of groups or hosts, names with ranges (``vm[02-05]``) or patterns (``vm*``);
-            several may stand in one, with commas. Without any, every host is meant.
+        limits: names of groups or hosts, names with ranges (``vm[02-05]``) or patterns (``vm*``),
+            each optionally a comma-separated list; empty to select all hosts.
 
     Raises:
-        InventoryError: a limit means no host, or a range in it is wrong.
+        InventoryError: a limit matches no host, or has an invalid range.
     """
     if not limits:
         return inventory
@@ -135,7 +135,7 @@ def select(inventory: Inventory, limits: Sequence[str]) -> Inventory:
 
 
 def _split(limit: str) -> list[str]:
-    """Return the parts between commas; those inside brackets belong to a range."""
+    """Return the parts between commas, except commas inside the brackets of a range."""
     parts, depth = [""], 0
     for letter in limit:
         depth += (letter == "[") - (letter == "]")
@@ -160,7 +160,7 @@ def _meant(inventory: Inventory, word: str) -> list[str]:
     if missing or not found:
         absent = f"; there is no {missing[0]}" if len(found) > 1 else ""
         raise InventoryError(
-            f"--limit {word!r} means no host{absent}",
+            f"--limit {word!r} matches no host{absent}",
             hint="leave it out of the range" if absent else _hint(inventory, word),
             context={"limit": word},
         )
@@ -168,7 +168,7 @@ def _meant(inventory: Inventory, word: str) -> list[str]:
 
 
 def _fitting(inventory: Inventory, pattern: str) -> list[str]:
-    """Return the hosts whose name, or a group of which, fits a pattern."""
+    """Return the hosts whose name or group matches a pattern."""
     literal = pattern.replace("[", "[[]")
     found = [host.name for host in inventory.hosts if fnmatchcase(host.name, literal)]
     for group, hosts in inventory.groups.items():

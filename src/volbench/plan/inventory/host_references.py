@@ -1,6 +1,6 @@
-"""References between hosts: members of groups, jump hosts, and two names of one machine.
+"""References between hosts: group members, jump hosts, and duplicate machines.
 
-Names are one machine when they have one address, or are aliases of one in ssh_config(5).
+Two names are the same machine when their addresses, or their aliases in ssh_config(5), are equal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from volbench.plan.inventory.host_names import ALL
 
 
 def resolve_groups(reader: HostReader, sheet: Sheet) -> dict[str, tuple[str, ...]]:
-    """Return group to names of hosts, in the order of the inventory."""
+    """Return the names of hosts by group, in the order of the inventory."""
     for group in sheet.groups.values():
         _check(reader, sheet, group)
     circles = _circles(reader, sheet.groups)
@@ -36,7 +36,7 @@ def resolve_groups(reader: HostReader, sheet: Sheet) -> dict[str, tuple[str, ...
 
 
 def _check(reader: HostReader, sheet: Sheet, group: GroupDraft) -> None:
-    """Check that all that stands in a group is there."""
+    """Check that all members of a group exist."""
     for kind, written, known in (
         ("host", group.hosts, sheet.drafts),
         ("group", group.children, sheet.groups),
@@ -51,7 +51,7 @@ def _check(reader: HostReader, sheet: Sheet, group: GroupDraft) -> None:
 
 
 def _circles(reader: HostReader, groups: Mapping[str, GroupDraft]) -> bool:
-    """Note each group that holds itself, once for each circle."""
+    """Record each group that contains itself, once per cycle."""
     seen: set[frozenset[str]] = set()
     for start in groups:
         circle = _circle(start, groups)
@@ -59,14 +59,14 @@ def _circles(reader: HostReader, groups: Mapping[str, GroupDraft]) -> bool:
             seen.add(frozenset(circle))
             reader.complain(
                 groups[start].place,
-                f"the group holds itself: {' -> '.join(circle)}",
-                hint="take one of them out of the other",
+                f"the group contains itself: {' -> '.join(circle)}",
+                hint="remove one of them from the other",
             )
     return bool(seen)
 
 
 def _circle(start: str, groups: Mapping[str, GroupDraft]) -> Sequence[str]:
-    """Return the way from a group to itself, or nothing."""
+    """Return the path from a group to itself, or an empty one."""
     ways: list[tuple[str, ...]] = [(start,)]
     visited: set[str] = set()
     while ways:
@@ -81,7 +81,7 @@ def _circle(start: str, groups: Mapping[str, GroupDraft]) -> Sequence[str]:
 
 
 def _members(start: str, groups: Mapping[str, GroupDraft]) -> set[str]:
-    """Return every host of a group and of all groups below it."""
+    """Return all hosts of a group and its descendants."""
     below, waiting = {start}, [start]
     while waiting:
         group = groups.get(waiting.pop())
@@ -92,27 +92,27 @@ def _members(start: str, groups: Mapping[str, GroupDraft]) -> set[str]:
 
 
 def _check_names(reader: HostReader, sheet: Sheet, groups: Mapping[str, tuple[str, ...]]) -> None:
-    """Note a name that means a host and a group of others, since ``--limit`` could mean either."""
+    """Record a name of both a host and a group of others, which is ambiguous in ``--limit``."""
     for name, hosts in groups.items():
         if name in sheet.drafts and hosts != (name,):
             reader.complain(
                 sheet.groups[name].place,
                 f"a host is called {name} too",
-                hint="rename one, so that --limit can tell them apart",
+                hint="rename one, so that --limit is unambiguous",
             )
 
 
 def resolve_hops(
     reader: HostReader, drafts: Mapping[str, Draft], hosts: Mapping[str, Host]
 ) -> dict[str, Host]:
-    """Return the hosts with their hops; a way in a circle is noted as a problem."""
+    """Return the hosts with their hops; a circular route is recorded as a problem."""
     cut = {name: _without_itself(host, drafts[name]) for name, host in hosts.items()}
     ways = _Ways(reader, drafts, cut)
     return {name: host.model_copy(update={"hops": ways.hops(host)}) for name, host in cut.items()}
 
 
 def _without_itself(host: Host, draft: Draft) -> Host:
-    """Return a host whose way, where it is meant for many, ends before that host itself."""
+    """Return a host whose inherited route ends before the host itself."""
     if not host.jump or "jump" in draft.own:
         return host
     places = [host_values.hop(text)[1] for text in host.jump]
@@ -128,15 +128,15 @@ class _Ways:
     hosts: Mapping[str, Host]
 
     def hops(self, host: Host) -> tuple[Host, ...]:
-        """Return every host of the inventory that the way to a host leads over."""
+        """Return all inventory hosts on the route to a host."""
         return tuple({hop.name: hop for hop in self._over(host, ())}.values())
 
     def _over(self, host: Host, before: tuple[str, ...]) -> Iterator[Host]:
-        """Yield the hops of a host; `before` are the hosts whose way leads over it."""
+        """Yield the hops of a host; `before` are the hosts whose route contains it."""
         way = (*before, host.name)
         if host.name in before:
             circle = " -> ".join(way)
-            self._complain(way[0], f"the way to {way[0]} goes in a circle: {circle}")
+            self._complain(way[0], f"the route to {way[0]} is circular: {circle}")
             return
         for number, text in enumerate(host.jump or ()):
             hop = self.hosts.get(host_values.hop(text)[1])
@@ -145,7 +145,7 @@ class _Ways:
             if hop.kind is HostKind.LOCAL:
                 self._complain(way[0], f"the hop {hop.name} is the controller's own machine")
             yield hop
-            if number == 0 or hop.name in way:  # the way to later ones was said: by those before
+            if number == 0 or hop.name in way:  # later hops are reached through the earlier ones
                 yield from self._over(hop, way)
 
     def _complain(self, name: str, message: str) -> None:
@@ -155,24 +155,24 @@ class _Ways:
 
 
 _MOST_DEPTH = 16
-"""Of files that include each other (ssh_config(5), OpenSSH 9.2: the same)."""
+"""Maximum depth of included files (ssh_config(5), OpenSSH 9.2: the same)."""
 
 _LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
 
 
 @dataclass(frozen=True)
 class Aliases:
-    """The ``Host`` blocks of a configuration.
+    """The ``Host`` blocks of an ssh configuration.
 
     Attributes:
-        blocks: patterns of each block with its keywords in small letters, in file order; what
-            stands before the first block holds for every host. ``Match`` blocks are left out.
+        blocks: patterns of each block with its keywords in lower case, in file order; settings
+            before the first block apply to every host. ``Match`` blocks are ignored.
     """
 
     blocks: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
 
     def reached(self, name: str) -> tuple[str, int | None]:
-        """Return the address and port an alias stands for; the first value found holds."""
+        """Return the address and port of an alias; the first value found applies."""
         found: dict[str, str] = {}
         for patterns, values in self.blocks:
             if _fits(name, patterns):
@@ -189,24 +189,24 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
 
 
 def read_aliases(path: Path) -> Aliases:
-    """Return the aliases of a configuration and of what it includes; none without such a file.
+    """Return the aliases of a configuration and its included files; none if it does not exist.
 
     Raises:
-        InventoryError: it can't be read.
+        InventoryError: a file cannot be read.
     """
     return parse_aliases("\n".join(_lines(path, path.parent, 0)))
 
 
 def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
-    """Yield the lines of a file, those of included files in their places."""
+    """Yield the lines of a file, with those of included files in place."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise InventoryError(
-            f"{path} can't be read: {error.strerror or error}",
-            hint="it says which machine an alias means; check its permissions",
+            f"{path} cannot be read: {error.strerror or error}",
+            hint="it defines the machines of aliases; check its permissions",
             context={"path": str(path)},
         ) from error
     for line in text.splitlines():
@@ -248,10 +248,10 @@ def check_duplicates(
     hosts: Mapping[str, Host],
     aliases: Aliases,
 ) -> None:
-    """Note each host that is reached exactly as another one is.
+    """Record each host with the same route as another one.
 
-    One address behind two ways may be two machines, and so may two ports of one address; the same
-    address, port and way is one machine, which would be measured against itself.
+    One address behind two routes may be two machines, and so may two ports of one address; the same
+    address, port and route is one machine, which would compete with itself.
     """
     seen: dict[Place, str] = {}
     for name, host in hosts.items():
@@ -262,8 +262,8 @@ def check_duplicates(
         draft = drafts[name]
         reader.complain(
             draft.own.get("address") or draft.place,
-            f"{name} and {first} are one machine: both are {where}",
-            hint="keep one of them; a machine can't be measured beside itself",
+            f"{name} and {first} are the same machine: both are {where}",
+            hint="keep one of them; a machine cannot be measured twice in parallel",
         )
 
 
@@ -277,7 +277,7 @@ def _place(host: Host, aliases: Aliases) -> Place:
 
 
 def _plain(address: str) -> str:
-    """Return an address as it compares: short, small letters, one name for the loopback."""
+    """Return an address in normal form: short, lower case, one name for the loopback."""
     try:
         number = ip_address(address)
     except ValueError:

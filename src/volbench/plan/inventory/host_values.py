@@ -1,4 +1,4 @@
-"""Checks of single values of a host: addresses, users, targets, labels, devices."""
+"""Validation of host values: addresses, users, targets, labels, devices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def address(text: str) -> str:
         return ""
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if "@" in text:
-        raise InputError(f"{text!r} names a user too", hint="write user: apart")
+        raise InputError(f"{text!r} names a user too", hint="write user: separately")
     if ":" in bare or re.fullmatch(r"[0-9.]+", bare):
         return _ip(bare)
     if not _HOST_NAME.fullmatch(bare) or bare != text:
@@ -65,8 +65,8 @@ def key(text: str) -> str:
     """Return the path of a private key, never the key itself."""
     if "PRIVATE KEY" in text:
         raise InputError(
-            "this is a key, not the path of one",
-            hint="keep it in a file only you can read, and write the path of that file",
+            "this is a key, not the path of a key file",
+            hint="store it in a file that only you can read, and write its path",
         )
     return _printable(text)
 
@@ -87,12 +87,12 @@ def hop(text: str) -> tuple[str | None, str, int | None]:
 
 
 def plain_hop(text: str) -> str:
-    """Return a hop as `hop_text` writes it."""
+    """Return a hop in the form of `hop_text`."""
     return hop_text(*hop(text))
 
 
 def hop_text(user_name: str | None, host: str, port_number: int | None) -> str:
-    """Return a hop as one text; an IPv6 address stands between brackets where a port follows."""
+    """Return a hop as text; an IPv6 address followed by a port is in brackets."""
     before = "" if user_name is None else f"{user_name}@"
     if port_number is None:
         return before + host
@@ -100,10 +100,10 @@ def hop_text(user_name: str | None, host: str, port_number: int | None) -> str:
 
 
 def role(text: str) -> str:
-    """Return the name of a role, as profiles have them."""
+    """Return the name of a role of a profile."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", text) or text.startswith("global"):
         raise InputError(
-            f"{text!r} can't be the name of a role", hint="use letters, digits, - and _"
+            f"{text!r} is not a valid name of a role", hint="use letters, digits, - and _"
         )
     return text
 
@@ -121,24 +121,24 @@ def target(text: str) -> str:
 
 
 def label_name(text: str) -> str:
-    """Return the name of a label; it becomes a part of a column's name."""
+    """Return the name of a label, which is used in a column name."""
     if not _LABEL.fullmatch(text):
         raise InputError(
-            f"{text!r} can't be the name of a label",
+            f"{text!r} is not a valid name of a label",
             hint="use letters, digits, _ and -, beginning with a letter",
         )
     return text
 
 
 def label(text: str) -> str:
-    """Return what a label says: one short line."""
+    """Return the value of a label: one short line."""
     if len(text) > 200:
         raise InputError("a label has at most 200 characters", hint="shorten it")
     return _printable(text)
 
 
 def leave(text: str) -> str:
-    """Return a device that may be overwritten, by a name that stays with it."""
+    """Return a device that may be overwritten, by a persistent name."""
     if text.startswith("serial:"):
         if not text.removeprefix("serial:").strip():
             raise InputError(f"{text!r} has no serial number", hint="lsblk -o NAME,SERIAL shows it")
@@ -157,10 +157,10 @@ def leave(text: str) -> str:
 
 
 def workdir(text: str) -> str:
-    """Return a folder on the host whose name needs no care anywhere."""
+    """Return a folder on the host whose path needs no quoting."""
     if not _WORKDIR.fullmatch(text) or any(part in {".", ".."} for part in text.split("/")):
         raise InputError(
-            f"{text!r} can't be a workdir",
+            f"{text!r} is not a valid workdir",
             hint="write an absolute path of letters, digits and . _ @ + -, such as /srv/volbench",
         )
     return text

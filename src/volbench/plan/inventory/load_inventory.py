@@ -1,4 +1,4 @@
-"""Loader of inventories of every kind, with every problem named by file, line and column."""
+"""Loader of inventories in all formats, with located problems."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from volbench.plan.inventory.terraform_outputs import is_terraform, read_terrafo
 _LOG = logging.getLogger(__name__)
 
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
-_ASK_ANSIBLE = "write what Ansible makes of it: ansible-inventory -i {path} --list > hosts.json"
+_ASK_ANSIBLE = "write Ansible's listing: ansible-inventory -i {path} --list > hosts.json"
 _NEEDS = "hosts"
 _MOST_VALUES = 500_000
-"""Values an inventory may have: ten thousand hosts with fifty each."""
+"""Maximum number of values in an inventory: ten thousand hosts with fifty each."""
 
 
 def load_inventory(
@@ -42,20 +42,20 @@ def load_inventory(
     ssh_config: Path | str | None = None,
     tell: Callable[[str], None] = _LOG.warning,
 ) -> Inventory:
-    """Read a list of hosts: volbench's own YAML, an Ansible inventory, or Terraform's outputs.
+    """Return an inventory from volbench's own YAML, an Ansible inventory, or Terraform's outputs.
 
     ``ansible-inventory`` is run for Ansible's INI, YAML and folders, without any inventory script
     or plugin. No host is connected to.
 
     Args:
-        path: the file, or a folder of Ansible's.
-        mapping: file that says where in Terraform's outputs the hosts are.
-        ssh_config: OpenSSH's client configuration, by which two aliases are known to be one
-            machine; None to take names as they are.
-        tell: is called with each note, such as variables of Ansible's that have no meaning here.
+        path: the file, or a folder of Ansible.
+        mapping: file that maps Terraform's outputs to hosts.
+        ssh_config: OpenSSH's client configuration, to detect aliases of the same machine; None to
+            use names unresolved.
+        tell: callback for notes, such as unused Ansible variables.
 
     Raises:
-        InventoryError: everything that is wrong in it, in file order.
+        InventoryError: the inventory has problems; all are listed, in file order.
     """
     path = Path(path)
     aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
@@ -68,7 +68,7 @@ def load_inventory(
 
 
 def _assemble(reader: HostReader, sheet: Sheet, aliases: Aliases) -> Inventory:
-    """Return the inventory, with problems noted; it is of no use when there are any."""
+    """Return the inventory, and record problems; it is only valid without any."""
     hosts = {name: read_host(reader, draft) for name, draft in sheet.drafts.items()}
     hosts = resolve_hops(reader, sheet.drafts, hosts)
     check_duplicates(reader, sheet.drafts, hosts, aliases)
@@ -105,7 +105,7 @@ def _refused(path: Path, reason: str, hint: str) -> InventoryError:
 
 
 def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
-    """Find out what kind of inventory it is, and read it; return also who notes its problems."""
+    """Detect the format of an inventory and read it; return the reader with its problems too."""
     reader = HostReader(Problems(str(path)))
     text = "" if path.is_dir() else _text(path)
     top = None
@@ -129,7 +129,7 @@ def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
 
 
 def _is_yaml(text: str, path: Path) -> bool:
-    """Tell YAML and JSON from INI: by the suffix, or else by the first line with content."""
+    """Whether a text is YAML or JSON, not INI: by suffix, or else by the first non-empty line."""
     if path.suffix.lower() in {".yaml", ".yml", ".json"}:
         return True
     lines = (line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#;")
@@ -150,8 +150,8 @@ def _from_terraform(text: str, path: Path, mapping: Path | None) -> tuple[HostRe
     if mapping is None:
         raise _refused(
             path,
-            "is Terraform's output, and nothing says what is a host in it",
-            f"write a mapping and name it with --mapping; outputs are {', '.join(outputs)}",
+            "is Terraform's output, which needs a mapping to hosts",
+            f"write a mapping and pass it with --mapping; outputs are {', '.join(outputs)}",
         )
     reader = HostReader(Problems(str(mapping)))
     top = parse_document(_text(mapping), reader.problems, what="a mapping", needs=_NEEDS)
@@ -162,17 +162,17 @@ def _from_terraform(text: str, path: Path, mapping: Path | None) -> tuple[HostRe
 
 
 def _refuse_foreign(top: Node, path: Path) -> None:
-    """Refuse files that are not inventories themselves, but from which one can be made."""
+    """Refuse files that are not inventories, but can be converted to one."""
     names = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
     if "terraform_version" in names:
         raise _refused(
             path,
-            "is a state of Terraform's; only its outputs are needed",
+            "is a Terraform state; only its outputs are needed",
             "write them: terraform output -json > outputs.json",
         )
     if "plugin" in names:
         raise _refused(
             path,
-            "configures a plugin of Ansible's, which volbench does not run",
+            "configures an Ansible plugin, which volbench does not run",
             _ASK_ANSIBLE.format(path=path),
         )

@@ -1,4 +1,4 @@
-"""Reader of volbench's own YAML: defaults, hosts with ranges, groups."""
+"""Reader of volbench's own inventory format: defaults, hosts with ranges, groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volbench.plan.inventory.host_names import ALL, Expansion
 
 
 def read_own(reader: HostReader, top: Node) -> Sheet:
-    """Return what an inventory in our own YAML says."""
+    """Return the content of an inventory in volbench's own YAML."""
     entries = {entry.name: entry for entry in reader.entries(top, "an inventory")}
     for entry in entries.values():
         if entry.name not in OWN_KEYS:
@@ -30,7 +30,7 @@ def read_own(reader: HostReader, top: Node) -> Sheet:
 
 
 def read_defaults(reader: HostReader, node: Node) -> dict[str, Node]:
-    """Return what holds for every host that does not say otherwise."""
+    """Return the default values of all hosts."""
     known = tuple(HostDefaults.model_fields)
     return {
         entry.name: entry.value
@@ -86,7 +86,7 @@ def _addresses(reader: HostReader, names: Expansion, node: Node | None) -> list[
     if node is None or not isinstance(node.raw, str) or not names.texts:
         return None
     if not names.shape and node.raw.startswith("[") and node.raw.endswith("]"):
-        return None  # an IPv6 address between brackets
+        return None  # an IPv6 address in brackets
     found = reader.expanded(node, node.raw)
     if len(names.texts) == 1 and len(found.texts) == 1:
         return [with_text(node, found.texts[0])]

@@ -1,7 +1,7 @@
-"""Reader of ``terraform output -json``: hosts found in it by the JMESPath expressions of a mapping.
+"""Reader of ``terraform output -json``: hosts located by the JMESPath expressions of a mapping.
 
-Outputs have whatever names their authors gave them, so the mapping is a file of its own. Its format
-is described in docs/reference/inventory.md.
+Names of outputs are arbitrary, so the mapping is a separate file. Its format is described in
+docs/reference/inventory.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST_NAME = re.compile(r'[{\s"]*([\w-]+)')
 
 
 class HostSource(Document):
-    """Where hosts are in the outputs; each key of a host is an expression for its value."""
+    """Location of hosts in the outputs; each key of a host is an expression for its value."""
 
     output: Text = Field(
         default="",
@@ -43,7 +43,7 @@ class HostSource(Document):
 
 
 class TerraformMapping(Document):
-    """What is a host in the outputs of Terraform."""
+    """Mapping of Terraform's outputs to hosts."""
 
     defaults: HostDefaults = Field(
         default=HostDefaults(), description="Fixed values, as in volbench's own YAML."
@@ -58,25 +58,25 @@ _SOURCE_KEYS = (*(f.alias or name for name, f in HostSource.model_fields.items()
 
 
 def is_terraform(top: Node) -> bool:
-    """Whether a document is made of Terraform's outputs."""
+    """Whether a document consists of Terraform's outputs."""
     outputs = [{part.name for part in entry.value.entries or ()} for entry in top.entries or ()]
     return bool(outputs) and all("value" in keys and keys <= _OUTPUT_KEYS for keys in outputs)
 
 
 def read_terraform(reader: HostReader, outputs: Mapping[str, Any], mapping: Node) -> Sheet:
-    """Return the hosts that a mapping finds in the outputs.
+    """Return the hosts located in the outputs by a mapping.
 
     Args:
-        reader: of the mapping; every problem is noted at the place of an expression.
+        reader: reader of the mapping; problems are located at its expressions.
         outputs: name to value.
-        mapping: its document.
+        mapping: document of the mapping.
     """
     entries = {entry.name: entry.value for entry in reader.entries(mapping, "a mapping")}
     for entry in mapping.entries or ():
         if entry.name not in _MAPPING_KEYS:
             reader.unknown(entry, _MAPPING_KEYS, "a mapping")
     defaults = read_defaults(reader, entries["defaults"]) if "defaults" in entries else {}
-    if defaults:  # noted once, even if there is no host to take them
+    if defaults:  # validated once, even if there is no host
         read_host(reader, Draft("defaults", entries["defaults"], {}, defaults))
     sheet = Sheet()
     if "hosts" not in entries:
@@ -117,12 +117,12 @@ def _read_source(
 
 @dataclass(frozen=True)
 class _Row:
-    """What the outputs hold about one host.
+    """Data of one host in the outputs.
 
     Attributes:
-        key: its key in a map, or its text in a list of texts; empty for neither.
-        scope: what the expressions of the mapping are evaluated on.
-        absent: names that are missing in the scope for a known reason, with that and a hint.
+        key: key in a map, or text in a list of texts; empty for neither.
+        scope: input of the mapping's expressions.
+        absent: missing names in the scope, with known reason and hint.
     """
 
     key: str
@@ -130,7 +130,7 @@ class _Row:
     absent: Mapping[str, tuple[str, str]]
 
     def find(self, reader: HostReader, node: Node, expression: str) -> object:
-        """Return the value of an expression; None for null, or with a problem noted."""
+        """Return the value of an expression; None for null, or after recording a problem."""
         found, absent = _search(reader, node, expression, self.scope)
         if absent is not None:
             name, scope = absent
@@ -148,7 +148,7 @@ def _nearby(name: str, scope: object) -> str:
 def _search(
     reader: HostReader, node: Node, expression: str, scope: object
 ) -> tuple[Any, tuple[str, Any] | None]:
-    """Return the value of an expression, and which name it does not find in what."""
+    """Return the value of an expression, and the missing name with its scope."""
     try:
         parsed = jmespath.compile(expression)
         return parsed.search(scope), _absent(parsed.parsed, scope)
@@ -159,7 +159,7 @@ def _search(
 
 
 def _absent(tree: Mapping[str, Any], scope: Any) -> tuple[str, Any] | None:  # noqa: ANN401 - JSON
-    """Return the first name of a plain path that is missing, and where; JMESPath says null."""
+    """Return the first missing name of a plain path, and its scope; JMESPath returns null."""
     if tree["type"] == "field":
         is_there = isinstance(scope, dict) and tree["value"] in scope
         return None if is_there else (tree["value"], scope)
@@ -174,7 +174,7 @@ def _absent(tree: Mapping[str, Any], scope: Any) -> tuple[str, Any] | None:  # n
 def _elements(
     reader: HostReader, outputs: Mapping[str, Any], wanted: Mapping[str, Entry]
 ) -> Iterator[_Row]:
-    """Yield a row for each element of what ``from`` finds; an object may be a host itself."""
+    """Yield a row for each element found by ``from``; an object may itself be a host."""
     node = wanted["from"].value
     expression = reader.given(node, "from")
     if not expression:
@@ -199,16 +199,16 @@ def _no_output(outputs: Mapping[str, Any], expression: str) -> dict[str, tuple[s
 def _columns(
     reader: HostReader, outputs: Mapping[str, Any], source: Node, wanted: Mapping[str, Entry]
 ) -> Iterator[_Row]:
-    """Yield a row for each element of the output that ``name`` or ``address`` begins with.
+    """Yield a row for each element of the output at the start of ``name`` or ``address``.
 
-    A row holds, under the name of every output, what belongs to that host: lists at the same index,
-    maps at the same key, and single values for all.
+    A row contains the host's part of every output: of lists by index, of maps by key, and single
+    values for all hosts.
     """
     leader = wanted.get("name") or wanted.get("address")
     if leader is None:
         reader.complain(
             source,
-            "nothing says where the hosts are",
+            "the location of the hosts is missing",
             hint="write from: OUTPUT, or name: and address: with an output each",
         )
         return
@@ -247,7 +247,7 @@ def _listed(found: object) -> list[tuple[str, Any]]:
 def _draft(
     reader: HostReader, row: _Row, wanted: Mapping[str, Entry], defaults: Mapping[str, Node]
 ) -> Draft | None:
-    """Return a host with all that the mapping finds of it."""
+    """Return a host with all values located by the mapping."""
     name = _name(reader, row, wanted)
     own: dict[str, Node] = {}
     for key in HOST_KEYS:
@@ -261,12 +261,12 @@ def _draft(
 
 
 def _name(reader: HostReader, row: _Row, wanted: Mapping[str, Entry]) -> str:
-    """Return the name of a host; an empty text with a problem noted."""
+    """Return the name of a host; empty after recording a problem."""
     if "name" not in wanted:
         if not row.key:
             reader.complain(
                 wanted["from" if "from" in wanted else "address"].value,
-                "the output is a list, and nothing says what the hosts are called",
+                "the output is a list, and the names of the hosts are missing",
                 hint="write name: with the attribute that holds the name",
             )
         return row.key
@@ -281,7 +281,7 @@ def _name(reader: HostReader, row: _Row, wanted: Mapping[str, Entry]) -> str:
 
 
 def _filled(reader: HostReader, row: _Row, node: Node, host: str) -> Node | None:
-    """Return a piece of a mapping with the values of its expressions; None for null."""
+    """Return a part of a mapping with its expressions evaluated; None for null."""
     place = Node(node.line, node.column, f"{node.key}[{host}]" if host else node.key)
     if node.entries is not None:
         found = [(entry, _filled(reader, row, entry.value, host)) for entry in node.entries]

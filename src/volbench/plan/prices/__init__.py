@@ -1,4 +1,4 @@
-"""Files of prices by name or path, and the cost of some hours."""
+"""Price lists by name or path, and the cost of a campaign."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ FOLDER = "prices"
 
 
 def price_names() -> tuple[str, ...]:
-    """Return the names of the bundled files of prices, sorted."""
+    """Return the names of the bundled price lists, sorted."""
     return bundled_names(FOLDER)
 
 
 def load_prices(name_or_path: str) -> Prices:
-    """Read a file of prices: a bundled one by name, or a file.
+    """Return a price list: a bundled one by name, or a file.
 
     Raises:
-        InputError: there is neither, or everything that is wrong in it.
+        InputError: neither exists, or the list has problems; all are given.
     """
     text, path = read_named(name_or_path, folder=FOLDER, what="file of prices")
     return parse_prices(text, path=path)
 
 
 def parse_prices(text: str, *, path: str) -> Prices:
-    """Return the prices in a text.
+    """Return the price list in a text.
 
     Raises:
-        InputError: everything that is wrong in it, in file order.
+        InputError: the list has problems; all are given, in file order.
     """
     needs = "a currency and prices"
     file = parse_file(text, PricesFile, path=path, what="a file of prices", needs=needs)
@@ -48,16 +48,16 @@ def parse_prices(text: str, *, path: str) -> Prices:
 
 
 def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str = "") -> Price:
-    """Return the price of something.
+    """Return the price of a flavor or volume type.
 
     Args:
-        name: of the flavor or volume type.
-        prices: by name.
-        what: they are of, for messages.
-        path: of the file, for messages.
+        name: name of the flavor or volume type.
+        prices: prices by name.
+        what: kind of item, for messages.
+        path: path of the file, for messages.
 
     Raises:
-        InputError: it has none; the hint tells the nearest one.
+        InputError: there is no such price; the hint names the nearest one.
     """
     if name in prices:
         return prices[name]
@@ -70,13 +70,13 @@ def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str =
 
 @dataclass(frozen=True)
 class Rented:
-    """A volume that is paid for.
+    """A rented volume.
 
     Attributes:
-        volume_type: its name in the file of prices.
-        size_bytes: 0 when its price does not depend on it.
-        iops: that are provisioned.
-        bandwidth_bytes_per_s: that is provisioned.
+        volume_type: name of the type in the price list.
+        size_bytes: size; 0 when the price does not depend on it.
+        iops: provisioned IOPS.
+        bandwidth_bytes_per_s: provisioned bandwidth.
     """
 
     volume_type: str
@@ -87,12 +87,12 @@ class Rented:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a campaign costs.
+    """Cost of a campaign.
 
     Attributes:
-        amount: in all.
-        once: the part of it that is paid once, for new volumes.
-        currency: such as ``USD``.
+        amount: total cost.
+        once: one-off part of the total, for new volumes.
+        currency: currency, such as ``USD``.
     """
 
     amount: float
@@ -100,7 +100,7 @@ class Bill:
     currency: str
 
     def __str__(self) -> str:
-        """Return it for people, such as ``1.24 USD``; less than a cent is told as that."""
+        """Return the amount, such as ``1.24 USD``, or ``less than 0.01 USD``."""
         shown = (
             f"{self.amount:.2f}" if self.amount >= 0.005 or not self.amount else "less than 0.01"
         )
@@ -115,17 +115,17 @@ def money(
     volume_types: Sequence[Rented | str] = (),
     machines: int = 1,
 ) -> Bill:
-    """Return what machines and their volumes cost for some hours, with what is paid once.
+    """Return the cost of machines and volumes for a time of use, including one-off costs.
 
     Args:
-        prices: they have.
-        hours: they are kept, such as ``estimate.total_s / 3600``.
-        flavor: of each machine; empty when machines cost nothing or are not counted.
-        volume_types: each volume of each machine; a name alone where its size costs nothing.
-        machines: how many of these there are.
+        prices: price list.
+        hours: time of use, such as ``estimate.total_s / 3600``.
+        flavor: flavor of each machine; empty when machines are free or not counted.
+        volume_types: volumes of each machine; a name alone where the size has no price.
+        machines: number of machines.
 
     Raises:
-        InputError: something has no price, or a price needs a size that is not known.
+        InputError: a price is missing, or depends on an unknown size.
     """
     month = prices.hours_per_month
     total = once = 0.0
@@ -140,8 +140,8 @@ def money(
         )
         if price.needs_size and not volume.size_bytes:
             raise InputError(
-                f"{price.name} is paid by the GiB, and nothing tells the size",
-                hint="say how large the volume is",
+                f"{price.name} is priced per GiB, and the size is unknown",
+                hint="declare the size of the volume",
                 context={"type": price.name},
             )
         total += price.for_hours(

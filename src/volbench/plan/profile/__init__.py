@@ -1,1 +1,1 @@
-"""Profiles: loading, dumping, overriding, their schema."""
+"""Profiles: loading, dumping, overrides, JSON Schema."""

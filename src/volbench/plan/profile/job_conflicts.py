@@ -1,4 +1,4 @@
-"""Settings and options of a job that cannot work together, and rounds that cannot be tracked."""
+"""Conflicting settings and options of a job, and invalid rounds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SET_BY_WARMING = (
 
 
 def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
-    """Yield everything in a job that cannot work together."""
+    """Yield the conflicts of a job."""
     yield from _until_conflict(job, defaults)
     yield from warming_conflict(job)
     yield from _burst_runtime_conflict(job, defaults)
@@ -59,7 +59,7 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
 
 
 def effective_options(job: Job, defaults: Options) -> dict[str, dict[str, str]]:
-    """Return the options that hold in each section; the usual single one is called ``""``."""
+    """Return the effective options of each section; the usual single one is named ``""``."""
     return {
         section: {
             name: value
@@ -109,7 +109,7 @@ def _burst_runtime_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
 
 
 def warming_conflict(job: Job) -> Iterator[Conflict]:
-    """Yield why a job cannot warm a volume; the first reason only."""
+    """Yield the first reason why a job cannot warm a volume, if any."""
     if job.warming is None:
         return
     if job.tool is not Tool.FIO or job.sections:
@@ -141,7 +141,7 @@ def _warming_values(options: Options) -> Iterator[Conflict]:
 
 
 def rounds_fault(profile: Profile) -> Fault | None:
-    """Return why jobs cannot be repeated until they are steady; None when they can."""
+    """Return the fault of a profile's rounds, or None."""
     if profile.rounds is None:
         return None
     if profile.repeat > 1:

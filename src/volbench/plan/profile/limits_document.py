@@ -1,7 +1,7 @@
-"""Declared limits as they are written: one by one, or by the type of the volume.
+"""Declared limits in a file: as numbers, or by volume type.
 
-``azure/P15`` names a type; ``aws/gp3 size=500g iops=6000`` says which volume of it, and so does
-``{type: aws/gp3, size: 500g, iops: 6000}``.
+``azure/P15`` names a type; ``aws/gp3 size=500g iops=6000`` or the equivalent
+``{type: aws/gp3, size: 500g, iops: 6000}`` adds the size and the provisioned performance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BASES = {
     "burst_bandwidth": "bandwidth",
     "burst_bytes": "bandwidth",
 }
-"""The sustained limit that each burst limit needs; credits refill at its rate."""
+"""Burst limit to the required sustained limit, at whose rate the credits refill."""
 
 _ABOVE_BASE = ("burst_iops", "burst_bandwidth")
 _OF_A_TYPE = ("size", "iops", "bandwidth")
@@ -36,26 +36,26 @@ _HINT = 'write it like "aws/gp3 size=500g iops=6000 bandwidth=250MiB/s"'
 
 
 class LimitsDocument(LimitNumbers):
-    """What the provider promises: numbers, or a volume type such as `azure/P15`."""
+    """Limits declared by the provider: numbers, or a volume type such as `azure/P15`."""
 
     shorthand: ClassVar[str] = "type"
 
     type: Annotated[Filled, value_schema("volume type")] = Field(
         default="",
         description="A [volume type](volume-types.md), such as aws/gp3; the numbers follow from "
-        "it, and `iops` and `bandwidth` are what is provisioned.",
+        "it, and `iops` and `bandwidth` are the provisioned amounts.",
     )
     size_bytes: Bytes | None = Field(
         default=None, alias="size", description="Size of the volume; with a type."
     )
     name: Text = Field(
-        default="", description="Name of the volume type that numbers of your own belong to."
+        default="", description="Name of the volume type, for limits given as numbers."
     )
 
     @model_validator(mode="before")
     @classmethod
     def _type_with_settings(cls, value: object) -> object:
-        """Read ``aws/gp3 size=500g iops=6000``, alone or as the type."""
+        """Parse ``aws/gp3 size=500g iops=6000``, alone or as the type."""
         value = {"type": value} if isinstance(value, str) else value
         if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
             return value
@@ -95,7 +95,7 @@ class LimitsDocument(LimitNumbers):
             reject(input_fault(error, at=("type",) if is_alone else ()))
 
     def _check_bursts(self) -> None:
-        """Refuse a burst without its base, or not above it."""
+        """Refuse a burst limit without its sustained limit, or not above it."""
         content = self.model_dump(by_alias=True, exclude_none=True)
         for key, base in _BASES.items():
             if key in content and base not in content:
@@ -105,7 +105,7 @@ class LimitsDocument(LimitNumbers):
                 reject(Fault(f"must be above {base}", at=(key,)))
 
     def limits(self) -> Limits:
-        """Return the limits; those that depend on the volume itself wait for its size.
+        """Return the limits; evaluation is deferred where they depend on an unknown size.
 
         Raises:
             InputError: there is no such type, or no such volume of it.
@@ -127,7 +127,7 @@ class LimitsDocument(LimitNumbers):
 
 
 def _by_role(value: object) -> object:
-    """Return limits by role; ``*`` stands for all roles where none is named."""
+    """Return limits by role; ``*`` means all roles where none is named."""
     names_roles = isinstance(value, Mapping) and any(
         isinstance(item, Mapping)
         or (key not in {"type", "name"} and isinstance(item, str) and _TYPE_NAME.match(item))

@@ -1,4 +1,4 @@
-"""The profile file: loading with every problem at its place, and dumping."""
+"""Loading of profile files with located problems, and dumping."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ from volbench.plan.profile.option_values import (
 
 
 def load_profile(text: str, *, path: str, table: OptionTable, allow_exec: bool = False) -> Profile:
-    """Read a profile.
+    """Return the profile in a text.
 
     Args:
         text: YAML 1.2.
-        path: for messages.
-        table: the options of the fio that will run it.
-        allow_exec: accept options that run programs or leave the run's folder.
+        path: path for messages.
+        table: options of the fio that executes the profile.
+        allow_exec: accept options that run programs or access files outside the run's folder.
 
     Raises:
-        ProfileError: everything that is wrong in it, in file order.
+        ProfileError: the profile has problems; all are listed, in file order.
     """
     problems = Problems(path)
     node = parse_document(text, problems, what="a profile", needs="a name and jobs")
@@ -79,11 +79,11 @@ def dump_profile(profile: Profile) -> str:
 
 
 def with_conflicts(document: ProfileDocument) -> tuple[Profile, list[tuple[Fault, Job | None]]]:
-    """Return the profile of a document, and what cannot work together in it.
+    """Return the profile of a document, and its conflicts.
 
     Returns:
-        The profile; and each conflict once, however many jobs share it, with the first such job,
-        or None where it is not that of a job.
+        The profile; and each conflict once, with the first job that has it, or None for a conflict
+        outside jobs.
     """
     profile = document.profile()
     found: dict[tuple[Location, str], tuple[Fault, Job | None]] = {}
@@ -115,8 +115,8 @@ class JobDocument(JobSettings):
     sections: dict[Name, Annotated[WrittenOptions, BeforeValidator(may_be_empty)]] = Field(
         default_factory=dict,
         min_length=1,
-        description="fio sections that run together in one process, with their own options; "
-        "with `wait_for: NAME` after the one above of that name.",
+        description="fio sections that run in parallel in one process, with their own options; "
+        "with `wait_for: NAME` after the section NAME above.",
     )
 
     @model_validator(mode="before")
@@ -145,13 +145,13 @@ class JobDocument(JobSettings):
 
 @dataclass(frozen=True)
 class Origin:
-    """A job with the place where it is written.
+    """A job with its location in the file.
 
     Attributes:
-        job: in canonical form.
-        place: of the job itself.
-        on_key: whether its key is pointed at.
-        options: places of its options with the options written there, the most specific first.
+        job: job in canonical form.
+        place: location of the job.
+        on_key: whether errors refer to its key instead of its value.
+        options: locations of its options with the options there, most specific first.
     """
 
     job: Job
@@ -160,7 +160,7 @@ class Origin:
     options: tuple[tuple[Location, Mapping[str, WrittenOption]], ...]
 
     def option_place(self, name: str, section: str) -> tuple[Location, bool]:
-        """Return where an option is written, or else the job; and whether to point at the key."""
+        """Return the location of an option, or else of the job, and whether to report the key."""
         for place, options in self.options:
             is_other_section = "sections" in place and place[-1] != section
             if name in options and not is_other_section:
@@ -172,7 +172,7 @@ Jobs = Annotated[dict[Name, JobDocument], Field(min_length=1)]
 
 
 class ProfileDocument(ProfileSettings):
-    """Everything that a profile file may contain."""
+    """Complete content of a profile file."""
 
     limits: RoleLimits = Field(
         default_factory=dict,
@@ -204,7 +204,7 @@ class ProfileDocument(ProfileSettings):
 
     @cached_property
     def origins(self) -> list[Origin]:
-        """Return all jobs with their places, in the order of the phases."""
+        """Return all jobs with their locations, ordered by phase."""
         found: list[Origin] = []
         for phase, jobs in self.phases.items():
             found += self._listed(jobs, phase, ("phases", phase.value))
@@ -252,10 +252,10 @@ class ProfileDocument(ProfileSettings):
 
 
 def _start_faults(document: ProfileDocument) -> Iterator[Fault]:
-    """Yield what is wrong with `start` and `stagger` together."""
+    """Yield the faults of `start` and `stagger`."""
     stagger_s, start = document.stagger_s, document.start
     if "stagger_s" in document.model_fields_set and stagger_s < LEAST_STAGGER_S:
-        yield Fault("is too short to tell starts apart", "write at least 100ms", ("stagger",))
+        yield Fault("is too short to separate the starts", "write at least 100ms", ("stagger",))
     elif start is Start.STAGGERED and not stagger_s:
         yield Fault("needs the time between two starts", "add stagger: 20s", ("start",), True)
     elif stagger_s and start is not Start.STAGGERED:
@@ -264,7 +264,7 @@ def _start_faults(document: ProfileDocument) -> Iterator[Fault]:
 
 
 def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
-    """Yield what is wrong with the jobs as a whole: none, none measured, names used twice."""
+    """Yield the faults of the set of jobs: none, none measured, invalid or duplicate names."""
     if not (document.jobs or document.matrix or document.phases):
         yield Fault("a profile needs jobs, a matrix or phases", at=("jobs",))
         return
@@ -285,7 +285,7 @@ def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
 
 
 def _limit_faults(document: ProfileDocument) -> Iterator[Fault]:
-    """Yield limits of roles that no job has: they would not be used."""
+    """Yield limits of roles that no job uses."""
     roles = sorted({origin.job.role for origin in document.origins})
     for role in document.limits:
         if roles and role not in {"*", *roles}:

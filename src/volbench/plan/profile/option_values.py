@@ -1,4 +1,4 @@
-"""fio and dd options of a profile, and its matrix: as written, and as they go into a job file."""
+"""fio and dd options of a profile and its matrix, as written and in canonical form."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from volbench.model.profile.profile_settings import Name
 
 @dataclass
 class OptionReader:
-    """Reader of option values for one fio; the validation context of a profile.
+    """Parser of option values for a fio version; the validation context of a profile.
 
     Attributes:
         table: fio's options.
-        allow_exec: accept options that run programs or leave the run's folder.
+        allow_exec: accept options that run programs or access files outside the run's folder.
     """
 
     table: OptionTable
@@ -45,7 +45,7 @@ class OptionReader:
         """Return canonical name and value of an option; None for null, which removes it.
 
         Raises:
-            InputError: it is unknown or refused, or cannot have this value.
+            InputError: the option is unknown or refused, or its value is invalid.
         """
         if isinstance(value, Mapping | list):
             kind = "a mapping" if isinstance(value, Mapping) else "a list"
@@ -68,7 +68,7 @@ class OptionReader:
         return option.name, None
 
     def canonical_name(self, name: str) -> str:
-        """Return fio's own name of an option that may be an alias."""
+        """Return fio's canonical name of an option or alias."""
         option = self.table.find(name)
         return option.name if option else name
 
@@ -78,9 +78,9 @@ class WrittenOption:
     """An option of a profile.
 
     Attributes:
-        key: as it is spelled in the file.
-        label: its value as it is written, for names of jobs.
-        value: canonical; None to remove an inherited option.
+        key: key in the file.
+        label: value as written, for job names.
+        value: canonical value; None to remove an inherited option.
     """
 
     key: str
@@ -89,14 +89,14 @@ class WrittenOption:
 
 
 def reader_of(info: ValidationInfo) -> OptionReader:
-    """Return the reader that a profile is validated with."""
+    """Return the reader in the validation context."""
     if not isinstance(info.context, OptionReader):
         raise TypeError("a profile is validated with an OptionReader as its context")
     return info.context
 
 
 def label_of(value: object) -> str:
-    """Return a value as it goes into the name of a job."""
+    """Return the form of a value in job names."""
     if value is NULL or value is None or value == "":
         return "none"
     return str(int(value)) if isinstance(value, bool) else str(value)
@@ -191,13 +191,13 @@ WrittenAxes = Annotated[Axes, PlainValidator(_read_axes), WithJsonSchema({"type"
 _COMBINATIONS_LIMIT = 10_000
 _WORD = re.compile(r"\{(.*?)\}")
 _SPEAKING = frozenset({"rw", "ioengine"})
-"""Options whose values speak for themselves in the name of a job."""
+"""Options whose values need no option name in job names."""
 
 Combination = dict[str, WrittenOption]
 
 
 class MatrixEntry(Document):
-    """Options of some combinations of a matrix."""
+    """Partial or complete combination of a matrix."""
 
     gathered: ClassVar[str] = "options"
 
@@ -216,7 +216,7 @@ class MatrixDocument(Document):
         default="", alias="name", description="Template of job names, such as {rw}-{bs}."
     )
     exclude: tuple[MatrixEntry, ...] = Field(
-        default=(), description="Combinations, or parts of them, to leave out."
+        default=(), description="Combinations, or parts of them, to exclude."
     )
     include: tuple[MatrixEntry, ...] = Field(default=(), description="Combinations to add.")
 
@@ -238,7 +238,7 @@ class MatrixDocument(Document):
     @field_validator("template")
     @classmethod
     def _of_axes(cls, template: str, info: ValidationInfo) -> str:
-        """Replace aliases in a template by fio's own names."""
+        """Replace aliases in a template with fio's canonical names."""
         reader, axes = reader_of(info), info.data.get("axes", {})
         for word in _WORD.findall(template):
             if reader.canonical_name(word) not in axes:
@@ -264,7 +264,7 @@ class MatrixDocument(Document):
         return self
 
     def cells(self) -> Iterator[Combination]:
-        """Yield the combinations that are not excluded, the last axis changing fastest."""
+        """Yield the combinations that are not excluded; the last axis varies fastest."""
         for cell in self._every():
             options = set(canonical(cell).items())
             if not any(_matches(entry, options) for entry in self.exclude):
@@ -275,7 +275,7 @@ class MatrixDocument(Document):
             yield dict(zip(self.axes, values, strict=True))
 
     def job_name(self, cell: Combination) -> str:
-        """Return the name of the job of a combination, from the values as written."""
+        """Return the job name of a combination, from the values as written."""
         if self.template and set(cell) >= set(_WORD.findall(self.template)):
             name = _WORD.sub(lambda match: cell[match[1]].label, self.template)
         else:

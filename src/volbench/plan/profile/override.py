@@ -1,4 +1,4 @@
-"""Overrides of a profile: ``--set KEY=VALUE`` edits its document, which is then read again."""
+"""Overrides of a profile: ``--set KEY=VALUE`` edits its document, which is then revalidated."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ PROFILE_KEYS = (
     "stagger",
     "clients",
 )
-"""Keys of a profile that can be set; `limits` as well."""
+"""Keys of a profile that can be set, in addition to `limits`."""
 
 JOB_KEYS = ("until", "burst_runtime", "pause_before")
-"""Keys of a job that can be set, beside its options."""
+"""Keys of a job that can be set, in addition to its options."""
 
 _SHARED_WITH_DD = ("size", "bs")
 
@@ -46,20 +46,20 @@ def apply_overrides(
 ) -> Profile:
     """Return a profile with overrides applied in order.
 
-    ``size=64m`` holds for every job, replacing what a job says itself, but does not bring back an
-    option that a job removed with null. ``test1.bs=8k`` holds for one job, ``oltp.log.size=2g`` for
-    one of its sections; `PROFILE_KEYS` and ``limits.iops`` for the profile; ``test1.until=steady``
-    and ``test1.until.window=1m`` for one job. ``KEY=`` removes an option, and ``test1=`` or
-    ``*-512=`` whole jobs.
+    ``size=64m`` applies to every job and replaces the job's own value, but does not restore an
+    option that a job removed with null. ``test1.bs=8k`` applies to one job, ``oltp.log.size=2g``
+    to one of its sections; `PROFILE_KEYS` and ``limits.iops`` to the profile;
+    ``test1.until=steady`` and ``test1.until.window=1m`` to one job. ``KEY=`` removes an option,
+    ``test1=`` or ``*-512=`` whole jobs.
 
     Args:
-        profile: as loaded.
-        settings: ``KEY=VALUE`` each.
-        table: the options of the fio that will run it.
-        allow_exec: accept options that run programs or leave the run's folder.
+        profile: loaded profile.
+        settings: list of ``KEY=VALUE``.
+        table: options of the fio that executes the profile.
+        allow_exec: accept options that run programs or access files outside the run's folder.
 
     Raises:
-        InputError: no ``=``, an unknown key, a bad value, or values that cannot work together.
+        InputError: no ``=``, an unknown key, an invalid value, or conflicting values.
     """
     if not settings:
         return profile
@@ -70,7 +70,7 @@ def apply_overrides(
 
 
 class _Edit:
-    """The document of a profile while it is edited."""
+    """Editor of a profile's document."""
 
     def __init__(self, profile: Profile, reader: OptionReader) -> None:
         self._reader = reader
@@ -82,7 +82,7 @@ class _Edit:
         """Apply one setting.
 
         Raises:
-            InputError: there is no such key, or its option cannot have that value.
+            InputError: the key does not exist, or the value is invalid.
         """
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not key:
@@ -98,7 +98,7 @@ class _Edit:
         """Return the edited profile.
 
         Raises:
-            InputError: a value is wrong, or values cannot work together.
+            InputError: a value is invalid, or values conflict.
         """
         try:
             document = ProfileDocument.model_validate(
@@ -130,7 +130,7 @@ class _Edit:
         return InputError(f"{given}: {key}: {fault.message}", hint=hint)
 
     def _set(self, key: str, value: str) -> Location:
-        """Set one key; return the place that it edited."""
+        """Set one key; return the edited location."""
         first, *rest = key.split(".")
         if first in PROFILE_KEYS:
             _set_below(self._content, [first, *rest], value, model=ProfileDocument)
@@ -190,7 +190,7 @@ class _Edit:
         return [*self._content.get("phases", {}).values(), self._content["jobs"]]
 
     def _removed(self, pattern: str) -> bool:
-        """Remove the jobs that a pattern names; return whether there were any."""
+        """Remove the jobs that match a pattern; return whether there were any."""
         found = [name for name, _ in self._jobs() if fnmatchcase(name, pattern)]
         for group in self._groups():
             for name in found:
@@ -205,7 +205,7 @@ class _Edit:
         return self._reader.read(key, value or None)
 
     def _set_everywhere(self, key: str, value: str) -> None:
-        """Set an option in defaults and every fio job; what dd has too, in its jobs as well."""
+        """Set an option in defaults and every fio job, and in dd jobs where dd has it too."""
         jobs = [job for _, job in self._jobs()]
         if all(job.get("tool") == Tool.DD for job in jobs):
             for job in jobs:
@@ -249,11 +249,11 @@ _ANY_VALUE = {
     "conv": "fsync",
     "rw": "read",
 }
-"""A good value of each dd option that takes words, so that only its name is checked."""
+"""A valid value of each non-numeric dd option, to check the name only."""
 
 
 def _replace(job: Content, name: str, canonical: str | None) -> None:
-    """Replace a job's own values of an option, in its sections too; null stays null."""
+    """Replace a job's own values of an option, including its sections; null is kept."""
     for options in (job, *job.get("sections", {}).values()):
         if options.get(name) is not None:
             options[name] = canonical
@@ -262,10 +262,10 @@ def _replace(job: Content, name: str, canonical: str | None) -> None:
 def _set_below(
     content: Content, path: Sequence[str], value: str, *, model: type[BaseModel] | None
 ) -> None:
-    """Set or remove a key of nested mappings; a shorthand sets the field it stands for.
+    """Set or remove a key of nested mappings; a shorthand sets its field.
 
     Raises:
-        InputError: it belongs to a mapping that is not there, and that needs more than this key.
+        InputError: the mapping of the key does not exist and requires further keys.
     """
     first, *rest = path
     inner = _model_of(model, first)
@@ -286,13 +286,13 @@ def _set_below(
 
 
 def _is_enough(model: type[Document], key: str) -> bool:
-    """Return whether a mapping can consist of one key."""
+    """Return whether a mapping is valid with this key alone."""
     needed = {f.alias or name for name, f in model.model_fields.items() if f.is_required()}
     return needed == {key}
 
 
 def _model_of(model: type[BaseModel] | None, key: str) -> type[Document] | None:
-    """Return the model of the mapping below a key; None where its value is not a mapping."""
+    """Return the model of the mapping at a key; None where its value is not a mapping."""
     if model is None:
         return None
     for name, field in model.model_fields.items():
@@ -306,12 +306,12 @@ def _model_of(model: type[BaseModel] | None, key: str) -> type[Document] | None:
 def settings_by_profile(profiles: Sequence[Profile], settings: Sequence[str]) -> list[list[str]]:
     """Return the settings of each profile.
 
-    One that names a job, a pattern of jobs or the number of rounds holds for the profiles that
-    have them; where none has, it stays with all of them and is refused there.
+    A setting of a job, a pattern of jobs or the number of rounds applies to the profiles that have
+    these; if none has, it is passed to all of them and refused there.
 
     Args:
-        profiles: that are run together.
-        settings: ``KEY=VALUE`` each.
+        profiles: profiles of the campaign.
+        settings: list of ``KEY=VALUE``.
     """
     meant: list[list[str]] = [[] for _ in profiles]
     for setting in settings:
@@ -324,7 +324,7 @@ def settings_by_profile(profiles: Sequence[Profile], settings: Sequence[str]) ->
 
 
 def _has(profile: Profile, key: str, value: str) -> bool:
-    """Return whether a profile has the part that a key names."""
+    """Return whether a profile has the part named by a key."""
     if key == "rounds.max":
         return profile.rounds is not None
     if any(key.startswith(f"{job.name}.") for job in profile.jobs):

@@ -1,4 +1,4 @@
-"""Catalogue of volume types: bundled ones, and those in files of the user."""
+"""Catalogue of volume types: bundled and user-defined."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 FOLDER = "volume-types"
-"""Name of the folders that hold such files."""
+"""Name of the folders with volume-type files."""
 
 _SUFFIXES = (".yaml", ".yml")
 _NONE: Mapping[str, VolumeType] = MappingProxyType({})
@@ -39,13 +39,13 @@ _ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
 
 
 def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
-    """Return every volume type there is, by name.
+    """Return all volume types by name.
 
-    Bundled types come first, then those of `own_folders`, of `also_types` and of `files`; a later
-    one takes the place of an earlier one of the same name.
+    Bundled types come first, then those of `own_folders`, of `also_types` and of `files`; later
+    types replace earlier ones of the same name.
 
     Raises:
-        InputError: a file can't be read, or what is wrong in it.
+        InputError: a file cannot be read or has problems.
     """
     found = dict(bundled_types())
     own = (path for folder in own_folders() for path in _yaml_files(folder))
@@ -59,13 +59,12 @@ def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
 
 @contextmanager
 def also_types(files: Sequence[Path]) -> Iterator[None]:
-    """Add the types of some files to every `catalogue` inside the block.
+    """Add the types of files to every `catalogue` inside the block.
 
-    Profiles, inventories and overrides name types wherever limits may stand, so that the files
-    hold for all of them.
+    Limits in profiles, inventories and overrides may refer to these types.
 
     Raises:
-        InputError: a file can't be read, or what is wrong in it.
+        InputError: a file cannot be read or has problems.
     """
     added = dict(_ALSO.get())
     for path in files:
@@ -78,25 +77,25 @@ def also_types(files: Sequence[Path]) -> Iterator[None]:
 
 
 def own_folders() -> tuple[Path, ...]:
-    """Return where users keep files of volume types: their configuration, then this folder."""
+    """Return the user's folders of volume types: in the configuration, then the current folder."""
     configured = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return (Path(configured).expanduser() / "volbench" / FOLDER, Path(FOLDER))
 
 
 def read_types(path: Path) -> dict[str, VolumeType]:
-    """Return the types of one file.
+    """Return the types in a file.
 
     Raises:
-        InputError: it can't be read, or everything that is wrong in it.
+        InputError: the file cannot be read or has problems.
     """
     return parse_types(read_text(path, what="file of volume types"), path=str(path))
 
 
 def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
-    """Return the types that a text defines, by name such as ``aws/gp2``, in file order.
+    """Return the types defined in a text, by name such as ``aws/gp2``, in file order.
 
     Raises:
-        InputError: everything that is wrong in it.
+        InputError: the text has problems; all are given.
     """
     from volbench.model.catalogue.volume_type_file import TypesFile  # noqa: PLC0415 - slow to build
 
@@ -109,7 +108,7 @@ def parse_file(text: str, model: type[Model], *, path: str, what: str, needs: st
     """Return the document in the text of a file.
 
     Raises:
-        InputError: everything that is wrong in it, in file order.
+        InputError: the text has problems; all are given, in file order.
     """
     problems = Problems(path)
     found = read_document(text, model, problems, what=what, needs=needs)
@@ -123,7 +122,7 @@ def find_type(name: str, types: Mapping[str, VolumeType]) -> VolumeType:
     """Return a type by name.
 
     Raises:
-        InputError: there is none; the hint tells the nearest one.
+        InputError: there is no such type; the hint names the nearest one.
     """
     if name in types:
         return types[name]
@@ -145,15 +144,15 @@ def limits_of(
     writes: bool | None = None,
     types: Mapping[str, VolumeType] | None = None,
 ) -> Limits:
-    """Return what a volume of a type is allowed.
+    """Return the limits of a volume of a type.
 
     Args:
-        name: such as ``azure/P15``.
-        size_bytes: of the volume; may be left out where nothing depends on it.
-        iops: that are bought; None for what is included.
-        bandwidth_bytes_per_s: that is bought; None for what is included.
+        name: name of the type, such as ``azure/P15``.
+        size_bytes: size of the volume; optional where no limit depends on it.
+        iops: provisioned IOPS; None for the included amount.
+        bandwidth_bytes_per_s: provisioned bandwidth; None for the included amount.
         writes: only writes (True), only reads (False), or both (None: the lower of the two).
-        types: to look it up in; None for `catalogue`.
+        types: types to search; None for `catalogue`.
 
     Raises:
         InputError: there is no such type, or no such volume of it.
@@ -170,7 +169,7 @@ def limits_of(
 
 @cache
 def bundled_types() -> Mapping[str, VolumeType]:
-    """Return the types that come with volbench, by name."""
+    """Return the bundled types by name."""
     found: dict[str, VolumeType] = {}
     for entry in _yaml_files(bundled_folder(FOLDER)):
         found |= parse_types(entry.read_text(encoding="utf-8"), path=entry.name)
@@ -178,7 +177,7 @@ def bundled_types() -> Mapping[str, VolumeType]:
 
 
 def _yaml_files(folder: Path) -> Iterator[Path]:
-    """Yield the YAML files of a folder by name; none when it is missing."""
+    """Yield the YAML files of a folder, sorted by name; none if it does not exist."""
     entries: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
     for entry in sorted(entries, key=lambda entry: entry.name):
         if entry.name.endswith(_SUFFIXES) and entry.is_file():

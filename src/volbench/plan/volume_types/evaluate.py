@@ -1,4 +1,4 @@
-"""Limits of a volume from its type, size and what is provisioned, and those of planned runs."""
+"""Limits of volumes from type, size and provisioned performance; limits of planned runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _MIB = 1 << 20
 
 
 def evaluate(wanted: Wanted, *, writes: bool | None = None) -> Limits:
-    """Return what a volume of a type is allowed.
+    """Return the limits of a volume of a type.
 
     Args:
-        wanted: type, size and what is bought of it.
-        writes: whether all that is done to it writes (True) or reads (False); None when both, or
-            when that is not known: then the lower limit of the two holds.
+        wanted: type, size and provisioned performance.
+        writes: only writes (True) or only reads (False); None for both or unknown, where the
+            lower limit applies.
 
     Raises:
-        InputError: it needs a size, and none is told; or there are no such volumes.
+        InputError: a required size is unknown, or no such volume exists.
     """
     kind = _tier(wanted)
     size_bytes = wanted.size_bytes or kind.size_bytes
@@ -48,7 +48,7 @@ def evaluate(wanted: Wanted, *, writes: bool | None = None) -> Limits:
 
 @dataclass
 class _Given:
-    """What the rules of a type are worked out from."""
+    """Input of the rules of a type."""
 
     kind: VolumeType
     size_bytes: int
@@ -56,7 +56,7 @@ class _Given:
     bandwidth: float | None = None
 
     def lowest(self, rules: Rules) -> float | None:
-        """Return the lowest of some rules; None when none of them holds."""
+        """Return the lowest value of the rules; None when none applies."""
         found = [value for rule in rules if (value := self._at(rule)) is not None]
         return min(found, default=None)
 
@@ -73,7 +73,7 @@ class _Given:
 
 
 def _tier(wanted: Wanted) -> VolumeType:
-    """Return the type itself, or the smallest tier that holds the size."""
+    """Return the type itself, or the smallest tier of sufficient size."""
     kind = wanted.type
     if not kind.tiers:
         return kind
@@ -102,17 +102,17 @@ def _check_size(kind: VolumeType, size_bytes: int, named: VolumeType) -> None:
 
 def _no_size(kind: VolumeType) -> InputError:
     return InputError(
-        f"the limits of {kind.name} depend on the size, and nothing tells it",
-        hint=f'write it: "{kind.name} size=100g"',
+        f"the limits of {kind.name} depend on the size, which is unknown",
+        hint=f'declare it: "{kind.name} size=100g"',
         context={"type": kind.name},
     )
 
 
 def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None:
-    """Return what is provisioned; None where it can't be."""
-    how: Provision[float] | None = getattr(given.kind, f"buys_{name}")
+    """Return the provisioned amount; None where the type has no provisioning."""
+    provision: Provision[float] | None = getattr(given.kind, f"buys_{name}")
     words, written = _WORDS[name]
-    if how is None:
+    if provision is None:
         if chosen is None:
             return None
         raise InputError(
@@ -120,9 +120,9 @@ def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None
             hint=f"leave {name} out: it follows from the type",
             context={"type": given.kind.name},
         )
-    least, most = given.lowest(how.least), given.lowest(how.most)
+    least, most = given.lowest(provision.least), given.lowest(provision.most)
     if chosen is None:
-        if how.included is None:
+        if provision.included is None:
             raise InputError(
                 f"{given.kind.name} has as many {words} as are bought"
                 if name == "iops"
@@ -130,7 +130,7 @@ def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None
                 hint=f'write it: "{given.kind.name} {_EXAMPLES[name]}"',
                 context={"type": given.kind.name},
             )
-        return how.included if most is None else min(how.included, most)
+        return provision.included if most is None else min(provision.included, most)
     if (least is not None and chosen < least) or (most is not None and chosen > most):
         size = f" of {format_size(given.size_bytes)}" if given.size_bytes else ""
         low = "" if least is None else f"from {written(least)} "
@@ -171,16 +171,16 @@ def _burst(given: _Given, rate: str, credits_: str, *, base: float | None) -> di
     found = {f"burst_{rate}": burst}
     full = given.lowest(getattr(kind, f"burst_{credits_}"))
     if full is None and kind.burst_s is not None:
-        # Credits come back while they are spent, so that only the difference empties the bucket.
+        # Credits refill while they are spent, so only the difference drains the bucket.
         full = (burst - base) * kind.burst_s
     return found if full is None else found | {f"burst_{credits_}": full}
 
 
 def with_known_limits(run: Run) -> Run:
-    """Return a run whose limits are evaluated, as far as the size of its volume is known.
+    """Return a run with evaluated limits, if the size of its volume is known.
 
     Raises:
-        InputError: there is no volume of that type and size.
+        InputError: no volume of that type and size exists.
     """
     wanted = run.limits.wanted
     if wanted is None:
@@ -218,10 +218,10 @@ def _writes(run: Run) -> bool | None:
 
 
 def credits_last_s(limits: Limits) -> float | None:
-    """Return how long the declared credits last at full speed; None when that is not declared.
+    """Return the duration of the declared credits at the burst rate; None if not declared.
 
     A full bucket is drained at the burst rate while it refills at the base rate. Of two buckets,
-    the one that lasts longer counts.
+    the longer duration applies.
     """
     buckets = (
         (limits.burst_ios, limits.burst_iops, limits.iops),
@@ -234,7 +234,7 @@ def credits_last_s(limits: Limits) -> float | None:
 
 
 def with_burst_runtime(run: Run, wanted: BurstRuntime | None) -> Run:
-    """Return a run whose runtime is longer than the burst credits of its volume last."""
+    """Return a run with its runtime extended beyond the burst credits of its volume."""
     lasts_s = credits_last_s(run.limits)
     if wanted is None or lasts_s is None:
         return run
