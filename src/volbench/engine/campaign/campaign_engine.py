@@ -154,7 +154,7 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
             states.notify(f"scratch file kept: {path}")
         return
     for path in scratch.remove():
-        states.notify(f"{path} was not made by volbench and is not removed")
+        states.notify(f"{path} was not created by volbench and is not removed")
 
 
 def _report_rounds(context: CampaignContext) -> None:

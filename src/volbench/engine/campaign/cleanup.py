@@ -58,7 +58,7 @@ def reap(
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended a process whose start was not recorded")
             for path in scratch.remove():
-                states.notify(f"{name}: {path} was not made by volbench and is not removed")
+                states.notify(f"{name}: {path} was not created by volbench and is not removed")
             unlock_devices(executor, campaign)
             forget_campaign(executor, campaign, layout.root)
 
