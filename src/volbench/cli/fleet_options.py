@@ -142,7 +142,7 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
 
 
 def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
-    """Return the selected hosts of an inventory; remarks go to stderr.
+    """Return the selected hosts of an inventory; notes go to stderr.
 
     Raises:
         InventoryError: problems in the file, or a limit that selects no host.

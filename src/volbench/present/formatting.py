@@ -34,8 +34,8 @@ class Statistic:
     """A latency with the kind it is of.
 
     Attributes:
-        seconds: NaN when the tool told nothing.
-        column: the column it was taken from, such as ``clat_p99_s``; empty for none.
+        seconds: NaN if not reported by the tool.
+        column: its source column, such as ``clat_p99_s``; empty for none.
     """
 
     seconds: float
@@ -43,19 +43,19 @@ class Statistic:
 
     @property
     def is_completion(self) -> bool:
-        """Return whether completion latency stands in for total latency."""
+        """Return whether completion latency replaces total latency."""
         return self.column.startswith("clat_")
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, object]]:
-    """Return the rows of a frame as plain Python values, None where nothing was told."""
+    """Return the rows of a frame as plain Python values, None for missing values."""
     from volbench.analyse.frames.job_frames import plain_rows  # noqa: PLC0415 - brings pandas, as frames do
 
     return plain_rows(frame)
 
 
 def number(row: Row, column: str) -> float:
-    """Return a number of a row, NaN when it is missing or no number."""
+    """Return a number of a row; NaN if it is missing or not a number."""
     value = row.get(column)
     return float(value) if isinstance(value, numbers.Real) else math.nan
 
@@ -126,9 +126,9 @@ def flag(row: Row, column: str) -> str:
 
 
 def latency(row: Row, statistic: str) -> Statistic:
-    """Return total latency, or completion latency where the tool told only that.
+    """Return total latency, or completion latency if the tool reported no other.
 
-    fio before `lat_percentiles` gives percentiles of completion latency alone.
+    Without `lat_percentiles`, fio reports percentiles of completion latency only.
 
     Args:
         row: of the summary frame.

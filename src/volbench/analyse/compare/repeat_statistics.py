@@ -49,7 +49,7 @@ class Interval:
     confidence: float = CONFIDENCE
 
     def excludes(self, value: float) -> bool:
-        """Return whether a value lies outside; never if the ends are unknown."""
+        """Return whether a value is outside; False if the ends are unknown."""
         return value < self.low or value > self.high
 
 

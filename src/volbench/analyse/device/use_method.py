@@ -64,10 +64,10 @@ def use_rows(
 
 
 def run_labels(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return a name for each run that tells it from the others, however many sections it has.
+    """Return a distinct label for each run, independent of its number of sections.
 
     Args:
-        rows: one of each run, of the summary frame.
+        rows: one row of the summary frame for each run.
     """
     return labels(rows.assign(group=rows["job"]))
 
@@ -136,7 +136,7 @@ _SAMPLED = (
     *("run", "device", "t_s", "interval_s", "after_fio", *_RATES, *_SHARES),
     *("dirty_bytes", "writeback_bytes", "io_errors"),
 )
-"""Columns of the device frame that are looked at: selecting rows of the others takes time."""
+"""Columns of the device frame in use; selecting rows of all columns is slow."""
 
 
 def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:

@@ -152,7 +152,7 @@ class Scratch:
         return identity is not None and identity == self._identity(path) and self._is_certain(path)
 
     def _is_certain(self, path: str) -> bool:
-        """Return whether an identity is certain: with a time of birth, or created by this process."""
+        """Return whether an identity is certain: has a time of birth, or was recorded just now."""
         identity = self._files[path]
         return identity is not None and (bool(identity[-1]) or path in self._made)
 

@@ -1,8 +1,8 @@
 """Sampler of the host's kernel counters during a run, and its log ``device.log``.
 
 One process on the target copies lines of /proc: a Python script, or a POSIX shell script where
-there is no Python. Its output is kept verbatim, with marks at the start and the end of the measured
-process.
+Python is missing. Its output is stored verbatim, with marks at the start and the end of the
+measured process.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FIRST_SAMPLE_S = 5.0
 _LAST_SAMPLE_S = 2.0
 _POLL_S = 0.005
 _LIFE_SLACK_S = 600.0
-"""How long after the run's deadline the sampler ends by itself."""
+"""Time from the run's deadline to the end of the sampler without a controller."""
 _MAX_LIFE_S = 30 * 86400.0
-"""Longest life, for runs without a deadline, such as the replay of an I/O log: a month."""
+"""Maximum runtime for runs without a deadline, such as the replay of an I/O log: a month."""
 
 
 def sampler_commands(
@@ -60,15 +60,15 @@ def sampler_commands(
 def _python(executor: Executor) -> str | None:
     """Return the interpreter to sample with.
 
-    Here it is the controller's own: ``python3`` on PATH may be a version manager's shell script,
-    which takes 100 ms to start the real one.
+    On this machine it is the controller's own: ``python3`` on PATH may be a version manager's shell
+    script, which takes 100 ms to start the interpreter.
     """
     own = executor.which(sys.executable) if isinstance(executor, LocalExecutor) else None
     return own or executor.which("python3")
 
 
 _MARK = re.compile(r"\n! [^\n]*\n")
-"""A mark in the log, between what the process printed."""
+"""A mark in the log, between the lines of the process."""
 
 
 class Sampler:
@@ -79,7 +79,7 @@ class Sampler:
 
     Attributes:
         samples: every complete sample so far.
-        problem: why sampling stopped; empty while it works.
+        problem: reason why sampling stopped; empty while it works.
     """
 
     def __init__(self, place: RunDirectory) -> None:
@@ -92,11 +92,11 @@ class Sampler:
         self._process: Process | None = None
 
     def start(self, commands: Sequence[Sequence[str]], *, longest_s: float = 3600.0) -> None:
-        """Start the first command that delivers a sample; set `problem` when none does.
+        """Start the first command that delivers a sample; set `problem` if none does.
 
         Args:
             commands: in order of preference.
-            longest_s: time after which the process is ended even without a controller.
+            longest_s: time limit of the process, enforced even without a controller.
         """
         problem = "neither python3 nor sh was found"
         for argv in commands:
@@ -114,20 +114,20 @@ class Sampler:
 
     @property
     def expected_handle(self) -> str:
-        """Handle of the first process to be started; empty when it ends with the controller."""
+        """Handle of the first process to start; empty if it ends with the controller."""
         return self._place.executor.handle_of(self._place.path_of(self._errors))
 
     @property
     def handle(self) -> str:
-        """Handle by which the process is found again; empty without a process."""
+        """Handle for a takeover of the process; empty without a process."""
         return "" if self._process is None else self._process.handle
 
     def take_over(self, process: Process | None) -> None:
-        """Continue the log that an earlier controller began, and its process.
+        """Continue the log and the process of an earlier controller.
 
         Args:
-            process: still running or ended; output that is already in the log is skipped. None
-                when there was no sampler.
+            process: running or ended; output already in the log is skipped. None if there was no
+                sampler.
         """
         text = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
         self.samples += self._reader.feed(text)
@@ -136,7 +136,7 @@ class Sampler:
             process.skip_output(len(_MARK.sub("", text).encode()))
 
     def _delivers(self) -> bool:
-        """Return whether a first sample arrives in time."""
+        """Return whether the first sample arrives in time."""
         until = time.monotonic() + FIRST_SAMPLE_S
         while not self.samples and not self.problem and time.monotonic() < until:
             self.collect(wait_s=_POLL_S)
@@ -156,7 +156,7 @@ class Sampler:
         """Write an event between two samples."""
         self.collect()
         if self.samples:
-            # It begins on a line of its own: a killed sampler may have left an unfinished one.
+            # The mark starts on a new line: a killed sampler may have left an incomplete line.
             self._keep(f"\n! {text}\n")
 
     def beside(self, tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
@@ -169,7 +169,7 @@ class Sampler:
         return tell_and_collect
 
     def stop(self) -> None:
-        """End the process after one last sample; kill it when it does not end."""
+        """End the process after one last sample; kill it if it does not end."""
         if self._process is None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):

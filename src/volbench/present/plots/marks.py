@@ -161,11 +161,11 @@ class ReferenceLine:
     """A line across the panel at a value, such as a declared limit.
 
     Attributes:
-        value: where it crosses the axis.
-        axis: that it crosses.
-        name: beside it; empty for none.
+        value: its position on the axis.
+        axis: the axis it crosses.
+        name: its label; empty for none.
         extent: its ends on the other axis; None for the whole panel.
-        is_beyond: the value lies outside the panel, and its name alone is shown.
+        is_beyond: the value is outside the panel, and only its label is shown.
     """
 
     value: float

@@ -107,7 +107,7 @@ def uses_of(frames: Frames, samples: pd.DataFrame) -> list[Row]:
 
 
 def _uses_among(known: pd.DataFrame, summary: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a USE table of these runs, labelled by what tells these apart."""
+    """Return the rows of a USE table of these runs, labelled by their differences."""
     sampled = samples.loc[samples["level"] == "volume", "run"].unique()
     rows = summary[summary["run"].isin(sampled)].drop_duplicates("run")
     label_of = dict(zip(rows["run"], run_labels(rows), strict=True))
