@@ -40,7 +40,7 @@ def test_tables_follow_the_journal(layout: Layout) -> None:
     assert set(again["run"]) == {"001-mix-r1", "002-mix-r2"}
 
 
-def test_only_what_is_asked_for_is_read(layout: Layout) -> None:
+def test_only_what_is_requested_for_is_read(layout: Layout) -> None:
     """The summary of a thousand campaigns does not need their series."""
     whole = volbench.open_campaign(layout.root).summary()
     (layout.tables / "histogram.parquet").unlink()

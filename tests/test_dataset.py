@@ -54,7 +54,7 @@ def test_named_twice_is_read_once(results: Path) -> None:
     assert len(volbench.open_campaigns(results / "c", results).names) == 2
 
 
-def test_no_campaign_is_told(tmp_path: Path) -> None:
+def test_no_campaign_is_reported(tmp_path: Path) -> None:
     """An empty folder is an error that names it."""
     with pytest.raises(InputError, match="no campaign in"):
         volbench.open_campaigns(tmp_path)

@@ -16,14 +16,16 @@ def test_the_tree_in_the_docstring_is_the_real_one() -> None:
     """Each error stands there, with its exit code where it is its own, and a star if transient."""
     text = errors.__doc__ or ""
     for kind in _tree(VolbenchError):
-        (line,) = (one for one in text.splitlines() if kind.__name__ in one.split())
+        (line,) = (
+            splitline for splitline in text.splitlines() if kind.__name__ in splitline.split()
+        )
         inherits = kind.__base__ not in {VolbenchError, Exception}
         assert (str(kind.exit_code) in line.split()) is not inherits
         assert ("*" in line.split()) is kind.transient
 
 
 def test_an_error_carries_hint_and_facts() -> None:
-    """Scripts read the context; a change of theirs does not reach the error."""
+    """Scripts read the context; their change does not reach the error."""
     facts = {"path": "a"}
     error = InputError("a is no file", hint="name another", context=facts)
     facts.clear()
@@ -48,7 +50,7 @@ def test_an_error_carries_hint_and_facts() -> None:
     ],
 )
 def test_a_problem_tells_only_what_is_known(problem: Problem, text: str) -> None:
-    """No zero and no empty colon stands for a place that nobody knows."""
+    """No zero and no empty colon stands for an unknown place."""
     assert str(problem) == text
 
 

@@ -111,15 +111,15 @@ def test_other_frames_have_no_labels(layout: Layout) -> None:
 
 
 def test_show_has_a_column_for_labels_that_differ(tmp_path: Path) -> None:
-    """What every host has in common tells no rows apart."""
-    alike = tuple(host.model_copy(update={"labels": dict(host.labels)}) for host in HOSTS[:2])
-    told = CliRunner().invoke(
-        cli, ["show", str(make(tmp_path, alike).root)], env={"COLUMNS": "200"}
+    """What every host has in common distinguishes no rows."""
+    comparable = tuple(host.model_copy(update={"labels": dict(host.labels)}) for host in HOSTS[:2])
+    reported = CliRunner().invoke(
+        cli, ["show", str(make(tmp_path, comparable).root)], env={"COLUMNS": "200"}
     )
-    heading = next(line for line in told.output.splitlines() if "IOPS" in line).split()
+    heading = next(line for line in reported.output.splitlines() if "IOPS" in line).split()
     assert heading[:5] == ["host", "volume_type", "zone", "client", "job"]
-    assert "P15" in told.output
-    assert "azure" not in told.output
+    assert "P15" in reported.output
+    assert "azure" not in reported.output
 
 
 def test_show_takes_a_condition(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_show_takes_a_condition(tmp_path: Path) -> None:
         assert shown.exit_code == 0, shown.output
         lines[where] = shown.stdout.count("finished")
     assert lines["host!=vm3"] > lines["host==vm1"] > 0
-    told = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--json"])
-    assert {row["host"] for row in json.loads(told.stdout)} == {"vm1"}
+    reported = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--json"])
+    assert {row["host"] for row in json.loads(reported.stdout)} == {"vm1"}
     table = CliRunner().invoke(cli, ["show", str(folder), "--where", "host!=vm3"])
     assert "vm2" in table.stdout
     assert "vm3" not in table.stdout
@@ -142,8 +142,8 @@ def test_show_takes_a_condition(tmp_path: Path) -> None:
 
 def test_export_carries_labels(layout: Layout, tmp_path: Path) -> None:
     """CSV has the columns, Parquet says what they mean as well."""
-    told = CliRunner().invoke(cli, ["export", str(layout.root)])
-    rows = list(csv.DictReader(io.StringIO(told.output)))
+    reported = CliRunner().invoke(cli, ["export", str(layout.root)])
+    rows = list(csv.DictReader(io.StringIO(reported.output)))
     assert rows[0]["label_volume_type"] == "P15"
     assert rows[-1]["label_volume_type"] == ""
     file = tmp_path / "summary.parquet"

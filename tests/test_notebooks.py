@@ -46,10 +46,10 @@ def test_the_notebook_runs(cells: list[dict[str, Any]], tmp_path: Path) -> None:
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     outputs = [output for cell in code for output in cell["outputs"]]
-    told = [output.get("data", {}) for output in outputs]
-    assert sum("image/png" in one for one in told) == 3
-    assert not [one for one in outputs if one.get("name") == "stderr"]
-    answer = "".join(told[-1]["text/plain"])
+    reported = [output.get("data", {}) for output in outputs]
+    assert sum("image/png" in entry for entry in reported) == 3
+    assert not [entry for entry in outputs if entry.get("name") == "stderr"]
+    answer = "".join(reported[-1]["text/plain"])
     rows = [line.split() for line in answer.splitlines() if " reads " in line]
     by_volume = {row[1]: float(row[-2]) for row in rows}
     summary = volbench.open_campaigns(tmp_path / "results").summary()

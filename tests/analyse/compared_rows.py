@@ -70,9 +70,9 @@ def rows_of(
                 }
             )
     frame = pd.DataFrame(rows)
-    told = {column.name: _DTYPES[column.dtype] for column in SUMMARY}
-    blank = pd.DataFrame({name: [None] * len(frame) for name in told if name not in frame})
-    return pd.concat([frame, blank], axis=1).astype(told)
+    reported = {column.name: _DTYPES[column.dtype] for column in SUMMARY}
+    blank = pd.DataFrame({name: [None] * len(frame) for name in reported if name not in frame})
+    return pd.concat([frame, blank], axis=1).astype(reported)
 
 
 def no_findings() -> pd.DataFrame:

@@ -33,7 +33,7 @@ def _report(into: Path, *campaigns: Path) -> Path:
 
 
 @pytest.fixture(scope="session", name="report")
-def _one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _report_of_one_campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the report of a campaign whose texts are hostile, at a path with blanks."""
     folder = tmp_path_factory.mktemp("one")
     (folder / "a b & c").mkdir()

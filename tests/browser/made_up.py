@@ -1,6 +1,6 @@
 """Campaign folders of any size, without running fio: real output with other numbers enters.
 
-Each Run has what fio and the sampler would have left: json+, logs over time and the host's own
+Each run has what fio and the sampler would have left: json+, logs over time and the host's own
 counters.
 """
 
@@ -29,7 +29,7 @@ BLOCKS_KIB = (4, 8, 16, 64, 128)
 
 @dataclass(frozen=True)
 class Size:
-    """How large a campaign is: jobs (at most 40), repeats of each, and seconds of each Run."""
+    """How large a campaign is: jobs (at most 40), repeats of each, and seconds of each run."""
 
     jobs: int = 4
     repeats: int = 2
@@ -47,7 +47,7 @@ def make_campaign(
     Args:
         root: the campaign becomes a folder in it.
         name: of campaign and folder.
-        size: of the campaign; a Run has a point of its series for each second.
+        size: of the campaign; a run has a point of its series for each second.
         note: of every job.
         speed: multiplies all rates.
     """
@@ -99,7 +99,7 @@ def _write(
     seconds: int,
     speed: float,
 ) -> None:
-    """Write the files of one Run; the same Run has the same numbers each time."""
+    """Write the files of one run; the same run has the same numbers each time."""
     folder.path.mkdir()
     # Made-up numbers, the same each time.
     chance = random.Random(run.id)  # noqa: S311 - no secret is made of them
@@ -112,12 +112,12 @@ def _write(
     job["jobname"] = run.job
     job["job options"] |= dict(run.options)
     for direction in ("read", "write"):
-        told = job[direction]
-        told["iops"] = base_iops
-        told["bw_bytes"] = int(base_iops * block_bytes)
-        told["runtime"] = seconds * 1000
-        told["total_ios"] = int(base_iops * seconds)
-        told["io_bytes"] = told["total_ios"] * block_bytes
+        reported = job[direction]
+        reported["iops"] = base_iops
+        reported["bw_bytes"] = int(base_iops * block_bytes)
+        reported["runtime"] = seconds * 1000
+        reported["total_ios"] = int(base_iops * seconds)
+        reported["io_bytes"] = reported["total_ios"] * block_bytes
     folder.fio_output.write_text(json.dumps(output), encoding="utf-8")
     status = {"started_utc": f"2026-11-21T{place_of_day(started_s)}.000Z"}
     folder.status.write_text(json.dumps(status), encoding="utf-8")

@@ -41,7 +41,9 @@ def axe(page: Page) -> list[str]:
     page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")
     assert len(found["passes"]) > 20
-    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found["violations"]]
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html']}" for violation in found["violations"]
+    ]
 
 
 def test_every_chart_is_drawn(opened: Watched) -> None:
@@ -251,8 +253,8 @@ def test_no_request_can_leave(watched: Watched) -> None:
         "fetch('https://example.invalid/').then(() => 'sent', () => 'refused')"
     )
     assert refused == "refused"
-    told = [fault for fault in watched.faults if "Content Security Policy" in fault]
-    assert told
+    reported = [fault for fault in watched.faults if "Content Security Policy" in fault]
+    assert reported
     watched.faults.clear()
 
 
@@ -341,7 +343,7 @@ def test_side_by_side(browser: Browser, comparison: Path) -> None:
     assert column(watched.page, 3, "#side-by-side-iops-table")[0] in {"0.50 x", "0.49 x", "0.51 x"}
     verdicts = column(watched.page, 7, "#verdicts-table")
     assert len(verdicts) == 16
-    assert all("not enough repeats" in one for one in verdicts)
+    assert all("not enough repeats" in verdict for verdict in verdicts)
     watched.page.locator(f"{TOGETHER} .toggles").get_by_role("button", name="after").click()
     assert set(visible(watched, "after", chart=TOGETHER)) == {False}
     assert set(visible(watched, "before", chart=TOGETHER)) == {True}

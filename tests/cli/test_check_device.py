@@ -53,7 +53,7 @@ def volbench(*arguments: str | Path) -> str:
 
 
 def measured(root: Path, text: str, target: str | Path, *options: str) -> Records:
-    """Run a profile and return its Findings."""
+    """Run a profile and return its findings."""
     profile = root / "p.yaml"
     profile.write_text(text)
     volbench("run", profile, "--on", target, "--output", root / "out", *options)
@@ -63,43 +63,43 @@ def measured(root: Path, text: str, target: str | Path, *options: str) -> Record
 
 @pytest.fixture(scope="module")
 def found(disks: Disks, tmp_path_factory: pytest.TempPathFactory) -> Records:
-    """Return the Findings of a campaign on a loop device of its own."""
+    """Return the findings of a campaign on a loop device of its own."""
     device = disks.attach(disks.image(64 * MIB), "--direct-io=on")
     root = tmp_path_factory.mktemp("device")
     return measured(root, PROFILE, device, "--allow-destroy", device)
 
 
 def heavy(found: Records, job: str) -> Records:
-    """Return the Findings of a job that are more than a note."""
-    return [one for one in found if one["job"] == job and one["severity"] != "note"]
+    """Return the findings of a job that are more than a note."""
+    return [entry for entry in found if entry["job"] == job and entry["severity"] != "note"]
 
 
 @pytest.mark.parametrize("job", ["fill", "clean", "reading"])
 def test_direct_runs_on_a_written_device_are_clean(found: Records, job: str) -> None:
     """Nothing but what others do on this machine is doubted."""
-    assert [one for one in heavy(found, job) if one["rule"] not in MACHINE] == []
+    assert [entry for entry in heavy(found, job) if entry["rule"] not in MACHINE] == []
 
 
 def test_the_page_cache_is_seen_by_the_device(found: Records) -> None:
     """What fio wrote in a moment was not on the device when it ended."""
-    (one,) = [one for one in heavy(found, "buffered") if one["rule"] == "page-cache"]
-    evidence = one["evidence"]
+    (entry,) = [entry for entry in heavy(found, "buffered") if entry["rule"] == "page-cache"]
+    evidence = entry["evidence"]
     assert isinstance(evidence, dict)
     assert evidence["tool_bytes"] == 64 * MIB
     assert evidence["device_bytes"] < 0.98 * 64 * MIB
     assert "smaller-than-memory" in {other["rule"] for other in heavy(found, "buffered")}
 
 
-def test_three_clones_write_the_same_blocks(found: Records) -> None:
+def test_three_numjobs_write_the_same_blocks(found: Records) -> None:
     """The device has no files to give to each of them."""
-    (one,) = [one for one in heavy(found, "together") if one["rule"] == "overlapping-jobs"]
-    assert "3 times" in str(one["message"])
+    (entry,) = [entry for entry in heavy(found, "together") if entry["rule"] == "overlapping-jobs"]
+    assert "3 times" in str(entry["message"])
 
 
 def test_a_size_larger_than_the_device_is_noticed(found: Records) -> None:
     """Of 1 GiB fio did 64 MiB, and said that all is well."""
-    (one,) = [one for one in heavy(found, "larger") if one["rule"] == "ended-early"]
-    assert "6.2 %" in str(one["message"])
+    (entry,) = [entry for entry in heavy(found, "larger") if entry["rule"] == "ended-early"]
+    assert "6.2 %" in str(entry["message"])
 
 
 @pytest.mark.parametrize(("filled", "severity"), [(False, {"invalid"}), (True, set())])
@@ -118,4 +118,4 @@ def test_reads_of_a_file_that_was_never_written(
     read = "{rw: randread, bs: 4k, direct: 1, size: 16m, runtime: 3s, time_based: 1, filename: f}"
     text = f"name: holes\njobs:\n  a: {read}\n"
     found = measured(tmp_path, text, point, "--allow-destroy", str(point / "f"))
-    assert {one["severity"] for one in found if one["rule"] == "never-written"} == severity
+    assert {entry["severity"] for entry in found if entry["rule"] == "never-written"} == severity

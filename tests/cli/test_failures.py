@@ -49,7 +49,7 @@ def test_failed_run_is_recorded_and_the_others_go_on(
 def test_on_error_stop_leaves_the_rest_for_resume(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
-    """With --on-error stop nothing follows a failed Run."""
+    """With --on-error stop nothing follows a failed run."""
     profile = write_profile(
         tmp_path,
         "name: mixed\ndefaults: {size: 1m, bs: 4k, ioengine: psync}\n"
@@ -175,7 +175,7 @@ def test_damaged_campaign_is_an_error_of_its_own(tmp_path: Path, volbench: Volbe
 def test_full_disk_on_the_controller_keeps_what_is_finished(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
-    """Without room for results the campaign ends, finished Runs are shown, nothing is left."""
+    """Without room for results the campaign ends, finished runs are shown, nothing is left."""
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none", small], check=True)

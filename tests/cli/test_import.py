@@ -71,14 +71,14 @@ def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
 
 
 def test_json_tells_what_was_imported(volbench: Volbench, results: Path) -> None:
-    """A script gets every Run with its source, and what was not imported."""
+    """A script gets every run with its source, and what was not imported."""
     done = volbench("import", results, "--output", "campaign", "--json", "--label", "zone=1")
-    told = json.loads(done.stdout)
-    assert len(told["runs"]) == 5
-    assert {run["state"] for run in told["runs"]} == {"finished"}
-    assert "my results/azure/vm1/mix.json" in {run["source"] for run in told["runs"]}
-    assert len(told["malformed"]) == 1
-    assert told["other_files"] == 9
+    reported = json.loads(done.stdout)
+    assert len(reported["runs"]) == 5
+    assert {run["state"] for run in reported["runs"]} == {"finished"}
+    assert "my results/azure/vm1/mix.json" in {run["source"] for run in reported["runs"]}
+    assert len(reported["malformed"]) == 1
+    assert reported["other_files"] == 9
 
 
 def test_exit_codes(volbench: Volbench, results: Path, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def arguments(profile: Path, uri: str, into: Path) -> list[str]:
 
 
 def states(folder: Path) -> list[RunState]:
-    """Return the state of each Run in the order of the plan."""
+    """Return the state of each run in the order of the plan."""
     return [note.state for note in api.open_campaign(folder).runs.values()]
 
 
@@ -92,7 +92,7 @@ def test_a_volume_that_gets_faster_is_never_steady(ended: dict[str, Path]) -> No
 
 
 @pytest.mark.parametrize("name", ["clean", "rising"])
-def test_frames_and_the_engine_judge_alike(ended: dict[str, Path], name: str) -> None:
+def test_frames_and_the_engine_judge_comparable(ended: dict[str, Path], name: str) -> None:
     """What an analyst computes from the frame is what ended the rounds."""
     opened = api.open_campaign(ended[name])
     rounds = opened.campaign.rounds["short"]
@@ -101,7 +101,7 @@ def test_frames_and_the_engine_judge_alike(ended: dict[str, Path], name: str) ->
 
 
 def test_the_reason_stands_beside_each_run(ended: dict[str, Path], volbench: Volbench) -> None:
-    """`show --runs` tells why a Run was not made; the table tells it once."""
+    """`show --runs` gives the reason beside each run; the table gives it once."""
     by_run = volbench("show", ended["clean"], "--runs")
     assert by_run.stdout.count("steady state at round 5") == 2
     table = volbench("show", ended["clean"])
@@ -126,7 +126,10 @@ def test_scripts_get_the_determination(ended: dict[str, Path], volbench: Volbenc
     """The window, every round's value, and the mean of each job over the window."""
     (record,) = json.loads(volbench("show", ended["clean"], "--rounds", "--json").stdout)
     assert (record["steady"], record["at_round"], record["window"]) == (True, 5, [1, 5])
-    assert [one["track"] for one in record["variables"]] == ["writes.iops", "mixed.lat_mean"]
+    assert [variable["track"] for variable in record["variables"]] == [
+        "writes.iops",
+        "mixed.lat_mean",
+    ]
     assert len(record["variables"][0]["by_round"]) == 5
     (writes,) = [row for row in record["matrices"]["iops"] if row["job"] == "writes"]
     assert writes["mean"] == pytest.approx(record["variables"][0]["mean"])
@@ -136,7 +139,7 @@ def test_scripts_get_the_determination(ended: dict[str, Path], volbench: Volbenc
 def test_a_campaign_without_rounds_says_so(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
-    """There is nothing to determine, and the hint tells what has rounds."""
+    """There is nothing to determine, and the hint names what has rounds."""
     profile = tmp_path / "p.yaml"
     profile.write_text("name: p\njobs:\n  a: {rw: write, size: 1m, ioengine: psync}\n")
     volbench("run", profile, "--on", scratch, "--output", tmp_path / "plain", "--set", "sample=0")
@@ -146,7 +149,7 @@ def test_a_campaign_without_rounds_says_so(
 
 
 def test_a_report_counts_them_apart(ended: dict[str, Path], volbench: Volbench) -> None:
-    """Runs that are not needed are no Runs without a result."""
+    """Runs that are not needed are no runs without a result."""
     done = volbench("report", ended["clean"])
     assert done.returncode == 0, done.stderr
     page = (ended["clean"] / "report" / "index.html").read_text()
@@ -195,7 +198,7 @@ def test_a_controller_that_is_killed_goes_on(tmp_path: Path, volbench: Volbench)
 def test_the_volume_is_left_alone_before_a_run(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
-    """A pause counts from the end of the Run before; what passed without a controller counts."""
+    """A pause counts from the end of the run before; what passed without a controller counts."""
     profile = tmp_path / "p.yaml"
     profile.write_text(
         "name: p\nsample: 0\ndefaults: {ioengine: psync, size: 1m, bs: 4k, filename: f}\n"
@@ -235,7 +238,7 @@ def seconds(utc: str) -> float:
 
 
 def earlier(path: Path) -> None:
-    """Let a Run have ended two hours before it did."""
+    """Let a run have ended two hours before it did."""
     status = json.loads(path.read_text())
     ended = datetime.fromisoformat(status["ended_utc"]) - timedelta(hours=2)
     status["ended_utc"] = ended.isoformat().replace("+00:00", "Z")

@@ -37,8 +37,10 @@ def disks(tmp_path: Path) -> Iterator[Disks]:
 
 
 @pytest.mark.alone
-def test_the_device_is_told_beside_fio(disks: Disks, volbench: Volbench, tmp_path: Path) -> None:
-    """A direct Run has its share of the limit; a buffered one leaves bytes to write later."""
+def test_the_device_is_reported_beside_fio(
+    disks: Disks, volbench: Volbench, tmp_path: Path
+) -> None:
+    """A direct run has its share of the limit; a buffered one leaves bytes to write later."""
     device = disks.attach(disks.image(192 * MIB), "--direct-io=on")
     disks.format(device)
     point = disks.mount(device)

@@ -74,7 +74,7 @@ def disks(tmp_path: Path) -> Iterator[Disks]:
 
 
 @pytest.mark.root
-def test_small_blocks_on_a_device_that_has_none_are_told(
+def test_small_blocks_on_a_device_that_has_none_are_reported(
     tmp_path: Path, disks: Disks, volbench: Volbench
 ) -> None:
     """512 bytes on blocks of 4 KiB are refused at once; a pattern leaves these jobs out."""

@@ -142,7 +142,7 @@ def test_summary_as_json(campaign: Path, volbench: Volbench) -> None:
 
 
 def test_states_of_runs(campaign: Path, volbench: Volbench) -> None:
-    """`show --runs` has every Run of the plan."""
+    """`show --runs` has every run of the plan."""
     done = volbench("show", campaign, "--runs")
     assert "001-a-r1" in done.stdout
     assert "finished" in done.stdout
@@ -188,9 +188,9 @@ def test_probe_tells_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> No
     sparse = tmp_path / "sparse"
     with sparse.open("wb") as file:
         file.truncate(8 << 20)
-    told = volbench("probe", "--cold", sparse)
-    assert told.returncode == 0, told.stderr
-    assert "100 % of sampled blocks hold only zeros: never written" in told.stdout
+    reported = volbench("probe", "--cold", sparse)
+    assert reported.returncode == 0, reported.stderr
+    assert "100 % of sampled blocks hold only zeros: never written" in reported.stdout
     records = json.loads(volbench("probe", "--cold", "--json", sparse, tmp_path).stdout)
     assert records["host"]["kernel"] == os.uname().release
     first, second = records["volumes"]

@@ -154,12 +154,12 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
     campaign_dir: str = "/",
     made: Sequence[str] = (),
 ) -> str:
-    """Pass a Run through the guard and return why it is refused, or an empty text.
+    """Pass a run through the guard and return why it is refused, or an empty text.
 
     Args:
         executor: the machine.
         volume: what it works on; found first when it is only named.
-        writes: whether the Run writes.
+        writes: whether the run writes.
         files: what it writes.
         allow: what the user allowed; the volume's own target when None.
         campaign_dir: where the results go.

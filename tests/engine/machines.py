@@ -64,9 +64,9 @@ class Server:
     ) -> str:
         node, text = "/dev/" + name.replace("!", "/"), f"{number[0]}:{number[1]}"
         diskseq = str(1 + len(self.machine.stats))
-        told = {"dev": text, "size": str(10 * GIB // 512), "ro": "0", "diskseq": diskseq}
-        told |= attributes
-        for attribute, value in told.items():
+        reported = {"dev": text, "size": str(10 * GIB // 512), "ro": "0", "diskseq": diskseq}
+        reported |= attributes
+        for attribute, value in reported.items():
             place = attribute.replace("__", "/")
             self.machine.files[f"{folder}/{place}"] = f"{value}\n"
         self.machine.stats[node] = FileStat("block", (0, 6), number, hash(number) & 0xFFFF, 0)

@@ -190,7 +190,7 @@ def test_symlinks_are_resolved(machine: Machine) -> None:
     assert machine.executor.real_path("/") == "/"
 
 
-def test_paths_are_told_apart(machine: Machine) -> None:
+def test_paths_are_reported_apart(machine: Machine) -> None:
     """A path is a file, a folder or nothing; a symlink is what it leads to."""
     text = machine.executor.stat(f"{machine.root}/text")
     folder = machine.executor.stat(f"{machine.root}/folder")
@@ -210,7 +210,7 @@ def test_only_block_devices_are_opened_exclusively(machine: Machine) -> None:
     assert machine.executor.exclusive_error(f"{machine.root}/missing")
 
 
-def test_free_space_is_told(machine: Machine) -> None:
+def test_free_space_is_reported(machine: Machine) -> None:
     """A filesystem that files can be made on has room."""
     assert machine.executor.free_bytes(machine.root) > 0
 

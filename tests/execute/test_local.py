@@ -25,7 +25,7 @@ def _ended(process: Process) -> int:
 
 
 def _is_gone(pid: int) -> bool:
-    """Tell whether a process ends soon: a signal is sent at once and obeyed a little later."""
+    """Return whether a process ends soon: a signal is sent at once and obeyed a little later."""
     for _ in range(3000):
         text = EXECUTOR.read_text(f"/proc/{pid}/stat")
         if text is None or text.rpartition(")")[2].split()[0] == "Z":
@@ -107,7 +107,7 @@ def test_much_output_blocks_nobody(tmp_path: Path) -> None:
     assert len(process.read_output()) == 1_000_000
 
 
-def test_standard_error_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_standard_error_that_can_not_be_written_is_reported(tmp_path: Path) -> None:
     """A missing folder for standard error is an error before anything is started."""
     with pytest.raises(TransportError, match="can't be written: No such file"):
         EXECUTOR.start(["true"], cwd=str(tmp_path), stderr=str(tmp_path / "none" / "stderr"))

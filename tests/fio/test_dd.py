@@ -106,7 +106,7 @@ def test_nothing_of_a_path_reaches_a_shell(name: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_full_device_is_told_in_dds_words(tmp_path: Path) -> None:
+def test_full_device_is_reported_in_dds_words(tmp_path: Path) -> None:
     """A write that ends with ENOSPC is a problem, and its report is no result."""
     run = dd_run("/dev/full", VolumeKind.FILE)
     done = dd(run, tmp_path)
@@ -116,7 +116,7 @@ def test_full_device_is_told_in_dds_words(tmp_path: Path) -> None:
         only_direction(done.stderr, run)
 
 
-def test_missing_directory_is_told_and_not_made(tmp_path: Path) -> None:
+def test_missing_directory_is_reported_and_not_made(tmp_path: Path) -> None:
     """Dd fails on a directory that is gone."""
     run = dd_run(tmp_path / "gone")
     done = dd(run, tmp_path)

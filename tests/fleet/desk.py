@@ -91,13 +91,13 @@ class Desk:
         return self.start("run", "p.yaml", "--inventory", "fleet.yaml", "--output", self.out, *more)
 
     def states(self) -> list[str]:
-        """Return the states of all Runs."""
+        """Return the states of all runs."""
         return [str(note.state) for note in volbench.open_campaign(self.out).runs.values()]
 
     def started(self, count: int = 1) -> bool:
-        """Tell whether so many processes were started."""
-        told = [entry.get("process", {}) for entry in self.journal()]
-        return sum("handle" in one and "launched" not in one for one in told) >= count
+        """Return whether so many processes were started."""
+        reported = [entry.get("process", {}) for entry in self.journal()]
+        return sum("handle" in item and "launched" not in item for item in reported) >= count
 
     def ended_runs(self) -> set[str]:
         """Return the runs that have come to an end, however."""
@@ -136,8 +136,8 @@ def heard(process: subprocess.Popen[str], words: str) -> str:
 
 def fios(host: RealHost) -> list[str]:
     """Return the processes of fio and of samplers on a host."""
-    told = host.run("ps", "-ww", "-eo", "pid=,args=").splitlines()
-    return [line for line in told if "fio " in line or "sample" in line]
+    reported = host.run("ps", "-ww", "-eo", "pid=,args=").splitlines()
+    return [line for line in reported if "fio " in line or "sample" in line]
 
 
 def gate_has(host: RealHost, name: str) -> bool:
@@ -154,7 +154,7 @@ def check_clean(hosts: Sequence[RealHost]) -> None:
 
 
 def check_once(desk: Desk) -> None:
-    """Check that every Run finished, in one attempt, with all of its numbers."""
+    """Check that every run finished, in one attempt, with all of its numbers."""
     campaign = volbench.open_campaign(desk.out)
     assert desk.states() == ["finished"] * len(desk.fleet.hosts) * len(JOBS)
     assert not list(desk.out.glob("runs/*/attempts"))

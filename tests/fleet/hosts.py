@@ -1,4 +1,4 @@
-"""Real hosts for tests: a number of them enters, machines with an sshd each leave.
+"""Real hosts for tests: machines with an sshd each.
 
 A host is a set of namespaces (network, mounts, names, processes) with its own address, host key,
 home, /tmp and boot id, and a real sshd. A switch, which is a namespace with a bridge in it, joins
@@ -274,7 +274,7 @@ def fleet(
 
 
 def _is_sshd(pid: int) -> bool:
-    """Tell whether a process is an sshd that lives."""
+    """Return whether a process is an sshd that lives."""
     with suppress(ProcessLookupError, FileNotFoundError):
         name, state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)
         return name.endswith("(sshd") and state.split()[0] not in {"Z", "X"}

@@ -1,4 +1,4 @@
-"""Campaigns on real hosts while things go wrong: every Run accounted for, none twice, no orphan."""
+"""Campaigns on real hosts while things go wrong: every run accounted for, none twice, no orphan."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
 
 
 def test_sshd_ends_while_runs_go_on(desk: Desk) -> None:
-    """A dead daemon ends no Run; when it is back the results are fetched."""
+    """A dead daemon ends no run; when it is back the results are fetched."""
     desk.prepare(runtime="6s")
     process = desk.run()
     until(lambda: desk.started(3))
@@ -97,7 +97,9 @@ def test_the_controller_is_killed_while_it_starts_runs(desk: Desk, later_s: floa
     """What was about to be started is found if it was, and started if it was not: never twice."""
     desk.prepare()
     process = desk.run()
-    until(lambda: any(one.get("process", {}).get("launched") is False for one in desk.journal()))
+    until(
+        lambda: any(entry.get("process", {}).get("launched") is False for entry in desk.journal())
+    )
     time.sleep(later_s)
     process.kill()
     process.communicate()
@@ -106,8 +108,8 @@ def test_the_controller_is_killed_while_it_starts_runs(desk: Desk, later_s: floa
     check_clean(desk.fleet.hosts)
 
 
-def test_a_killed_fio_is_told(desk: Desk) -> None:
-    """The Run failed, the others are kept, and a second try does it again."""
+def test_a_killed_fio_is_reported(desk: Desk) -> None:
+    """The run failed, the others are kept, and a second try does it again."""
     desk.prepare(runtime="6s")
     process = desk.run("--policy", "best-effort")
     until(lambda: desk.started(3) and any("job.fio" in line for line in fios(desk.fleet[2])))
@@ -142,8 +144,8 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     check_once(desk)
     campaign = volbench.open_campaign(desk.out)
     assert campaign.aggregate()["clients_planned"].tolist() == [4, 4]
-    doubts = campaign.findings()
-    (message, _) = doubts[doubts["rule"] == "missing-clients"]["message"]
+    findings = campaign.findings()
+    (message, _) = findings[findings["rule"] == "missing-clients"]["message"]
     assert message == "Only 3 of 4 clients finished this step: vm9 did not."
 
 
@@ -164,7 +166,7 @@ def test_a_host_loses_its_power(desk: Desk) -> None:
     check_clean(desk.fleet.hosts)
 
 
-def test_a_full_disk_under_the_results_is_told(desk: Desk) -> None:
+def test_a_full_disk_under_the_results_is_reported(desk: Desk) -> None:
     """What can't be stored stays where it was measured, until there is room for it."""
     room = desk.folder / "room"
     room.mkdir()
@@ -201,7 +203,7 @@ def test_reap_ends_what_is_left(desk: Desk) -> None:
 
 
 def test_a_host_freezes_for_a_while(desk: Desk) -> None:
-    """Everything on it stands still, fio too; when it thaws its Run comes to its end."""
+    """Everything on it stands still, fio too; when it thaws its run comes to its end."""
     desk.prepare(runtime="8s")
     process = desk.run()
     until(lambda: desk.started(3) and bool(fios(desk.fleet[1])))
@@ -214,7 +216,7 @@ def test_a_host_freezes_for_a_while(desk: Desk) -> None:
     check_clean(desk.fleet.hosts)
 
 
-def test_a_full_disk_on_a_host_is_told(desk: Desk) -> None:
+def test_a_full_disk_on_a_host_is_reported(desk: Desk) -> None:
     """A host without room for results does nothing, in plain words; the others are kept."""
     desk.prepare()
     full = desk.fleet[2]

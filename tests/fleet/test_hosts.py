@@ -49,8 +49,8 @@ def test_hosts_end_with_whoever_made_them(tmp_path: Path) -> None:
         cwd=Path(__file__).parents[2],
     )
     assert child.stdout is not None
-    with child.stdout as told:
-        first_processes = told.readline().split()
+    with child.stdout as reported:
+        first_processes = reported.readline().split()
     assert len(first_processes) == 2
     child.send_signal(signal.SIGKILL)
     child.wait(60)

@@ -116,7 +116,7 @@ def test_a_noisy_login_shell_is_heard_over(hosts: Fleet) -> None:
             (home / ".bashrc").unlink()
 
 
-def test_an_account_without_a_shell_is_told_apart(hosts: Fleet) -> None:
+def test_an_account_without_a_shell_is_reported_apart(hosts: Fleet) -> None:
     """Where the login shell runs nothing, its own words are passed on."""
     passwd = hosts[1].folder / "etc/passwd"
     before = passwd.read_text(encoding="utf-8")
@@ -138,8 +138,8 @@ def test_sudo_is_used_where_it_is_needed(hosts: Fleet) -> None:
     with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
         assert executor.run(["id", "-un"]).stdout == f"{texts.USER}\n"
         assert executor.run(["id", "-un"], sudo=True).stdout == "root\n"
-        told = executor.run(["sh", "-c", "id -un; echo $1", "sh", "/dev/null"])
-        assert told.stdout == "root\n/dev/null\n"
+        reported = executor.run(["sh", "-c", "id -un; echo $1", "sh", "/dev/null"])
+        assert reported.stdout == "root\n/dev/null\n"
         with pytest.raises(TransportError, match="no-such can't be started"):
             executor.run(["no-such"], sudo=True)
 

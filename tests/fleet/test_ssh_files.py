@@ -106,7 +106,7 @@ def test_a_missing_file_is_named(machine: ShellExecutor, tmp_path: Path) -> None
     assert names(tmp_path) == []
 
 
-def test_a_full_controller_is_told_apart(
+def test_a_full_controller_is_reported_apart(
     hosts: Fleet, machine: ShellExecutor, tmp_path: Path
 ) -> None:
     """When our own disk is full, that is said, and it is not tried again."""
@@ -171,7 +171,7 @@ def test_what_may_not_be_looked_at_is_an_error(hosts: Fleet) -> None:
 
 
 @pytest.mark.parametrize("busybox", [False, True])
-def test_a_device_in_use_is_told(tmp_path: Path, loop: str, *, busybox: bool) -> None:
+def test_a_device_in_use_is_reported(tmp_path: Path, loop: str, *, busybox: bool) -> None:
     """A device can be had alone or not: mounted and opened ones can't, with perl and without."""
     devices = [{"vdb": loop}]
     with (

@@ -42,7 +42,7 @@ def test_an_unknown_host_is_refused(hosts: Fleet, tmp_path: Path) -> None:
     assert not known.parent.exists()
 
 
-def test_an_unknown_host_is_accepted_where_asked(hosts: Fleet, tmp_path: Path) -> None:
+def test_an_unknown_host_is_accepted_where_requested(hosts: Fleet, tmp_path: Path) -> None:
     """Its key goes to the project's own file, once, and holds from then on."""
     other = hosts[1].public_key
     known = record(tmp_path, "# mine", f"elsewhere {other}")
@@ -75,7 +75,7 @@ def test_many_are_accepted_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("accept_new", [False, True])
 def test_a_changed_key_always_fails(tmp_path: Path, *, accept_new: bool) -> None:
-    """A host set up anew is refused whatever was asked for; the way out it tells works."""
+    """A host set up anew is refused whatever was requested; the hint works."""
     with fleet(1, tmp_path / "f") as own:
         host = own[0]
         known = record(tmp_path, f"{host.address} {host.public_key}")
@@ -105,7 +105,7 @@ def test_another_kind_of_key_is_no_way_around(tmp_path: Path) -> None:
             connect(own, own[0], known, accept_new=True)
 
 
-def test_the_kind_on_record_is_asked_for(tmp_path: Path) -> None:
+def test_the_kind_on_record_is_requested_for(tmp_path: Path) -> None:
     """A host with several keys shows the one that is on record."""
     with fleet(1, tmp_path / "f") as own:
         place = own[0].folder / "run/fleet"

@@ -61,7 +61,7 @@ def test_a_key_of_the_agent_opens(hosts: Fleet, tmp_path: Path) -> None:
 
 
 def test_a_key_with_a_passphrase_works_through_the_agent(hosts: Fleet, tmp_path: Path) -> None:
-    """The agent's copy of a key file is used; without it, the way out is told."""
+    """The agent's copy of a key file is used; without it, there is a hint."""
     key = tmp_path / "locked"
     key.write_bytes(hosts.key.read_bytes())
     key.chmod(0o600)
@@ -103,7 +103,7 @@ def test_a_certificate_opens(hosts: Fleet, tmp_path: Path) -> None:
         pool.connection("h0")
 
 
-def test_a_bad_key_file_is_told(hosts: Fleet, tmp_path: Path) -> None:
+def test_a_bad_key_file_is_reported(hosts: Fleet, tmp_path: Path) -> None:
     """A file that is no key, and one that is missing, are told apart."""
     junk = tmp_path / "junk"
     junk.write_text("this is no key\n", encoding="utf-8")
@@ -167,7 +167,7 @@ def test_a_jump_over_two_hops(tmp_path: Path) -> None:
             pool.connection("h2")
 
 
-def test_a_jump_that_leads_nowhere_is_told(hosts: Fleet) -> None:
+def test_a_jump_that_leads_nowhere_is_reported(hosts: Fleet) -> None:
     """A host behind a jump that does not answer, and a jump that forwards nothing, are named."""
     gone = listed(hosts, hosts[1], name="gone", address="127.0.0.1", port=9, jump=("h0",))
     with (

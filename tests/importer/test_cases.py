@@ -54,11 +54,13 @@ def rows_of(taken: tuple[ImportReport, CampaignData], case: str) -> pd.DataFrame
 def test_every_case_is_imported_or_listed(taken: tuple[ImportReport, CampaignData]) -> None:
     """No case is lost, and each that holds no result says why."""
     report, _ = taken
-    told = {problem.path.removesuffix("/stdout"): problem.message for problem in report.malformed}
-    assert told.keys() == NO_RESULT.keys()
-    assert all(reason in told[case] for case, reason in NO_RESULT.items())
+    reported = {
+        problem.path.removesuffix("/stdout"): problem.message for problem in report.malformed
+    }
+    assert reported.keys() == NO_RESULT.keys()
+    assert all(reason in reported[case] for case, reason in NO_RESULT.items())
     read = {run.run.imported.files[0].source for run in report.runs if run.run.imported}
-    assert read == {f"{case_of(path)}/stdout" for path in FILES if case_of(path) not in told}
+    assert read == {f"{case_of(path)}/stdout" for path in FILES if case_of(path) not in reported}
 
 
 @pytest.mark.parametrize(
@@ -68,10 +70,15 @@ def test_numbers_are_those_of_fio(taken: tuple[ImportReport, CampaignData], case
     """The frames hold exactly what the parser reads from the document."""
     output = parse_output((CASES / case / "stdout").read_text())
     wanted = [
-        (float(one.total_ios or 0), one.iops, one.bw_bytes_per_s, one.clat and one.clat.mean_s)
+        (
+            float(direction.total_ios or 0),
+            direction.iops,
+            direction.bw_bytes_per_s,
+            direction.clat and direction.clat.mean_s,
+        )
         for part in split_result(output)
         for job in merge_jobs(part.jobs)
-        for one in job.directions
+        for direction in job.directions
     ]
     rows = rows_of(taken, case)
     rows = rows[rows["direction"].notna()]
@@ -130,7 +137,7 @@ def test_failures_are_kept_as_such(taken: tuple[ImportReport, CampaignData]) -> 
 def test_logs_beside_a_result_become_its_series(
     taken: tuple[ImportReport, CampaignData], version: str, case: str, least: int
 ) -> None:
-    """Logs are found by the prefix that the options tell, all clones together."""
+    """Logs are found by the prefix that the options tell, all numjobs together."""
     _, opened = taken
     rows = rows_of(taken, f"{version}/{case}")
     series = opened.series()
@@ -149,8 +156,8 @@ def test_logs_of_a_result_without_options_are_found(
     assert mine["iops"].mean() == pytest.approx(400, rel=0.1)
 
 
-def test_clones_in_series_are_added_up(taken: tuple[ImportReport, CampaignData]) -> None:
-    """Three clones of 300 IOPS are 900."""
+def test_numjobs_in_series_are_added_up(taken: tuple[ImportReport, CampaignData]) -> None:
+    """Three numjobs of 300 IOPS are 900."""
     _, opened = taken
     run = rows_of(taken, "fio-3.33/logs-numjobs")["run"][0]
     series = opened.series()
@@ -158,7 +165,7 @@ def test_clones_in_series_are_added_up(taken: tuple[ImportReport, CampaignData])
 
 
 def test_sources_are_recorded_and_unchanged(taken: tuple[ImportReport, CampaignData]) -> None:
-    """Each file of a Run is the one that was imported, byte for byte, and the plan says so."""
+    """Each file of a run is the one that was imported, byte for byte, and the plan says so."""
     _, opened = taken
     for run in opened.campaign.runs:
         assert run.imported is not None
@@ -168,7 +175,7 @@ def test_sources_are_recorded_and_unchanged(taken: tuple[ImportReport, CampaignD
             assert sha256(copied).hexdigest() == file.sha256
 
 
-def test_times_are_told_where_fio_tells_them(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_times_are_reported_where_fio_tells_them(taken: tuple[ImportReport, CampaignData]) -> None:
     """From 3.36 on fio tells when I/O began, before that when it ended and how long it took."""
     row = rows_of(taken, "fio-3.36/logs-averaged").iloc[0]
     assert row["started_utc"] == "2026-11-21T03:18:51.440Z"
@@ -177,7 +184,7 @@ def test_times_are_told_where_fio_tells_them(taken: tuple[ImportReport, Campaign
 
 
 def test_nothing_is_claimed_of_host_and_volume(taken: tuple[ImportReport, CampaignData]) -> None:
-    """There are no facts of a host, and no Finding that stands on them."""
+    """There are no facts of a host, and no finding that stands on them."""
     _, opened = taken
     assert opened.provenance.hosts == ()
     assert set(opened.summary()["host"]) == {"unknown"}

@@ -37,7 +37,11 @@ def document_of(path: Path) -> Raw:
 
 def entries(path: Path) -> list[Raw]:
     """Return fio's entries for its clients, its own sums left out."""
-    return [one for one in document_of(path)["client_stats"] if one["jobname"] != "All clients"]
+    return [
+        client_stat
+        for client_stat in document_of(path)["client_stats"]
+        if client_stat["jobname"] != "All clients"
+    ]
 
 
 def records(frame: pd.DataFrame) -> list[Raw]:
@@ -61,13 +65,13 @@ def test_each_client_is_a_host(taken: tuple[ImportReport, CampaignData]) -> None
     ]
     for row in rows:
         mine = [
-            one[row["direction"]]
-            for one in entries(CLIENTS / "stdout")
-            if (one["hostname"], one["jobname"]) == (row["host"], row["job"])
+            entry[row["direction"]]
+            for entry in entries(CLIENTS / "stdout")
+            if (entry["hostname"], entry["jobname"]) == (row["host"], row["job"])
         ]
         assert len(mine) == row["numjobs"]
-        assert row["total_ios"] == sum(one["total_ios"] for one in mine)
-        assert row["iops"] == pytest.approx(sum(one["iops"] for one in mine), rel=1e-3)
+        assert row["total_ios"] == sum(entry["total_ios"] for entry in mine)
+        assert row["iops"] == pytest.approx(sum(entry["iops"] for entry in mine), rel=1e-3)
     parts = {
         (run.imported.hostname, run.imported.port, run.imported.jobs[0].groupid)
         for run in opened.campaign.runs
@@ -89,8 +93,10 @@ def test_clients_of_one_job_are_one_step(taken: tuple[ImportReport, CampaignData
         assert 1.8 < total["overlap_s"] < 2
 
 
-def test_logs_of_clients_are_told_by_their_names(taken: tuple[ImportReport, CampaignData]) -> None:
-    """The host stands behind the name; the first job's clones are logs 1 and 2."""
+def test_logs_of_clients_are_reported_by_their_names(
+    taken: tuple[ImportReport, CampaignData],
+) -> None:
+    """The host stands behind the name; the first job's numjobs are logs 1 and 2."""
     report, opened = taken
     assert (report.logs, report.remarks) == (30, ())
     sources = {
@@ -174,14 +180,14 @@ def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
     rows = opened.summary()
     assert rows["client"].tolist() == [1, 2]
     assert set(rows["host"]) == {"127.0.0.1"}
-    by_port = {one["port"]: one["read"] for one in entries(source)}
+    by_port = {entry["port"]: entry["read"] for entry in entries(source)}
     assert rows["total_ios"].tolist() == [by_port[port]["total_ios"] for port in ports]
     assert [run.imported.port for run in opened.campaign.runs if run.imported] == ports
     assert opened.aggregate()["clients"].tolist() == [2]
 
 
-def test_states_of_clients_are_told_from_their_end() -> None:
-    """Clients' documents tell no elapsed time: their runtimes and times tell which is later."""
+def test_states_of_clients_are_reported_from_their_end() -> None:
+    """Clients' documents have no elapsed time: their runtimes and times show the later one."""
     document = document_of(CLIENTS / "stdout")
     again = {**document, "timestamp": document["timestamp"] + 100}
     assert len(find_results(f"{json.dumps(document)}\n{json.dumps(again)}").results) == 2
@@ -189,7 +195,7 @@ def test_states_of_clients_are_told_from_their_end() -> None:
 
 
 def test_clients_without_names_are_refused(tmp_path: Path) -> None:
-    """Up to fio 3.2 nothing tells two clients from two clones: they are not added up."""
+    """Up to fio 3.2 nothing tells two clients from two numjobs: they are not added up."""
     document = document_of(CLIENTS / "stdout")
     for entry in document["client_stats"]:
         del entry["hostname"], entry["port"]

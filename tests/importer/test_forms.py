@@ -68,11 +68,11 @@ def test_every_form_gives_the_same_numbers(tmp_path: Path, name: str) -> None:
 def test_zeros_that_a_tool_left_out_are_filled_in(tmp_path: Path) -> None:
     """A report that was written anew without zeros, as Go programs do, is still a result."""
     entry = {
-        name: {key: value for key, value in told.items() if value != 0}
-        if isinstance(told, dict)
-        else told
-        for name, told in DOCUMENT["jobs"][0].items()
-        if told != 0
+        name: {key: value for key, value in reported.items() if value != 0}
+        if isinstance(reported, dict)
+        else reported
+        for name, reported in DOCUMENT["jobs"][0].items()
+        if reported != 0
     }
     put(tmp_path / "x" / "r.json", json.dumps([{"raw": {**DOCUMENT, "jobs": [entry]}}]))
     _, opened = take(tmp_path / "x", into=tmp_path / "campaign")
@@ -123,7 +123,7 @@ def test_malformed_files_are_listed_and_the_rest_imported(
     assert not (tmp_path / "strict").exists()
 
 
-def test_a_cut_off_last_state_is_told(tmp_path: Path) -> None:
+def test_a_cut_off_last_state_is_reported(tmp_path: Path) -> None:
     """Where fio was killed while it wrote, what stands before is not its end."""
     put(tmp_path / "r.json", JSON + JSON[:2000])
     intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
@@ -195,7 +195,7 @@ def test_half_an_import_is_taken_away(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "campaign").exists()
 
 
-def test_a_changed_copy_is_told(tmp_path: Path) -> None:
+def test_a_changed_copy_is_reported(tmp_path: Path) -> None:
     """A file that is not as it was imported gives no numbers."""
     put(tmp_path / "r.json", JSON)
     intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")

@@ -13,7 +13,7 @@ from tests.importer.sources import CASES, copy_logs, put, result_of, take
 NUMJOBS = "fio-3.33/logs-numjobs"
 
 
-def clones(text: str, number: int) -> str:
+def numjobs(text: str, number: int) -> str:
     """Return a document with a number of entries of its first job."""
     document = json.loads(text)
     entry = {**document["jobs"][0]}
@@ -30,7 +30,7 @@ def test_a_tree_of_bench_fio_is_read(tmp_path: Path) -> None:
         folder = tmp_path / "RAID ARRAY" / "md0" / "4k"
         options = dict.fromkeys(("write_bw_log", "write_iops_log"), f"/root/out/{prefix}")
         text = result_of(NUMJOBS, jobname="FIOJOB", iodepth=str(depth), **options)
-        put(folder / f"randread-{depth}-3.json", clones(text, 3))
+        put(folder / f"randread-{depth}-3.json", numjobs(text, 3))
         copy_logs(NUMJOBS, folder, prefix=prefix)
     intake, opened = take(tmp_path / "RAID ARRAY", into=tmp_path / "c")
     assert (intake.logs, intake.remarks) == (12, ())
@@ -45,7 +45,7 @@ def test_logs_that_were_written_over_belong_to_the_last(tmp_path: Path) -> None:
     """Older bench-fio gave the same prefix to all numbers of jobs; fio cuts a log off first."""
     for number in (1, 2, 3):
         text = result_of(NUMJOBS, write_bw_log="random-read-depth-1", write_iops_log="x")
-        put(tmp_path / "in" / f"randread-1-{number}.json", clones(text, number))
+        put(tmp_path / "in" / f"randread-1-{number}.json", numjobs(text, number))
     copy_logs(NUMJOBS, tmp_path / "in", prefix="random-read-depth-1")
     intake, _ = take(tmp_path / "in", into=tmp_path / "c")
     taken = {run.run.job: len(run.copies) - 1 for run in intake.runs}
@@ -53,8 +53,8 @@ def test_logs_that_were_written_over_belong_to_the_last(tmp_path: Path) -> None:
 
 
 def test_logs_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
-    """The sum of two clones of three would be too low."""
-    put(tmp_path / "in" / "r.json", clones(result_of(NUMJOBS), 3))
+    """The sum of two numjobs of three would be too low."""
+    put(tmp_path / "in" / "r.json", numjobs(result_of(NUMJOBS), 3))
     copy_logs(NUMJOBS, tmp_path / "in", prefix="l")
     (tmp_path / "in" / "l_bw.2.log").unlink()
     intake, opened = take(tmp_path / "in", into=tmp_path / "c")
@@ -66,13 +66,13 @@ def test_logs_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
 
 def test_logs_in_a_folder_of_their_own_are_found(tmp_path: Path) -> None:
     """One result alone tells of the prefix, so it is the one."""
-    put(tmp_path / "in" / "json" / "r.json", clones(result_of(NUMJOBS), 3))
+    put(tmp_path / "in" / "json" / "r.json", numjobs(result_of(NUMJOBS), 3))
     copy_logs(NUMJOBS, tmp_path / "in" / "logs", prefix="l")
     intake, _ = take(tmp_path / "in", into=tmp_path / "c")
     assert (intake.logs, intake.remarks) == (6, ())
 
 
-def test_logs_of_nobody_are_told(tmp_path: Path) -> None:
+def test_logs_of_nobody_are_reported(tmp_path: Path) -> None:
     """A log that no result wrote, or that is none, is listed, and nothing else is lost."""
     put(tmp_path / "in" / "r.json", result_of("fio-3.33/logs-averaged"))
     copy_logs("fio-3.33/logs-averaged", tmp_path / "in", prefix="l")
@@ -80,15 +80,15 @@ def test_logs_of_nobody_are_told(tmp_path: Path) -> None:
     put(tmp_path / "in" / "l_clat.1.log", "this is no log\n")
     put(tmp_path / "in" / "l_bw.7.log", "100, 1, 0, 0, 0\n")
     intake, opened = take(tmp_path / "in", into=tmp_path / "c")
-    told = {note.path: note.message for note in intake.remarks}
-    assert "no result reports" in told["in/other_bw.1.log"]
-    assert "contains no line" in told["in/l_clat.1.log"]
-    assert "belongs to another result" in told["in/l_bw.7.log"]
+    reported = {note.path: note.message for note in intake.remarks}
+    assert "no result reports" in reported["in/other_bw.1.log"]
+    assert "contains no line" in reported["in/l_clat.1.log"]
+    assert "belongs to another result" in reported["in/l_bw.7.log"]
     assert opened.series()["iops"].mean() > 0
 
 
 def test_a_shared_log_is_read_only_of_one_job(tmp_path: Path) -> None:
-    """With per_job_logs=0 all clones write into one file, which mixes them."""
+    """With per_job_logs=0 all numjobs write into one file, which mixes them."""
     put(tmp_path / "one" / "r.json", result_of("fio-3.33/logs-averaged"))
     source = CASES / "fio-3.33/logs-averaged"
     for kind in ("bw", "iops", "lat"):
@@ -96,7 +96,7 @@ def test_a_shared_log_is_read_only_of_one_job(tmp_path: Path) -> None:
     intake, opened = take(tmp_path / "one", into=tmp_path / "c")
     assert intake.logs == 3
     assert len(opened.series()) > 30
-    put(tmp_path / "three" / "r.json", clones(result_of(NUMJOBS), 3))
+    put(tmp_path / "three" / "r.json", numjobs(result_of(NUMJOBS), 3))
     shutil.copy(CASES / NUMJOBS / "l_bw.1.log", tmp_path / "three" / "l_bw.log")
     intake, _ = take(tmp_path / "three", into=tmp_path / "d")
     assert "per_job_logs=0" in intake.remarks[0].message
@@ -116,7 +116,7 @@ def test_compressed_logs_are_read(tmp_path: Path) -> None:
 
 
 def test_a_result_without_a_version_has_no_logs(tmp_path: Path) -> None:
-    """Nobody knows in which unit they are."""
+    """Their unit is unknown."""
     document = json.loads(result_of("fio-3.33/logs-averaged"))
     del document["fio version"]
     put(tmp_path / "in" / "r.json", json.dumps(document))

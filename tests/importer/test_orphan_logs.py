@@ -1,4 +1,4 @@
-"""Logs without a result become Runs with a series, and tell no more than they hold."""
+"""Logs without a result become runs with a series, and no more than they hold."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def test_bins_of_fio_2_tell_their_version(tmp_path: Path) -> None:
 
 
 def test_numbered_logs_are_never_added_up(tmp_path: Path) -> None:
-    """Nothing tells clones from jobs that ran in turn."""
+    """Nothing tells numjobs from jobs that ran in turn."""
     logs_of("fio-3.33/logs-numjobs", tmp_path / "in")
     _, opened = take(tmp_path / "in", into=tmp_path / "c")
     assert opened.summary()["job"].tolist() == ["l-1", "l-2", "l-3"]
     assert opened.series().groupby("run")["iops"].mean().round(-1).tolist() == [300, 300, 300]
 
 
-def test_what_cannot_be_told_is_listed(tmp_path: Path) -> None:
-    """Shared logs, empty ones, and those beside a damaged result are no Runs."""
+def test_what_cannot_be_reported_is_listed(tmp_path: Path) -> None:
+    """Shared logs, empty ones, and those beside a damaged result are no runs."""
     put(tmp_path / "in" / "shared" / "l_iops.log", "1000, 5, 0, 0\n")
     put(tmp_path / "in" / "empty" / "l_iops.1.log", "")
     put(tmp_path / "in" / "cut" / "l_iops.1.log", "1000, 5, 0, 0\n")

@@ -27,7 +27,9 @@ from volbench.model.campaign.target import VolumeKind
         ({}, VolumeKind.UNKNOWN, "unknown"),
     ],
 )
-def test_a_volume_is_what_was_told(options: dict[str, str], kind: VolumeKind, target: str) -> None:
+def test_a_volume_is_what_was_reported(
+    options: dict[str, str], kind: VolumeKind, target: str
+) -> None:
     """A device, a file, a directory or an export; several, or none, are unknown."""
     (output,) = find_results(result_of("fio-3.33/fsync-latency", **options)).results
     volume = volume_of({"w": reported_options(output, output.jobs[0])})
@@ -40,11 +42,11 @@ def test_options_are_read_as_fio_reads_them() -> None:
         "fio-3.33/fsync-latency", bs="4k", runtime="1m", numjobs="2", iodepth="oops", odd_one="x"
     )
     (output,) = find_results(text).results
-    told = reported_options(output, output.jobs[0])
-    assert (told.options["bs"], told.options["runtime"]) == ("4096", "60s")
-    assert told.left_out == ("iodepth=oops",)
-    assert "odd_one" not in told.options
-    assert not told.is_whole  # so that the depth is unknown, not 1
+    reported = reported_options(output, output.jobs[0])
+    assert (reported.options["bs"], reported.options["runtime"]) == ("4096", "60s")
+    assert reported.left_out == ("iodepth=oops",)
+    assert "odd_one" not in reported.options
+    assert not reported.is_whole  # so that the depth is unknown, not 1
 
 
 def test_options_without_a_value_are_unsaid_before_they_were_written() -> None:
@@ -70,7 +72,7 @@ def test_an_odd_version_does_no_harm(tmp_path: Path) -> None:
     assert set(opened.summary()["fio_version"]) == {"own build"}
 
 
-def test_no_doubt_stands_on_what_was_not_told(tmp_path: Path) -> None:
+def test_no_doubt_stands_on_what_was_not_reported(tmp_path: Path) -> None:
     """Whether buffers were filled anew is not known where bare options are left out."""
     for version, doubted in (("3.33", False), ("3.42", True)):
         source = put(tmp_path / f"{version}.json", result_of(f"fio-{version}/randrw-jsonplus"))
@@ -78,7 +80,7 @@ def test_no_doubt_stands_on_what_was_not_told(tmp_path: Path) -> None:
         assert ("compressible" in set(opened.findings()["rule"])) is doubted
 
 
-def test_what_was_not_told_is_no_difference(tmp_path: Path) -> None:
+def test_what_was_not_reported_is_no_difference(tmp_path: Path) -> None:
     """A comparison says that an option is not known; it does not take it for not set."""
     parts = []
     for version in ("3.36", "3.42"):
@@ -91,7 +93,7 @@ def test_what_was_not_told_is_no_difference(tmp_path: Path) -> None:
 
 
 def test_logs_without_a_time_of_day_get_it_from_the_result(tmp_path: Path) -> None:
-    """From 3.36 on fio tells when I/O began; before, nobody knows."""
+    """From 3.36 on fio reports when I/O began; before, that is unknown."""
     for version, known in (("3.33", False), ("3.36", True)):
         case = f"fio-{version}/logs-averaged"
         put(tmp_path / version / "r.json", result_of(case))

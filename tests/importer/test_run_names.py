@@ -16,9 +16,9 @@ DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")
 
 
 def jobs_of(*, source: Path, into: Path, pattern: str = "") -> list[tuple[str, str, int]]:
-    """Return host, job and repeat of every Run, sorted."""
+    """Return host, job and repeat of every run, sorted."""
     intake, _ = take(source, into=into, pattern=pattern)
-    return sorted((one.run.host, one.run.job, one.run.repeat) for one in intake.runs)
+    return sorted((run.run.host, run.run.job, run.run.repeat) for run in intake.runs)
 
 
 def test_a_jobname_that_tells_enough_is_kept(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_hosts_without_a_name_are_called_by_their_labels(tmp_path: Path) -> None
     assert {run.run.job for run in intake.runs} == {"FIOJOB"}
 
 
-def test_repeats_and_jobs_can_be_told_by_the_pattern(tmp_path: Path) -> None:
+def test_repeats_and_jobs_can_be_reported_by_the_pattern(tmp_path: Path) -> None:
     """{repeat} and {job} are no labels."""
     for number in (1, 2):
         put(tmp_path / "in" / "reads" / f"{number}.json", RANDREAD)

@@ -59,7 +59,7 @@ def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
 
 
 def test_after_the_rename_it_is_whole(tmp_path: Path) -> None:
-    """A kill right after the rename leaves a campaign with every Run."""
+    """A kill right after the rename leaves a campaign with every run."""
     put(tmp_path / "in" / "a.json", JSON)
     into = tmp_path / "c"
     argv = [sys.executable, "-c", KILLED, "renamed", str(tmp_path / "in"), str(into)]

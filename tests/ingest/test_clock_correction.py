@@ -33,7 +33,7 @@ def test_offset_is_what_the_start_noted(status: dict[str, object], offset_s: flo
 
 
 def test_instants_are_shifted_and_nothing_else() -> None:
-    """Milliseconds stay; what nobody told stays untold."""
+    """Milliseconds stay; what was not reported stays missing."""
     assert shifted_utc("2026-01-01T00:00:01.500Z", by_s=-3.25) == "2025-12-31T23:59:58.250Z"
     assert shifted_utc("2026-01-01T00:00:01Z", by_s=0.0) == "2026-01-01T00:00:01Z"
     assert shifted_utc(None, by_s=5.0) is None
@@ -53,6 +53,6 @@ def test_series_stand_where_the_controller_saw_them(tmp_path: Path, ahead_s: flo
     (folder.path / "series_iops.1.log").write_text(rows)
     status = {"started_utc": "2026-01-01T00:00:00.000Z", "start": {"clock_offset_s": ahead_s}}
     folder.status.write_text(json.dumps(status))
-    told = ingest(layout, campaign)
-    assert told.series[0]["utc"] == "2026-01-01T00:00:00.100Z"
-    assert {row["started_utc"] for row in told.summary} == {"2026-01-01T00:00:00.000Z"}
+    reported = ingest(layout, campaign)
+    assert reported.series[0]["utc"] == "2026-01-01T00:00:00.100Z"
+    assert {row["started_utc"] for row in reported.summary} == {"2026-01-01T00:00:00.000Z"}

@@ -60,8 +60,8 @@ def test_each_interval_is_a_row_of_each_device(tmp_path: Path) -> None:
         + sample(14, sda=200, sda1=100)
     )
     rows = rows_of(tmp_path, text, facts("sda1", "sda"), begun_s=10.5)
-    told = [(row["device"], row["level"], row["t_s"], row["write_iops"]) for row in rows]
-    assert told == [
+    reported = [(row["device"], row["level"], row["t_s"], row["write_iops"]) for row in rows]
+    assert reported == [
         ("sda1", "volume", 1.5, 50.0),
         ("sda1", "volume", 3.5, 0.0),
         ("sda", "backing", 1.5, 100.0),
@@ -100,13 +100,13 @@ def test_a_clock_that_is_set_moves_no_sample(tmp_path: Path) -> None:
 
 
 def test_counters_that_were_reset_leave_a_hole(tmp_path: Path) -> None:
-    """A device that was made anew in the middle has no row there, and no rate below 0."""
+    """A device that was recreated in the middle has no row there, and no rate below 0."""
     text = sample(1, sda=100) + sample(2, sda=150) + sample(3, sda=10) + sample(4, sda=30)
     rows = rows_of(tmp_path, text, facts("sda"))
     assert [row["write_iops"] for row in rows] == [50.0, 20.0]
 
 
-def test_a_device_that_was_away_is_told_over_the_gap(tmp_path: Path) -> None:
+def test_a_device_that_was_away_is_reported_over_the_gap(tmp_path: Path) -> None:
     """A sample without the device's line makes one longer interval."""
     text = sample(1, sda=0) + sample(2) + sample(3, sda=40)
     (row,) = rows_of(tmp_path, text, facts("sda"))
@@ -135,7 +135,7 @@ def test_nothing_sampled_makes_no_rows(tmp_path: Path) -> None:
     assert rows_of(tmp_path, sample(1, sda=0)[:40], facts("sda")) == []
 
 
-def test_a_compressed_log_is_read_alike_and_a_damaged_one_is_told(tmp_path: Path) -> None:
+def test_a_compressed_log_is_read_comparable_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
     """Raw samples at rest are compressed; damage never passes for fewer samples."""
     text = "".join(sample(second, sda=second) for second in range(500))
     RunFolder(tmp_path).samples.write_text(text, encoding="ascii")
@@ -160,10 +160,10 @@ def test_io_began_when_the_series_say_so() -> None:
 
 
 def test_without_series_io_began_a_runtime_before_the_result() -> None:
-    """Before 3.36 fio tells no start; it is never before the process was started."""
+    """Before 3.36 fio reports no start; it is never before the process was started."""
     output = parse_output((CASES / "fio-3.33/randrw-jsonplus/stdout").read_text(), path="x")
     assert output.ended_utc_s is not None
-    runtime_s = max(one.runtime_s for job in output.jobs for one in job.directions)
+    runtime_s = max(direction.runtime_s for job in output.jobs for direction in job.directions)
     assert begun_utc_s(output, [], started_utc=None) == output.ended_utc_s - runtime_s
     late = "2100-01-01T00:00:00.000Z"
     assert begun_utc_s(output, [], started_utc=late) == begun_utc_s(None, [], started_utc=late)

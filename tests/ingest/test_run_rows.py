@@ -19,7 +19,7 @@ VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 
 
 def make(root: Path, case: str, *sections: Section) -> tuple[Layout, Campaign]:
-    """Return a campaign folder with one Run that left what a case holds."""
+    """Return a campaign folder with one run that left what a case holds."""
     run = Run(id="001-a-r1", profile="p", job="a", volume=VOLUME, sections=sections, sample_s=0)
     layout = Layout(root)
     folder = layout.run(run.id)
@@ -66,22 +66,22 @@ def test_reads_and_writes_become_rows_of_their_own(tmp_path: Path, version: str)
     raw = json.loads((CASES / f"fio-{version}/randrw-jsonplus/stdout").read_text())["jobs"][0]
     assert [row["direction"] for row in rows.summary] == ["read", "write"]
     for row in rows.summary:
-        told = raw[str(row["direction"])]
-        assert row["iops"] == told["iops"]
-        assert row["io_bytes"] == told["io_bytes"]
-        assert row["clat_max_s"] == told["clat_ns"]["max"] / 1e9
+        reported = raw[str(row["direction"])]
+        assert row["iops"] == reported["iops"]
+        assert row["io_bytes"] == reported["io_bytes"]
+        assert row["clat_max_s"] == reported["clat_ns"]["max"] / 1e9
         assert row["direct"] is True
         counted = sum(
-            int(str(one["count"]))
-            for one in rows.histogram
-            if one["direction"] == row["direction"] and one["latency"] == "clat"
+            int(str(entry["count"]))
+            for entry in rows.histogram
+            if entry["direction"] == row["direction"] and entry["latency"] == "clat"
         )
-        assert counted == told["total_ios"]
+        assert counted == reported["total_ios"]
     assert {row["percentile"] for row in rows.percentiles} >= {50.0, 99.0, 99.99}
 
 
-def test_clones_are_summed(tmp_path: Path) -> None:
-    """Three clones of one section are one row with their total."""
+def test_numjobs_are_summed(tmp_path: Path) -> None:
+    """Three numjobs of one section are one row with their total."""
     section = Section(name="seq", options={"rw": "write", "bs": "65536", "numjobs": "3"})
     layout, campaign = make(tmp_path, "fio-3.33/numjobs-separate", section)
     (row,) = ingest(layout, campaign).summary
@@ -109,7 +109,7 @@ def test_failed_run_without_output_keeps_its_row(tmp_path: Path) -> None:
     assert "iops" not in row
 
 
-def test_damage_to_a_finished_run_is_told_in_its_row(tmp_path: Path) -> None:
+def test_damage_to_a_finished_run_is_reported_in_its_row(tmp_path: Path) -> None:
     """Numbers that were there and can no longer be read are missing, and named as lost."""
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
@@ -134,7 +134,7 @@ def test_damage_beside_the_result_leaves_the_numbers(tmp_path: Path, name: str) 
 
 
 def test_runs_that_have_not_ended_have_no_rows(tmp_path: Path) -> None:
-    """A planned or running Run is not a result."""
+    """A planned or running run is not a result."""
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
     for states in ({}, {campaign.runs[0].id: RunState.RUNNING}):

@@ -1,4 +1,4 @@
-"""Logs of real Runs become whole series, and what can't be read of them is told."""
+"""Logs of real runs become whole series, and what can't be read of them is told."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = Path(__file__).parent.parent / "cases"
 
 
 def run_on(place: Path, *sections: Section, sample_s: float = 0.1) -> Run:
-    """Return a Run of a few seconds in a directory."""
+    """Return a run of a few seconds in a directory."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(place))
     return Run(
         id="001-a-r1", profile="p", job="a", volume=volume, sections=sections, sample_s=sample_s
@@ -37,7 +37,7 @@ def run_on(place: Path, *sections: Section, sample_s: float = 0.1) -> Run:
 
 
 def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
-    """Execute a Run and read its series back."""
+    """Execute a run and read its series back."""
     fio = shutil.which("fio")
     assert fio is not None
     folder.path.mkdir()
@@ -55,7 +55,7 @@ def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
 
 
 def of_case(folder: Path) -> tuple[Run, RunFolder]:
-    """Return a Run that left averaged logs of fio 3.33 at 400 IOPS each way for two seconds."""
+    """Return a run that left averaged logs of fio 3.33 at 400 IOPS each way for two seconds."""
     folder.mkdir(parents=True)
     for path in (CASES / "fio-3.33/logs-averaged").glob("*.log"):
         (folder / path.name).write_bytes(path.read_bytes())
@@ -65,7 +65,7 @@ def of_case(folder: Path) -> tuple[Run, RunFolder]:
 
 
 def read(run: Run, folder: RunFolder) -> SectionSeries:
-    """Return the series of a Run of one section."""
+    """Return the series of a run of one section."""
     output = parse_output(folder.fio_output.read_text(), path="fio.json")
     (series,) = read_section_series(run, folder, output)
     return series
@@ -77,13 +77,13 @@ def rates(series: SectionSeries, direction: str) -> list[float]:
 
 
 def test_real_sections_keep_their_own_logs(tmp_path: Path) -> None:
-    """Clones of a section are summed, sections are not, and the grid has neither gap nor stall."""
+    """Jobs of a section are summed, sections are not, and the grid has neither gap nor stall."""
     common = {"ioengine": "psync", "size": "1048576", "time_based": "1", "runtime": "2"}
     two = Section(
         name="two", options={**common, "rw": "randread", "numjobs": "2", "rate_iops": "300"}
     )
-    one = Section(name="one", options={**common, "rw": "randwrite", "rate_iops": "200"})
-    found = series_of(run_on(tmp_path, two, one, sample_s=0.25), RunFolder(tmp_path / "run"))
+    entry = Section(name="one", options={**common, "rw": "randwrite", "rate_iops": "200"})
+    found = series_of(run_on(tmp_path, two, entry, sample_s=0.25), RunFolder(tmp_path / "run"))
     assert [series.section.name for series in found] == ["two", "one"]
     for series, direction, expected in zip(found, ("read", "write"), (600, 200), strict=True):
         assert series.bad_rows == ()
@@ -130,7 +130,7 @@ def test_every_way_of_storing_gives_one_series(tmp_path: Path, way: str) -> None
 
 
 def test_bad_lines_stand_beside_the_numbers(tmp_path: Path) -> None:
-    """A log with a line cut in the middle and garbage is told in the summary of its Run."""
+    """A log with a line cut in the middle and garbage is told in the summary of its run."""
     layout = Layout(tmp_path / "c")
     run, folder = of_case(layout.run("001-a-r1").path)
     folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
@@ -144,9 +144,9 @@ def test_bad_lines_stand_beside_the_numbers(tmp_path: Path) -> None:
     rows = read_run(campaign, run, RunState.FINISHED, folder)
     assert [row["bad_log_rows"] for row in rows.summary] == [2, 2]
     assert len(rows.series) in {len(whole.series), len(whole.series) - 2}
-    (told,) = read(run, folder).bad_rows
-    assert told.log.endswith("l_iops.1.log.zst")
-    assert (told.bad_rows, told.first_line) == (2, len(lines) - 1)
+    (reported,) = read(run, folder).bad_rows
+    assert reported.log.endswith("l_iops.1.log.zst")
+    assert (reported.bad_rows, reported.first_line) == (2, len(lines) - 1)
 
 
 def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_log_costs_its_series_only(tmp_path: Path) -> None:
-    """The numbers of the Run stay, and its rows name the log."""
+    """The numbers of the run stay, and its rows name the log."""
     layout = Layout(tmp_path / "c")
     run, folder = of_case(layout.run("001-a-r1").path)
     (folder.path / "l_bw.1.log").write_text("<html>\n")

@@ -63,12 +63,12 @@ class Proof:
 
     def truth(self, workload: Workload | None = None) -> Truth:
         """Return what a client must find."""
-        asked = workload or self.workloads[0]
+        requested = workload or self.workloads[0]
         return truth(
             self.volume,
-            direction=asked.direction,
-            block_bytes=asked.block_bytes,
-            iodepth=asked.iodepth,
+            direction=requested.direction,
+            block_bytes=requested.block_bytes,
+            iodepth=requested.iodepth,
         )
 
     def verdict(self, workload: Workload | None = None) -> Mapping[str, Any]:
@@ -87,7 +87,7 @@ class Proof:
     def view(self, workload: Workload | None = None, *, limits: Limits | None = None) -> RunView:
         """Return all that is known of a run, as if limits had been declared."""
         name = self._job(workload)
-        (view,) = (one for one in self.campaign.context().views if one.run.job == name)
+        (view,) = (entry for entry in self.campaign.context().views if entry.run.job == name)
         run = view.run.model_copy(update={} if limits is None else {"limits": limits})
         return replace(view, run=run)
 
@@ -104,7 +104,7 @@ class Proof:
         (found,) = curves(self.campaign.summary(), self.campaign.series())
         return found
 
-    def doubts(self, *severities: str) -> list[str]:
+    def findings(self, *severities: str) -> list[str]:
         """The rules that fired with one of these severities."""
         findings = self.campaign.findings()
         wanted = severities or ("warning", "invalid")
@@ -136,7 +136,7 @@ def profile_text(volume: Scenario, workloads: Sequence[Workload], *, more: str =
         f"defaults: {{ioengine: nbd, size: {volume.size_bytes}, time_based: 1, refill_buffers: 1}}",
         *([more] if more else []),
         "jobs:",
-        *(f"  job{number}: {one.yaml}" for number, one in enumerate(workloads, start=1)),
+        *(f"  job{number}: {workload.yaml}" for number, workload in enumerate(workloads, start=1)),
     ]
     return "\n".join(lines) + "\n"
 

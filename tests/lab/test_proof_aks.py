@@ -79,20 +79,20 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     assert iops["test4"] == pytest.approx(1100, rel=0.03)
     assert iops["test5"] == pytest.approx(200, rel=0.10)
     verdicts = campaign.verdicts().set_index("job")
-    told = verdicts["explanation"].to_dict()
+    reported = verdicts["explanation"].to_dict()
     for job, cause in CAUSES.items():
-        shown = f"{job}: {told[job]}\n{rates(campaign.device(), job)}"
+        shown = f"{job}: {reported[job]}\n{rates(campaign.device(), job)}"
         assert verdicts["bottleneck"][job] == cause, shown
-    told_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
-    _check_buffered(campaign.device(), told_bytes=told_bytes)
+    reported_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
+    _check_buffered(campaign.device(), reported_bytes=reported_bytes)
     # Active time is counted in ticks of the kernel: sixteen in flight fill them all.
     busy = campaign.device().query("job == 'test4' and level == 'volume'")
     assert busy["active_percent"].median() > 95
     # Its first seconds belong to small pages that test7 left behind; then the cap is reached.
     large = campaign.device().query("job == 'test8' and level == 'volume'")
     assert large["write_bw_bytes_per_s"].max() == pytest.approx(125e6, rel=0.05)
-    doubts = campaign.findings()
-    doubted = set(doubts[doubts["rule"] == "page-cache"]["job"])
+    findings = campaign.findings()
+    doubted = set(findings[findings["rule"] == "page-cache"]["job"])
     assert {"test2", "test6", "test7", "test8", "test9"} <= doubted
     plot = build_plot("device", {name: campaign.frame(name) for name in FRAMES})
     assert len(plot.panels) >= 7
@@ -113,7 +113,7 @@ def rates(device: pd.DataFrame, job: str) -> str:
     return rows[["t_s", "write_bw_bytes_per_s", "write_iops", "after_fio"]].to_csv(index=False)
 
 
-def _check_buffered(device: pd.DataFrame, *, told_bytes: float) -> None:
+def _check_buffered(device: pd.DataFrame, *, reported_bytes: float) -> None:
     """Check that buffered writes are seen as what they are: memory first, the device later."""
     rows = device[(device["job"] == "test6") & (device["level"] == "volume")]
     after = rows["after_fio"].astype(bool).to_numpy()
@@ -123,4 +123,4 @@ def _check_buffered(device: pd.DataFrame, *, told_bytes: float) -> None:
     assert dirty[~after].max() > dirty[~after].min() + 10e6
     assert np.median(rate[~after]) == pytest.approx(125e6, rel=0.05)
     assert rate[after].max() > 1e6
-    assert told_bytes > 1.01 * moved[~after].sum()
+    assert reported_bytes > 1.01 * moved[~after].sum()

@@ -85,7 +85,7 @@ def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
     assert proof.verdict()["verdict"] == "steady"
     assert proof.verdict()["bottleneck"] == "latency"
     assert proof.iops() == pytest.approx(proof.truth().iops, rel=0.03)
-    assert proof.doubts() == []
+    assert proof.findings() == []
 
 
 def test_limits_nobody_tuned_for(tmp_path: Path) -> None:
@@ -98,4 +98,4 @@ def test_limits_nobody_tuned_for(tmp_path: Path) -> None:
     proof = measure_virtually(scenario, tmp_path, Workload("randread", iodepth=12))
     assert proof.verdict()["bottleneck_level"] == pytest.approx(2730, rel=0.03)
     assert proof.verdict()["bottleneck"] == "iops-limit"
-    assert proof.doubts() == []
+    assert proof.findings() == []

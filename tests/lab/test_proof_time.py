@@ -76,7 +76,7 @@ def test_warming_up(tmp_path: Path, measured: Measure, scenario: str, workload: 
         proof.truth().warm_90_s, abs=SAMPLE_S + 0.05 * proof.truth().warm_90_s
     )
     assert "blocks got warm" in proof.verdict()["explanation"]
-    assert "cold-blocks" in proof.doubts()
+    assert "cold-blocks" in proof.findings()
 
 
 @pytest.mark.parametrize("measured", [VIRTUAL, REAL])
@@ -91,11 +91,13 @@ def test_credits_run_out(tmp_path: Path, measured: Measure) -> None:
         assert verdict["steady_iops"] == pytest.approx(300, rel=0.03)
         assert verdict["steady_from_s"] == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
     names = ("summary", "verdicts", "series", "device")
-    (told,) = performance({name: proof.campaign.frame(name) for name in names}).to_dict("records")
-    assert told["steady"]
-    assert told["burst_iops"] == pytest.approx(1500, rel=0.05)
+    (reported,) = performance({name: proof.campaign.frame(name) for name in names}).to_dict(
+        "records"
+    )
+    assert reported["steady"]
+    assert reported["burst_iops"] == pytest.approx(1500, rel=0.05)
     for view in (proof.view(), proof.view(limits=GP2)):
-        (ran_out,) = (one for one in find(Context((view,))) if one.rule == "credits-ran-out")
+        (ran_out,) = (entry for entry in find(Context((view,))) if entry.rule == "credits-ran-out")
         assert ran_out.from_s == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
 
 
@@ -104,11 +106,11 @@ def test_credits_come_back(tmp_path: Path) -> None:
     drain = Workload("randwrite", iodepth=16, runtime_s=16)
     proof = measure_virtually("gp2", tmp_path, drain, replace(drain, pause_before_s=20))
     findings = proof.campaign.findings()
-    (one,) = findings[findings["rule"] == "credits-refilled"].to_dict("records")
-    told = json.loads(one["evidence"])
-    assert told["refill_is"] == "measured"
-    assert told["refill_ios_per_s"] == pytest.approx(300, rel=0.1)
-    assert told["burst_iops"] == pytest.approx(1500, rel=0.05)
+    (entry,) = findings[findings["rule"] == "credits-refilled"].to_dict("records")
+    reported = json.loads(entry["evidence"])
+    assert reported["refill_is"] == "measured"
+    assert reported["refill_ios_per_s"] == pytest.approx(300, rel=0.1)
+    assert reported["burst_iops"] == pytest.approx(1500, rel=0.05)
 
 
 def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
@@ -119,7 +121,9 @@ def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
     limits = Limits(bandwidth_bytes_per_s=12e6, burst_bandwidth_bytes_per_s=40e6, burst_bytes=280e6)
     assert proof.verdict()["bottleneck"] == "credits"
     (ran_out,) = (
-        one for one in find(Context((proof.view(limits=limits),))) if one.rule == "credits-ran-out"
+        entry
+        for entry in find(Context((proof.view(limits=limits),)))
+        if entry.rule == "credits-ran-out"
     )
     assert ran_out.from_s == pytest.approx(proof.truth().fast_for_s, rel=0.05, abs=SAMPLE_S)
     assert ran_out.evidence["predicted_s"] == pytest.approx(10, rel=0.05)
@@ -127,12 +131,12 @@ def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
 
 
 def test_full_cache_stalls(tmp_path: Path) -> None:
-    """Fast for eight seconds, then nothing for twelve: a cache, and two doubts."""
+    """Fast for eight seconds, then nothing for twelve: a cache, and two findings."""
     proof = measure_virtually(
         "azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34)
     )
     assert proof.verdict()["bottleneck"] == "cache-full"
-    assert {"stall", "not-steady"} <= set(proof.doubts())
+    assert {"stall", "not-steady"} <= set(proof.findings())
     findings = proof.campaign.findings()
     first = findings[findings["rule"] == "stall"].iloc[0]
     assert first["from_s"] == pytest.approx(proof.truth().fast_for_s, abs=2 * SAMPLE_S)
@@ -153,14 +157,14 @@ def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
 
 
 def test_neighbour_takes_and_gives_back(tmp_path: Path) -> None:
-    """Three dips that end are told as somebody else's load, each in its time."""
+    """Three dips that end are reported as another client's load, each in its time."""
     proof = measure_virtually("neighbour", tmp_path, Workload("randread", runtime_s=30))
-    assert "neighbour" in {*proof.doubts("note", "warning", "invalid")}
+    assert "neighbour" in {*proof.findings("note", "warning", "invalid")}
     dips = proof.campaign.findings().query("rule == 'neighbour'")
     assert [round(at) for at in dips["from_s"]] == [6, 14, 21]
 
 
-def test_step_without_a_reason_is_told_as_such(tmp_path: Path) -> None:
+def test_step_without_a_reason_is_reported_as_such(tmp_path: Path) -> None:
     """A fall that nothing explains is no cap and no credits; it is found to the sample."""
     proof = measure_virtually("step-down", tmp_path, Workload("randread", runtime_s=26))
     assert proof.verdict()["verdict"] == "stepped"
@@ -185,5 +189,5 @@ def test_drift_is_no_step(tmp_path: Path) -> None:
 def test_never_written_blocks_are_too_good(tmp_path: Path) -> None:
     """Reads of a volume that was never written are marked invalid."""
     proof = measure("never-written", tmp_path, Workload("randread"), more="cold_probe: true")
-    assert "never-written" in proof.doubts("invalid")
+    assert "never-written" in proof.findings("invalid")
     assert proof.iops() > 3 * proof.truth().iops

@@ -65,7 +65,7 @@ def bundled() -> list[tuple[str, Expected]]:
     return [(name, line) for name in scenario_names() for line in read_scenario(name).truth]
 
 
-def complaints(text: str) -> list[str]:
+def problems(text: str) -> list[str]:
     """Return what is wrong with a scenario."""
     with pytest.raises(ProfileError) as caught:
         load_scenario(text, path="s.yaml")
@@ -74,33 +74,41 @@ def complaints(text: str) -> list[str]:
 
 def test_every_part_is_read_in_base_units() -> None:
     """Texts with units become what the disk is told."""
-    told = load_scenario(WHOLE, path="s.yaml").parameters()
-    assert (told.size_bytes, told.block_bytes, told.seed) == (64 * MIB, 128 * KIB, 9)
-    assert (told.read.latency_s, told.write.latency_s, told.write.sigma) == (0.001, 0.0025, 0.2)
-    assert told.write.stream_bytes_per_s == 50e6
-    assert [(b.rate, b.depth) for b in told.request_buckets] == [(1100, 0), (3000, 0), (300, 5000)]
-    assert [(b.rate, b.depth) for b in told.byte_buckets] == [
+    reported = load_scenario(WHOLE, path="s.yaml").parameters()
+    assert (reported.size_bytes, reported.block_bytes, reported.seed) == (64 * MIB, 128 * KIB, 9)
+    assert (reported.read.latency_s, reported.write.latency_s, reported.write.sigma) == (
+        0.001,
+        0.0025,
+        0.2,
+    )
+    assert reported.write.stream_bytes_per_s == 50e6
+    assert [(b.rate, b.depth) for b in reported.request_buckets] == [
+        (1100, 0),
+        (3000, 0),
+        (300, 5000),
+    ]
+    assert [(b.rate, b.depth) for b in reported.byte_buckets] == [
         (125e6, 0),
         (60e6, 0),
         (10e6, 64 * MIB),
     ]
-    assert told.first_write_s == pytest.approx(19 * 0.0025)
-    assert (told.first_read_s, told.first_touches, told.slots) == (0.005, 4, 16)
-    assert told.restored
-    assert told.instant_unwritten
-    assert told.stalls == ((8.0, 4.0),)
-    assert told.steps == ((60.0, 0.5),)
-    assert told.drift_per_s == pytest.approx(-0.001)
-    assert told.clock_starts_at_write
+    assert reported.first_write_s == pytest.approx(19 * 0.0025)
+    assert (reported.first_read_s, reported.first_touches, reported.slots) == (0.005, 4, 16)
+    assert reported.restored
+    assert reported.instant_unwritten
+    assert reported.stalls == ((8.0, 4.0),)
+    assert reported.steps == ((60.0, 0.5),)
+    assert reported.drift_per_s == pytest.approx(-0.001)
+    assert reported.clock_starts_at_write
 
 
 def test_what_is_left_out_does_nothing() -> None:
     """A scenario of three keys is an even, warm volume without limits."""
-    told = load_scenario(SMALL, path="s.yaml").parameters()
-    assert (told.request_buckets, told.byte_buckets, told.slots) == ((), (), 0)
-    assert (told.first_write_s, told.first_read_s, told.cache) == (0, 0, None)
-    assert not told.restored
-    assert not told.instant_unwritten
+    reported = load_scenario(SMALL, path="s.yaml").parameters()
+    assert (reported.request_buckets, reported.byte_buckets, reported.slots) == ((), (), 0)
+    assert (reported.first_write_s, reported.first_read_s, reported.cache) == (0, 0, None)
+    assert not reported.restored
+    assert not reported.instant_unwritten
 
 
 @pytest.mark.parametrize(
@@ -139,7 +147,7 @@ def test_what_is_left_out_does_nothing() -> None:
 )
 def test_a_mistake_is_reported_with_its_place(line: str, place: str, words: str) -> None:
     """Each mistake names line, column and key, and says what was expected."""
-    (found,) = complaints(SMALL + line)
+    (found,) = problems(SMALL + line)
     assert found.startswith(f"s.yaml:{place}: ")
     assert words in found
 
@@ -154,16 +162,16 @@ def test_the_schema_knows_every_bundled_scenario() -> None:
         assert errors == []
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     """Three mistakes are three problems, in the order of the file."""
-    found = complaints("name: a b\nsize: 10q\nservice: {read: 0s, write: 1ms}\n")
+    found = problems("name: a b\nsize: 10q\nservice: {read: 0s, write: 1ms}\n")
     assert [text.split(":")[1] for text in found] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("text", ["", "- a", "name: [", "just text", "a: \x01", "5"])
 def test_what_is_no_scenario_is_refused(text: str) -> None:
     """Files of another kind are told apart from mistakes in a scenario."""
-    assert complaints(text)
+    assert problems(text)
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
@@ -218,8 +226,8 @@ def test_written_truth_is_what_follows_from_the_parameters(name: str, line: Expe
         "fast_for": found.fast_for_s,
         "stall_for": found.stall_s,
     }
-    told = line.model_dump(exclude={"rw", "bs", "iodepth", "bottleneck"}, exclude_none=True)
-    assert {name: computed[name] for name in told} == pytest.approx(told, rel=0.001)
+    reported = line.model_dump(exclude={"rw", "bs", "iodepth", "bottleneck"}, exclude_none=True)
+    assert {name: computed[name] for name in reported} == pytest.approx(reported, rel=0.001)
     assert line.bottleneck in {None, found.bottleneck}
 
 
@@ -315,7 +323,7 @@ def test_curve_climbs_from_cold_to_warm() -> None:
     assert next(at for at, iops in curve if iops >= 475) == pytest.approx(25.6, rel=0.02)
 
 
-def test_steps_are_told_as_levels() -> None:
+def test_steps_are_reported_as_levels() -> None:
     """A step to 60 % of 2,000 IOPS is 1,200 from its second on."""
     found = truth(read_scenario("step-down"), direction="write", block_bytes=4096, iodepth=8)
     assert found.levels == ((0.0, 2000.0), (12.0, 1200.0))

@@ -129,7 +129,7 @@ def test_a_killed_controller_leaves_nothing_running(tmp_path: Path, how: str) ->
         until(lambda: str(tmp_path) not in Path("/proc/mounts").read_text())
 
 
-def test_words_of_a_server_that_fails_are_told(
+def test_words_of_a_server_that_fails_are_reported(
     cold: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When nbdkit ends at once, the error quotes it and names its log."""
@@ -154,7 +154,7 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_socket_that_fio_would_misread_is_refused(
     cold: Scenario, tmp_path: Path, name: str
 ) -> None:
-    """Paths that are too long or hold signs with a meaning in a uri are refused before serving."""
+    """Paths that are too long or hold signs with a meaning in a URI are refused before serving."""
     with pytest.raises(InputError, match="a socket can't be at"), serve(cold, tmp_path / name):
         pass
     assert not (tmp_path / name).exists()

@@ -18,7 +18,7 @@ from volbench.lab.simulated_disk import Disk
 
 def test_parameters_survive_json() -> None:
     """What the server is told is what the plugin reads, every field of it."""
-    told = parameters(
+    reported = parameters(
         slots=4,
         request_buckets=(BucketParameters(1100.0), BucketParameters(300.0, 5000.0)),
         byte_buckets=(BucketParameters(1e6),),
@@ -27,7 +27,7 @@ def test_parameters_survive_json() -> None:
         steps=((3.0, 0.5),),
         drift_per_s=-0.001,
     )
-    assert DiskParameters.from_json(told.to_json()) == told
+    assert DiskParameters.from_json(reported.to_json()) == reported
 
 
 def test_latency_alone_decides_at_depth_one() -> None:
@@ -263,7 +263,7 @@ def test_a_cap_pays_nothing_back_after_a_stall() -> None:
 
 @pytest.mark.parametrize("capped", [True, False])
 def test_steps_change_every_speed(*, capped: bool) -> None:
-    """A step to 0.6 leaves 60 % of the rate, be it bound by a cap or by latency."""
+    """A step to 0.6 leaves 60 % of the rate, be it limited by a cap or by latency."""
     buckets = (BucketParameters(500.0),) if capped else ()
     disk = Disk(parameters(request_buckets=buckets, steps=((5.0, 0.6), (10.0, 1.0))))
     answers = keep_busy(disk, until_s=15, depth=2)

@@ -115,4 +115,4 @@ def test_a_campaign_is_judged_as_a_real_one(tmp_path: Path) -> None:
     proof = measure_virtually("p15", tmp_path, Workload("write", iodepth=16, runtime_s=20))
     assert proof.verdict()["bottleneck"] == proof.truth().bottleneck == "iops-limit"
     assert proof.verdict()["bottleneck_level"] == pytest.approx(1100, rel=0.02)
-    assert proof.doubts() == []
+    assert proof.findings() == []

@@ -56,7 +56,7 @@ def test_reads_and_writes_have_their_own_blocks(tmp_path: Path, blocks: str) -> 
 
 @pytest.mark.parametrize("word", [True, "yes", "on", "1", "TRUE"])
 def test_a_switch_switches(tmp_path: Path, word: object) -> None:
-    """Two clones are reported as one with group_reporting; fio itself knows 1 and 0 only."""
+    """Two numjobs are reported as one with group_reporting; fio itself knows 1 and 0 only."""
     text = "[j]\nioengine=null\nsize=64k\nthread\nnumjobs=2\n"
     assert len(fio_jobs(tmp_path, text + line("group_reporting", word))) == 1
 

@@ -20,12 +20,12 @@ def ladder() -> Frames:
     """Return reads and writes over queue depth and numjobs; IOPS are 100 times their product."""
     rows = [
         result(
-            f"{rw}-{depth}-{clones}",
+            f"{rw}-{depth}-{numjobs}",
             rw=rw,
             direction=rw.removeprefix("rand"),
             iodepth=depth,
-            numjobs=clones,
-            iops=100.0 * depth * clones,
+            numjobs=numjobs,
+            iops=100.0 * depth * numjobs,
             iops_stddev=7.0,
             lat_stddev_s=0.0001,
             limit_iops=1600.0,
@@ -33,13 +33,13 @@ def ladder() -> Frames:
         )
         for rw in ("randread", "randwrite")
         for depth in (1, 2, 4)
-        for clones in (1, 2, 4)
+        for numjobs in (1, 2, 4)
     ]
     return frames(rows)
 
 
 def in_campaign(given: Frames, name: str) -> Frames:
-    """Return frames as those of another campaign, its Runs with ids of their own."""
+    """Return frames as those of another campaign, its runs with ids of their own."""
     moved = {}
     for frame_name, frame in given.items():
         own = frame.copy()
@@ -65,7 +65,9 @@ def repeats(*, factor: float = 1.0) -> Frames:
     return frames(
         rows,
         series=[point for row in rows for point in intervals(row, waves)],
-        histogram=[told for row in rows for told in bins(row, {0.001: 90, 0.004: 9, 0.02: 1})],
+        histogram=[
+            reported for row in rows for reported in bins(row, {0.001: 90, 0.004: 9, 0.02: 1})
+        ],
     )
 
 
@@ -106,7 +108,7 @@ def rounds(*, values: Sequence[float] = ROUNDS) -> Frames:
 
 
 def mapped() -> Frames:
-    """Return a Run with a latency map of two stretches and three latencies."""
+    """Return a run with a latency map of two stretches and three latencies."""
     row = result("reads", direction="read", rw="randread")
     known = ("campaign", "run", "host", "profile", "job", "group", "role", "volume", "repeat")
     cells = [

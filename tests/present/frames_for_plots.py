@@ -170,4 +170,4 @@ def frames(
         "percentiles": (),
         "device": device,
     }
-    return {name: frame_of(table_of(name, list(told))) for name, told in rows.items()}
+    return {name: frame_of(table_of(name, list(reported))) for name, reported in rows.items()}

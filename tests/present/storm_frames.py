@@ -79,7 +79,7 @@ def storm(
     total = wanted.sum(axis=(0, 1))
     got = wanted * np.minimum(1.0, cap / np.maximum(total, 1.0))
     summary: list[Row] = []
-    told: list[Row] = []
+    reported: list[Row] = []
     device: list[Row] = []
     for number in range(clients):
         row = client(f"c{number + 1:02d}", campaign=campaign)
@@ -88,10 +88,10 @@ def storm(
         for way, rates in zip(("read", "write"), got[number], strict=True):
             summary.append(result("vm", direction=way, rw="randrw") | row)
             mine = [float(rate) for rate in rates[start:end]]
-            told += series(row, way, mine, start_s=START_S + start)
+            reported += series(row, way, mine, start_s=START_S + start)
         seen = 1.02 * got[:, :, start:end].sum(axis=0).reshape(2, -1, 5).mean(axis=2)
         device += samples(row, *seen.tolist(), start_s=START_S + start)
-    return frames(summary, series=told, device=device)
+    return frames(summary, series=reported, device=device)
 
 
 def both(*campaigns: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

@@ -32,7 +32,7 @@ def test_bytes_come_out_as_they_went_in(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", PACKED)
-def test_damage_is_told(form: str) -> None:
+def test_damage_is_reported(form: str) -> None:
     """A file that was cut off gives no half of its text."""
     with pytest.raises(OutputError, match="cannot be decompressed"):
         unpack(PACKED[form][: len(PACKED[form]) // 2])

@@ -71,7 +71,7 @@ def test_the_rest_of_the_bucket_is_out_of_reach(bucket: str, endpoint: str) -> N
         )
 
 
-def test_nothing_there_is_told(bucket: str, endpoint: str) -> None:
+def test_nothing_there_is_reported(bucket: str, endpoint: str) -> None:
     """A prefix without a dataset, and a bucket that does not exist."""
     with pytest.raises(InputError, match="nothing at") as caught:
         remote_parts(f"s3://{bucket}/empty", endpoint=endpoint)

@@ -47,7 +47,7 @@ def test_damage_shows_while_reading(tmp_path: Path, kind: str, damage: str) -> N
     path.write_bytes(
         {
             "cut": raw[:middle],
-            "flipped": raw[:middle] + bytes(255 - one for one in raw[middle : middle + 64]),
+            "flipped": raw[:middle] + bytes(255 - entry for entry in raw[middle : middle + 64]),
             "foreign": b"no archive",
         }[damage]
     )

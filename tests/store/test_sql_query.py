@@ -66,16 +66,16 @@ def test_a_frame_without_rows_has_its_columns(name: str) -> None:
     assert table.num_rows == 0
 
 
-def test_only_frames_in_question_are_asked_for() -> None:
+def test_only_frames_in_question_are_requested_for() -> None:
     """Judging is slow: nobody does it for a query that has no use for it."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def view_of(name: str) -> View:
-        asked.append(name)
+        requested.append(name)
         return View()
 
     run_query('select count(*) from "SUMMARY" join Verdicts using (run)', view_of)
-    assert asked == ["summary", "verdicts"]
+    assert requested == ["summary", "verdicts"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What holds a Run where it is, and what changed it: Runs made by hand whose reason is known."""
+"""What holds a run where it is, and what changed it: runs made by hand whose reason is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.analyse.findings.conftest import (
     device_samples,
     percentile_rows,
     series_rows,
-    told,
+    summary_row,
 )
 from tests.analyse.noise import noisy
 from volbench.analyse.bottleneck.bottleneck import Cause, explain
@@ -37,11 +37,11 @@ def ran(
     lat_s: tuple[float, float, float] = (0.0145, 0.0140, 0.0025),
     device: Sequence[dict[str, object]] = (),
 ) -> RunView:
-    """Return a Run with a row a second; `lat_s`: mean, percentile 1 and least latency."""
+    """Return a run with a row a second; `lat_s`: mean, percentile 1 and least latency."""
     changes = {"bs": str(block_bytes), **(options or {})}
     run = a_run(changes, name=f"at-{rates[0]:.0f}", limits=limits or Limits())
     size = {"total_ios": int(sum(rates)), "io_bytes": int(sum(rates)) * block_bytes}
-    row = told(
+    row = summary_row(
         run,
         **size,
         runtime_s=float(len(rates)),
@@ -51,8 +51,8 @@ def ran(
         lat_min_s=lat_s[2],
     )
     series = [
-        {**one, "bw_bytes_per_s": rate * block_bytes}
-        for one, rate in zip(series_rows(run, rates), rates, strict=True)
+        {**series_row, "bw_bytes_per_s": rate * block_bytes}
+        for series_row, rate in zip(series_rows(run, rates), rates, strict=True)
     ]
     kinds = {"lat": lat_s[1], "clat": lat_s[1], "slat": 2e-6}
     lows = [
@@ -80,7 +80,7 @@ def test_sixteen_at_a_time_meet_the_iops_limit() -> None:
     (first, *_) = explain(ran(level(1100), limits=P15), "write")
     assert first.cause is Cause.IOPS_LIMIT
     assert abs(first.level / 1100 - 1) < 0.01
-    assert any("I/Os wait" in told for told in first.speaks_for)
+    assert any("I/Os wait" in reported for reported in first.speaks_for)
 
 
 def test_large_ones_one_at_a_time_are_bound_by_latency() -> None:
@@ -156,7 +156,7 @@ def test_a_cap_nobody_declared_shows_in_waiting() -> None:
     assert "consistent with" not in declared.text
 
 
-def test_large_ones_that_all_wait_alike_are_capped() -> None:
+def test_large_ones_that_all_wait_comparable_are_capped() -> None:
     """256 KiB at depth 8: 16.7 ms are only 1.8 times the fastest, but 99 % took 16.6 ms."""
     view = ran(
         level(476), {"iodepth": "8"}, block_bytes=256 * 1024, lat_s=(0.01675, 0.01658, 0.00945)
@@ -174,18 +174,18 @@ def test_latency_that_scatters_a_little_is_no_cap() -> None:
 
 def test_a_second_depth_shows_a_cap() -> None:
     """Restless latency proves nothing, but twice the depth that gains nothing does."""
-    one = ran(level(1100, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
+    entry = ran(level(1100, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
     two = ran(level(1105, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
-    assert explain(one, "write")[0].cause is Cause.UNKNOWN
-    assert explain(one, "write", others=[one, two])[0].cause is Cause.IOPS_LIMIT
+    assert explain(entry, "write")[0].cause is Cause.UNKNOWN
+    assert explain(entry, "write", others=[entry, two])[0].cause is Cause.IOPS_LIMIT
 
 
 def test_a_second_size_shows_which_cap() -> None:
     """The same bytes a second in blocks of 16 and of 32 KiB: bandwidth, though both are small."""
-    one = ran(level(2000), block_bytes=16 * 1024)
+    entry = ran(level(2000), block_bytes=16 * 1024)
     two = ran(level(1000), block_bytes=32 * 1024)
-    assert explain(one, "write")[0].cause is Cause.IOPS_LIMIT
-    assert explain(one, "write", others=[two])[0].cause is Cause.BANDWIDTH_LIMIT
+    assert explain(entry, "write")[0].cause is Cause.IOPS_LIMIT
+    assert explain(entry, "write", others=[two])[0].cause is Cause.BANDWIDTH_LIMIT
 
 
 def test_credits_run_out_when_predicted() -> None:
@@ -195,7 +195,7 @@ def test_credits_run_out_when_predicted() -> None:
     (first, *_) = explain(ran(rates, limits=limits), "write")
     assert first.cause is Cause.CREDITS
     assert first.from_s == 20
-    assert any("a full bucket lasts 20" in told for told in first.speaks_for)
+    assert any("a full bucket lasts 20" in reported for reported in first.speaks_for)
 
 
 def test_credits_for_bytes_run_out_when_predicted() -> None:
@@ -207,8 +207,8 @@ def test_credits_for_bytes_run_out_when_predicted() -> None:
     (first, *_) = explain(ran(rates, limits=limits, block_bytes=256_000), "write")
     assert first.cause is Cause.CREDITS
     assert first.evidence["predicted_s"] == pytest.approx(20, rel=0.05)
-    assert any("the declared baseline of 64 MB/s" in told for told in first.speaks_for)
-    assert any("a full bucket lasts" in told for told in first.speaks_for)
+    assert any("the declared baseline of 64 MB/s" in reported for reported in first.speaks_for)
+    assert any("a full bucket lasts" in reported for reported in first.speaks_for)
 
 
 def test_credits_that_ended_early_are_doubted() -> None:
@@ -217,14 +217,14 @@ def test_credits_that_ended_early_are_doubted() -> None:
     limits = Limits(iops=300, burst_iops=3000, burst_ios=108_000)
     (first, *_) = explain(ran(rates, limits=limits), "write")
     assert first.cause is Cause.CREDITS
-    assert any("may not have been full" in told for told in first.speaks_against)
+    assert any("may not have been full" in reported for reported in first.speaks_against)
 
 
 def test_declared_credits_do_not_explain_any_fall() -> None:
     """A restless fall to another level, at another time than credits end, is not theirs."""
     rates = level(3000, 20, cv=0.06) + level(1500, 40, cv=0.06, seed=6)
     limits = Limits(iops=300, burst_iops=3000, burst_ios=540_000)
-    causes = {one.cause for one in explain(ran(rates, limits=limits), "write")}
+    causes = {entry.cause for entry in explain(ran(rates, limits=limits), "write")}
     assert Cause.CREDITS not in causes
 
 
@@ -232,7 +232,7 @@ def test_a_full_cache_stalls() -> None:
     """11,500 IOPS for 20 s, and then nothing for 7 of every 10 seconds."""
     rates = level(11_500, 20) + (level(2000, 3) + [0.0] * 7) * 4
     found = explain(ran(rates, limits=P15), "write")
-    cache = next(one for one in found if one.cause is Cause.CACHE_FULL)
+    cache = next(entry for entry in found if entry.cause is Cause.CACHE_FULL)
     assert abs(cache.from_s - 20) <= 3
     assert abs(cache.evidence["fast_iops"] / 11_500 - 1) < 0.05
     assert cache.evidence["cache_bytes"] > 0
@@ -246,7 +246,7 @@ def test_a_drive_falls_after_its_capacity() -> None:
     assert volume is not None
     sized = volume.model_copy(update={"size_bytes": 95 * MIB})
     found = explain(replace(view, volume=sized), "write")
-    cliff = next(one for one in found if one.cause is Cause.WRITE_CLIFF)
+    cliff = next(entry for entry in found if entry.cause is Cause.WRITE_CLIFF)
     assert 0.9 < cliff.evidence["passes"] < 1.2
 
 
@@ -259,7 +259,7 @@ def test_a_neighbour_comes_and_goes() -> None:
         for row in device_samples(plain.run)
     ]
     found = explain(ran(rates, device=device), "write")
-    guest = next(one for one in found if one.cause is Cause.NEIGHBOUR)
+    guest = next(entry for entry in found if entry.cause is Cause.NEIGHBOUR)
     assert (guest.from_s, guest.to_s) == (20, 40)
     assert "12 % steal meanwhile" in guest.speaks_for
 
@@ -268,20 +268,20 @@ def test_blocks_get_warm() -> None:
     """A rate that climbs from a fifth to a plateau was slow at first touches."""
     climb = [1000 * (1 - 0.8 * np.exp(-second / 8)) for second in range(60)]
     found = explain(ran(climb), "write")
-    warm = next(one for one in found if one.cause is Cause.WARMING)
+    warm = next(entry for entry in found if entry.cause is Cause.WARMING)
     assert warm.evidence["cold_iops"] < 400
     assert abs(warm.evidence["plateau_iops"] / 1000 - 1) < 0.03
 
 
-def test_a_single_stall_is_told() -> None:
+def test_a_single_stall_is_reported() -> None:
     """Four seconds without an I/O are told with their length; why is not known."""
     rates = level(1000, 30) + [0.0] * 4 + level(1000, 26)
     found = explain(ran(rates), "write")
-    stall = next(one for one in found if one.cause is Cause.STALL)
+    stall = next(entry for entry in found if entry.cause is Cause.STALL)
     assert (stall.from_s, stall.to_s) == (30, 34)
 
 
-def test_a_busy_cpu_is_told() -> None:
+def test_a_busy_cpu_is_reported() -> None:
     """A tool that used 99 % of a CPU measured the CPU."""
     view = ran(level(90_000, cv=0.02))
     busy = view.summary.assign(cpu_usr=40.0, cpu_sys=59.0)
@@ -291,7 +291,7 @@ def test_a_busy_cpu_is_told() -> None:
 def test_what_nothing_explains_is_said_to_be_unknown() -> None:
     """A restless rate at depth 16 that is near no limit gets exactly one plain answer."""
     found = explain(ran(level(700, cv=0.08), limits=P15, lat_s=(0.0145, 0.003, 0.0025)), "write")
-    assert [one.cause for one in found] == [Cause.UNKNOWN]
+    assert [entry.cause for entry in found] == [Cause.UNKNOWN]
     assert "cause unknown" in found[0].text
 
 
@@ -303,7 +303,7 @@ def test_a_run_without_series_has_no_explanation() -> None:
 
 
 def test_a_verdict_has_its_numbers_and_its_reason() -> None:
-    """One row with state, SNIA's numbers in percent and what binds; unfinished Runs have none."""
+    """One row with state, SNIA's numbers in percent and what binds; unfinished runs have none."""
     view = ran(level(1100), limits=P15)
     (row,) = verdict_rows(Context((view,)))
     assert (row["verdict"], row["bottleneck"], row["direction"]) == (

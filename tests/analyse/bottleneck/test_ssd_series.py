@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analyse.findings.conftest import a_run, a_view, series_rows, told
+from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
 from volbench.analyse.bottleneck.cause import Cause, Explanation
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
@@ -37,7 +37,7 @@ def series_of(name: str, place: int, *, jobs: int, depth: int) -> RunView:
     rates = [row["iops"] for row in rows]
     ios = sum(rates)
     busy_s = sum(row["iops"] * row["lat_mean_s"] for row in rows)
-    summary = told(
+    summary = summary_row(
         run,
         runtime_s=float(len(rows)),
         total_ios=int(ios),
@@ -108,9 +108,11 @@ def test_the_run_after_a_collapse_recovers(context: Context) -> None:
 def test_what_moved_is_warned_of(context: Context) -> None:
     """The collapse stands among the warnings with its cause, and no rule tells a false one."""
     found = find(context)
-    rules = {one.rule for one in found}
+    rules = {entry.rule for entry in found}
     assert not rules & {"credits-ran-out", "cold-blocks", "host-cache", "neighbour"}
-    (unsteady,) = (one for one in found if one.rule == "not-steady" and "collapse-32" in one.run)
+    (unsteady,) = (
+        entry for entry in found if entry.rule == "not-steady" and "collapse-32" in entry.run
+    )
     assert unsteady.severity is Severity.WARNING
     assert "garbage collection" in unsteady.message
 

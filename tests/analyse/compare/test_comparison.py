@@ -15,45 +15,46 @@ from volbench.analyse.frames.run_facts import STEP
 from volbench.errors import ComparisonError, InputError
 
 
-def compared(first: pd.DataFrame, /, *candidates: pd.DataFrame, **asked: object) -> Comparison:
+def compared(first: pd.DataFrame, /, *candidates: pd.DataFrame, **requested: object) -> Comparison:
     """Compare sides named A, B, C without findings."""
     names = "ABCDEFGH"
     sides = dict(zip(names, (first, *candidates), strict=False))
-    options: dict[str, object] = {"metrics": ("iops",), **asked}
+    options: dict[str, object] = {"metrics": ("iops",), **requested}
     question = Question(**options)  # type: ignore[arg-type]  # the fields of each test
     return compare(sides, dict.fromkeys(sides, no_findings()), question)
 
 
 def only(comparison: Comparison) -> Compared:
     """Return the only comparison."""
-    (one,) = comparison.rows
-    return one
+    (entry,) = comparison.rows
+    return entry
 
 
 def test_faster_and_slower_follow_the_metric() -> None:
     """20 % more IOPS are faster; the p99 that falls with them is faster too, by 17 %."""
     found = compared(rows_of(1000), rows_of(1200, seed=2), metrics=("iops", "p99"))
-    assert [one.verdict for one in found.rows] == [Verdict.FASTER, Verdict.FASTER]
+    assert [row.verdict for row in found.rows] == [Verdict.FASTER, Verdict.FASTER]
     iops, latency = found.rows
     assert re.fullmatch(r"faster (19|20|21) % \[1\d, 2\d\]", iops.words)
     assert re.fullmatch(r"faster (16|17|18) % \[1\d, \d\d\]", latency.words)
     assert iops.interval is not None
     assert iops.interval.low < 1.2 < iops.interval.high
     back = compared(rows_of(1200, seed=2), rows_of(1000), metrics=("iops", "p99"))
-    assert [one.verdict for one in back.rows] == [Verdict.SLOWER, Verdict.SLOWER]
+    assert [row.verdict for row in back.rows] == [Verdict.SLOWER, Verdict.SLOWER]
 
 
 def test_no_difference_says_what_would_have_been_seen() -> None:
     """Equal sides are not called equal: the smallest difference is told."""
-    one = only(compared(rows_of(1000), rows_of(1000, seed=2)))
-    assert one.verdict is Verdict.NOT_SHOWN
+    entry = only(compared(rows_of(1000), rows_of(1000, seed=2)))
+    assert entry.verdict is Verdict.NOT_SHOWN
     assert (
-        one.words == f"no significant difference (minimum detectable: {percent(one.detectable)} %)"
+        entry.words
+        == f"no significant difference (minimum detectable: {percent(entry.detectable)} %)"
     )
-    assert 0.01 < one.detectable < 0.05
+    assert 0.01 < entry.detectable < 0.05
 
 
-def test_too_few_repeats_are_told() -> None:
+def test_too_few_repeats_are_reported() -> None:
     """Two repeats get no interval, and stay beside what can be judged."""
     base = pd.concat([rows_of(1000), rows_of(500, job="writes", repeats=2)])
     candidate = pd.concat([rows_of(1200, seed=2), rows_of(900, job="writes", repeats=2)])
@@ -82,7 +83,7 @@ def test_what_would_be_pooled_is_refused() -> None:
         compared(mixed, rows_of(1200))
 
 
-def test_what_is_allowed_is_told() -> None:
+def test_what_is_allowed_is_reported() -> None:
     """With --allow-different the comparison is made and says what differs."""
     found = compared(rows_of(1000), rows_of(1200, kernel="6.8"), allowed=("kernel",))
     assert only(found).verdict is Verdict.FASTER
@@ -116,10 +117,10 @@ def test_between_compares_the_values_of_a_column() -> None:
     rows = pd.concat(
         [rows_of(1000, label_volume_type="P15"), rows_of(2000, label_volume_type="P20", seed=2)]
     )
-    one = only(compared(rows, between="volume_type"))
-    assert (one.base, one.candidate, one.verdict) == ("P15", "P20", Verdict.FASTER)
-    one = only(compared(rows, between="volume_type", base="P20"))
-    assert (one.base, one.candidate, one.verdict) == ("P20", "P15", Verdict.SLOWER)
+    entry = only(compared(rows, between="volume_type"))
+    assert (entry.base, entry.candidate, entry.verdict) == ("P15", "P20", Verdict.FASTER)
+    entry = only(compared(rows, between="volume_type", base="P20"))
+    assert (entry.base, entry.candidate, entry.verdict) == ("P20", "P15", Verdict.SLOWER)
     with pytest.raises(InputError, match="volume_type has no value 'P30'"):
         compared(rows, between="volume_type", base="P30")
     with pytest.raises(ComparisonError, match=r"kernel has only the value 6\.1"):
@@ -148,11 +149,11 @@ def test_between_a_swept_option_compares_workloads() -> None:
         [rows_of(1000 * depth, job=f"qd{depth}", iodepth=depth, seed=depth) for depth in (2, 16, 4)]
     )
     found = compared(rows, between="iodepth")
-    assert [(one.base, one.candidate) for one in found.rows] == [("2", "4"), ("2", "16")]
-    assert {one.label for one in found.rows} == {"randread 4k"}
+    assert [(row.base, row.candidate) for row in found.rows] == [("2", "4"), ("2", "16")]
+    assert {row.label for row in found.rows} == {"randread 4k"}
 
 
-def test_jobs_of_one_side_are_told() -> None:
+def test_jobs_of_one_side_are_reported() -> None:
     """What has no counterpart is named; nothing in common is an error."""
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
     assert "only in B: writes read" in compared(rows_of(1000), more).remarks
@@ -180,12 +181,12 @@ def test_long_lists_are_cut() -> None:
 def test_sides_stand_in_the_order_of_their_numbers() -> None:
     """P4 comes before P15, and is the base."""
     rows = [rows_of(1000, label_volume_type=kind, seed=n) for n, kind in enumerate(("P15", "P4"))]
-    one = only(compared(pd.concat(rows), between="volume_type"))
-    assert (one.base, one.candidate) == ("P4", "P15")
+    entry = only(compared(pd.concat(rows), between="volume_type"))
+    assert (entry.base, entry.candidate) == ("P4", "P15")
 
 
-def test_invalid_runs_are_left_out_and_told() -> None:
-    """An invalid Run does not count unless asked for; a warning marks the row."""
+def test_invalid_runs_are_left_out_and_reported() -> None:
+    """An invalid run does not count unless asked for; a warning marks the row."""
     base, candidate = rows_of(1000), rows_of(1200, seed=2)
     candidate.loc[0, "iops"] = 1e6
     findings = {
@@ -198,9 +199,9 @@ def test_invalid_runs_are_left_out_and_told() -> None:
     }
     question = Question(metrics=("iops",))
     found = compare({"A": base, "B": candidate}, findings, question)
-    one = only(found)
-    assert one.candidate_group.repeats == 4
-    assert one.warnings == {"stall": 1}
+    entry = only(found)
+    assert entry.candidate_group.repeats == 4
+    assert entry.warnings == {"stall": 1}
     assert "B: 1 run is invalid by page-cache, left out" in found.remarks
     kept = compare(
         {"A": base, "B": candidate}, findings, Question(metrics=("iops",), keep_invalid=True)
@@ -209,7 +210,7 @@ def test_invalid_runs_are_left_out_and_told() -> None:
     assert only(kept).warnings == {"stall": 1, "page-cache": 1}
 
 
-def test_runs_that_failed_are_told() -> None:
+def test_runs_that_failed_are_reported() -> None:
     """They are left out with their number and their side."""
     candidate = rows_of(1200, seed=2)
     candidate.loc[4, "status"] = "failed"
@@ -221,12 +222,12 @@ def test_runs_that_failed_are_told() -> None:
 def test_three_are_compared_with_the_first() -> None:
     """Each candidate has its row; all are judged together."""
     found = compared(rows_of(1000), rows_of(1200, seed=2), rows_of(800, seed=3))
-    assert [(one.candidate, one.verdict) for one in found.rows] == [
+    assert [(row.candidate, row.verdict) for row in found.rows] == [
         ("B", Verdict.FASTER),
         ("C", Verdict.SLOWER),
     ]
-    assert all(one.simultaneous == pytest.approx(0.975) for one in found.rows)
-    assert sorted(one.level for one in found.rows) == pytest.approx([0.95, 0.975])
+    assert all(row.simultaneous == pytest.approx(0.975) for row in found.rows)
+    assert sorted(row.level for row in found.rows) == pytest.approx([0.95, 0.975])
 
 
 def test_volumes_are_the_unit_where_there_are_several() -> None:
@@ -236,17 +237,17 @@ def test_volumes_are_the_unit_where_there_are_several() -> None:
         rows_of(1100, repeats=50, volumes=("sdd",)),
         rows_of(1650, repeats=50, volumes=("sde",)),
     ]
-    one = only(compared(base, pd.concat(other)))
-    assert one.verdict is Verdict.NOT_SHOWN
-    assert (one.base_group.volumes, one.base_group.repeats) == (2, 100)
-    assert one.detectable > 0.5
+    entry = only(compared(base, pd.concat(other)))
+    assert entry.verdict is Verdict.NOT_SHOWN
+    assert (entry.base_group.volumes, entry.base_group.repeats) == (2, 100)
+    assert entry.detectable > 0.5
 
 
 def test_a_volume_in_several_campaigns_counts_once_in_each() -> None:
     """Repeats of one day share it, so that days are the unit."""
     days = [rows_of(1000 + 300 * day, campaign=f"d{day}", seed=day) for day in range(3)]
-    one = only(compared(pd.concat(days), pd.concat(days)))
-    assert one.base_group.volumes == 3
+    entry = only(compared(pd.concat(days), pd.concat(days)))
+    assert entry.base_group.volumes == 3
 
 
 def test_clients_of_one_volume_are_one_repeat() -> None:
@@ -255,9 +256,9 @@ def test_clients_of_one_volume_are_one_repeat() -> None:
     for place, part in enumerate(four):
         part[STEP] = [f"{repeat}/1" for repeat in part["repeat"]]
         part["run"] += f"-c{place}"
-    one = only(compared(pd.concat(four), pd.concat(four)))
-    assert one.base_group.repeats == 5
-    (added,) = one.base_group.by_volume.values()
+    entry = only(compared(pd.concat(four), pd.concat(four)))
+    assert entry.base_group.repeats == 5
+    (added,) = entry.base_group.by_volume.values()
     assert added.tolist() == pytest.approx([400] * 5, rel=0.03)
 
 
@@ -269,8 +270,8 @@ def test_a_regression_is_shown_ruled_out_or_undecided() -> None:
         Regression.UNDECIDED: rows_of(1000, seed=2, noise=0.2),
     }
     for state, candidate in cases.items():
-        one = only(compared(rows_of(1000), candidate, tolerance=0.05))
-        assert one.regression is state
+        entry = only(compared(rows_of(1000), candidate, tolerance=0.05))
+        assert entry.regression is state
         slow = compared(rows_of(1000), candidate, tolerance=0.05, metrics=("p99",))
         assert only(slow).regression is state
     few = only(compared(rows_of(1000), rows_of(1000, repeats=2), tolerance=0.05))
@@ -282,12 +283,12 @@ def test_small_changes_within_the_tolerance_are_the_same() -> None:
     """A change that is real and tolerated is called the same, with its interval."""
     base, candidate = rows_of(1000, noise=0.001), rows_of(1010, noise=0.001, seed=2)
     assert only(compared(base, candidate)).verdict is Verdict.FASTER
-    one = only(compared(base, candidate, tolerance=0.05))
-    assert one.verdict is Verdict.SAME
-    assert one.words.startswith("same within 5 % [+0.")
+    entry = only(compared(base, candidate, tolerance=0.05))
+    assert entry.verdict is Verdict.SAME
+    assert entry.words.startswith("same within 5 % [+0.")
 
 
-def test_metrics_that_nobody_told_are_said() -> None:
+def test_metrics_that_nobody_reported_are_said() -> None:
     """A job without the number is named; a number without a better way is refused."""
     untold = rows_of(1000, lat_p99_s=float("nan"))
     found = compared(untold, untold, metrics=("iops", "p99"))
@@ -303,25 +304,25 @@ def test_metrics_that_nobody_told_are_said() -> None:
 def test_without_metrics_the_usual_ones_are_compared() -> None:
     """IOPS and p99; bandwidth where only that is told, as by dd."""
     found = compared(rows_of(1000), rows_of(1000), metrics=())
-    assert [one.measure.column for one in found.rows] == ["iops", "lat_p99_s"]
+    assert [row.measure.column for row in found.rows] == ["iops", "lat_p99_s"]
     dd = rows_of(1000, iops=float("nan"), lat_p99_s=float("nan"), bw_bytes_per_s=1e6)
     found = compared(dd, dd, metrics=())
-    assert [one.measure.column for one in found.rows] == ["bw_bytes_per_s"]
+    assert [row.measure.column for row in found.rows] == ["bw_bytes_per_s"]
 
 
 def test_completion_latency_stands_in_on_both_sides() -> None:
     """Where one side tells completion latency only, it is compared on both."""
     base = rows_of(1000, lat_p99_s=float("nan"), clat_p99_s=0.002)
     candidate = rows_of(1000, clat_p99_s=0.001)
-    one = only(compared(base, candidate, metrics=("p99",)))
-    assert one.measure.column == "clat_p99_s"
-    assert one.interval is not None
-    assert one.interval.estimate == pytest.approx(0.5)
-    assert one.interval.low == pytest.approx(0.5 / 1.0157, rel=1e-3)
+    entry = only(compared(base, candidate, metrics=("p99",)))
+    assert entry.measure.column == "clat_p99_s"
+    assert entry.interval is not None
+    assert entry.interval.estimate == pytest.approx(0.5)
+    assert entry.interval.low == pytest.approx(0.5 / 1.0157, rel=1e-3)
 
 
 def test_steady_rates_leave_a_climb_out() -> None:
-    """Means hold the climb of Runs until steady; the steady rate is compared when asked."""
+    """Means hold the climb of runs until steady; the steady rate is compared when asked."""
     sides = [
         rows_of(level, seed=seed, until="300.0").assign(steady_iops=level * factor)
         for level, seed, factor in ((1000, 1, 1.0), (1200, 2, 1.0))
@@ -336,7 +337,7 @@ def test_steady_rates_leave_a_climb_out() -> None:
     assert not any("climb" in remark for remark in found.remarks)
 
 
-def test_runs_that_were_not_steady_are_told() -> None:
+def test_runs_that_were_not_steady_are_reported() -> None:
     """They have no steady rate, and the side says how many there were."""
     base = rows_of(1000).assign(steady_iops=[1000.0, 1001, 999, 1002, math.nan])
     other = rows_of(1200, seed=2).assign(steady_iops=[1200.0, 1201, 1199, 1202, 1198])
@@ -348,5 +349,5 @@ def test_runs_that_were_not_steady_are_told() -> None:
 def test_a_difference_that_nothing_would_have_shown_is_no_percentage() -> None:
     """Two volumes against one: repeats on them say next to nothing of their kinds."""
     base = pd.concat([rows_of(800, volumes=("a",)), rows_of(8000, volumes=("b",), seed=3)])
-    one = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))
-    assert one.words == "inconclusive: too noisy to detect even a 10x change"
+    entry = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))
+    assert entry.words == "inconclusive: too noisy to detect even a 10x change"

@@ -119,9 +119,9 @@ def trials(shape: Shape, *, ratio: float) -> list[Contrast]:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_intervals_cover_the_true_ratio(shape: Shape) -> None:
     """Of 2,000 intervals at 95 %, 93 to 97 % hold the truth and hold their own estimate."""
-    intervals = [one.interval() for one in trials(shape, ratio=RATIO)]
-    assert all(one.low <= one.estimate <= one.high for one in intervals)
-    covered = np.mean([not one.excludes(RATIO) for one in intervals])
+    intervals = [trial.interval() for trial in trials(shape, ratio=RATIO)]
+    assert all(trial.low <= trial.estimate <= trial.high for trial in intervals)
+    covered = np.mean([not trial.excludes(RATIO) for trial in intervals])
     assert 0.93 <= covered <= shape.most
 
 
@@ -129,16 +129,16 @@ def test_intervals_cover_the_true_ratio(shape: Shape) -> None:
 def test_faster_is_seldom_said_where_nothing_is(shape: Shape) -> None:
     """Equal groups are called faster in at most 5 % of the trials, and p-values agree."""
     found = trials(shape, ratio=1.0)
-    shown = [one.interval().low > 1 for one in found]
+    shown = [entry.interval().low > 1 for entry in found]
     assert np.mean(shown) <= 0.05
-    assert all(one.p_value <= 0.05 for one in found if one.interval().excludes(1))
+    assert all(entry.p_value <= 0.05 for entry in found if entry.interval().excludes(1))
 
 
 @pytest.mark.parametrize("shape", SHAPES[:2], ids=lambda shape: shape.name)
 def test_the_smallest_difference_is_seen_four_times_in_five(shape: Shape) -> None:
     """Where truth equals the detectable ratio, the interval leaves out 1 in about 80 %."""
     rng = np.random.default_rng(5)
-    typical = float(np.mean([one.detectable() for one in trials(shape, ratio=1.0)]))
+    typical = float(np.mean([trial.detectable() for trial in trials(shape, ratio=1.0)]))
     seen = [contrast(*shape.draw(rng, typical)).interval().low > 1 for _ in range(TRIALS)]
     assert 0.75 <= np.mean(seen) <= 0.85
 
@@ -149,10 +149,10 @@ def test_many_comparisons_of_nothing_show_nothing() -> None:
     wrong = naive = 0
     for _ in range(500):
         found = [contrast(*SHAPES[0].draw(rng, 1.0)) for _ in range(20)]
-        levels = holm([one.p_value for one in found])
+        levels = holm([pair.p_value for pair in found])
         pairs = zip(found, levels, strict=True)
-        wrong += any(one.interval(level).excludes(1) for one, level in pairs)
-        naive += any(one.interval().excludes(1) for one in found)
+        wrong += any(pair.interval(level).excludes(1) for pair, level in pairs)
+        naive += any(pair.interval().excludes(1) for pair in found)
     assert naive > 200
     assert wrong <= 500 * 0.05 + 15
 
@@ -169,7 +169,7 @@ def test_an_interval_and_holm_agree() -> None:
     """An interval at its level leaves out 1 exactly where Holm rejects."""
     rng = np.random.default_rng(2)
     found = [contrast(*SHAPES[0].draw(rng, 1 + 0.01 * place)) for place in range(30)]
-    p_values = [one.p_value for one in found]
+    p_values = [entry.p_value for entry in found]
     order = np.argsort(p_values)
     rejected = set()
     for step, place in enumerate(order):
@@ -177,9 +177,9 @@ def test_an_interval_and_holm_agree() -> None:
             break
         rejected.add(int(place))
     assert 0 < len(rejected) < len(found)
-    for place, (one, level) in enumerate(zip(found, holm(p_values), strict=True)):
-        half = one.interval(level)
-        leaves_out = math.exp(one.centre) > 1 and half.low > 1
+    for place, (entry, level) in enumerate(zip(found, holm(p_values), strict=True)):
+        half = entry.interval(level)
+        leaves_out = math.exp(entry.centre) > 1 and half.low > 1
         assert leaves_out == (place in rejected)
 
 
@@ -203,7 +203,7 @@ def test_a_stalled_repeat_moves_the_estimate_little() -> None:
     assert pseudomedian(np.array([1.0, 2, 9])) == pytest.approx(3.5)
 
 
-def test_what_is_too_little_is_told() -> None:
+def test_what_is_too_little_is_reported() -> None:
     """Two repeats on one volume show nothing, nor does a 0; it is said why."""
     five, two = Group([1.0, 2, 3, 2, 1]), Group([1.0, 2])
     assert shortage(five, two) == "not enough repeats: 2"
@@ -227,7 +227,7 @@ def test_hardly_any_knowledge_gives_wide_ends() -> None:
     assert found.detectable() == pytest.approx(1000)
 
 
-def test_units_are_told() -> None:
+def test_units_are_reported() -> None:
     """Repeats for one volume each, volumes for several, the same volumes where they are."""
     rng = np.random.default_rng(8)
     units = {shape.name: contrast(*shape.draw(rng, 1.0)).unit for shape in SHAPES}
@@ -261,7 +261,7 @@ def test_the_middle_of_one_group_is_covered(volumes: int) -> None:
 
 
 def test_two_repeats_have_a_middle_without_ends() -> None:
-    """The estimate is told; ends that nobody knows are NaN and leave out nothing."""
+    """The estimate is reported; unknown ends are NaN and exclude nothing."""
     found = location_interval([100.0, 121.0])
     assert found.estimate == pytest.approx(110)
     assert math.isnan(found.low)

@@ -49,7 +49,7 @@ def test_a_look_that_tells_nothing_new_is_left_out() -> None:
 
 
 def test_a_gap_begins_anew_from_where_the_counter_stood() -> None:
-    """Between two Runs nobody looked: the counter stays, and needs its value at the new start."""
+    """Nothing is sampled between runs: the counter stays, and needs its value at the new start."""
     rows = summed(looks(("01.000", 1.0, 5.0), ("30.000", 1.0, 2.0)))
     assert rows["opens"].tolist() == [True, True]
     assert rows["begin_s"].diff().tolist()[1] == pytest.approx(29.0)
@@ -64,6 +64,6 @@ def test_hosts_are_counted_apart() -> None:
 
 def test_stamps_become_seconds() -> None:
     """Stamps with and without fractions are read; a missing one is NaN."""
-    told = seconds(pd.Series(["1970-01-01T00:00:01Z", "1970-01-01T00:01:00.250Z", None]))
-    assert told.tolist()[:2] == [1.0, 60.25]
-    assert pd.isna(told[2])
+    reported = seconds(pd.Series(["1970-01-01T00:00:01Z", "1970-01-01T00:01:00.250Z", None]))
+    assert reported.tolist()[:2] == [1.0, 60.25]
+    assert pd.isna(reported[2])

@@ -73,7 +73,7 @@ def test_ticks_that_start_over_go_on() -> None:
 
 @pytest.mark.parametrize("name", Disk.__dataclass_fields__)
 def test_counters_that_were_reset_give_no_rates(name: str) -> None:
-    """A device that was made anew counts from zero: no rate is told, least of all one below 0."""
+    """A device that was recreated counts from zero: it has no rate, least of all one below 0."""
     assert disk_rates(BEFORE, replace(NOW, **{name: 0}), interval_s=1.0) is None
 
 
@@ -101,7 +101,7 @@ def test_idle_time_that_runs_backwards_is_none() -> None:
     assert rates["cpu_busy_percent"] == 10.0
 
 
-def test_swap_and_pressure_are_told_where_there_are_any() -> None:
+def test_swap_and_pressure_are_reported_where_there_are_any() -> None:
     """Pages become bytes, microseconds of stall percents; a missing counter stays unknown."""
     rates = host_rates(
         sample(swapped=10, some=1_000_000),

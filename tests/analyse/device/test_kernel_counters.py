@@ -88,8 +88,8 @@ def test_marks_tell_which_samples_lie_beside_the_run() -> None:
     """A sample knows whether the measured process had been started and had ended."""
     reader = SampleReader()
     samples = reader.feed(f"{LOG}\n! started\n{LOG}\n! ended\n{LOG}\n! tail settled\n")
-    told = [(sample.after_start, sample.after_end) for sample in samples]
-    assert told == [(False, False), (True, False), (True, True)]
+    reported = [(sample.after_start, sample.after_end) for sample in samples]
+    assert reported == [(False, False), (True, False), (True, True)]
     assert reader.marks == ["started", "ended", "tail settled"]
 
 

@@ -1,4 +1,4 @@
-"""The USE table: numbers of a Run whose truth is known."""
+"""The USE table: numbers of a run whose truth is known."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def use(
 
 
 def steady(**columns: object) -> list[Row]:
-    """Return the samples of a steady Run: one before, ten in it, and two quiet ones after."""
+    """Return the samples of a steady run: one before, ten in it, and two quiet ones after."""
     return [
         sample(0.0, **QUIET),
         *(sample(float(t), **columns) for t in range(1, 11)),
@@ -259,8 +259,8 @@ def test_what_binds_a_run_comes_from_the_verdicts() -> None:
         "bottleneck": "iops-limit",
         "bottleneck_level": 100.0,
     }
-    one = use([result()], steady(), [verdict | {"explanation": "w"}]).iloc[0]
-    assert (one["bottleneck"], one["bottleneck_level"], one["explanation"]) == (
+    entry = use([result()], steady(), [verdict | {"explanation": "w"}]).iloc[0]
+    assert (entry["bottleneck"], entry["bottleneck_level"], entry["explanation"]) == (
         "iops-limit",
         100.0,
         "w",
@@ -272,7 +272,7 @@ def test_what_binds_a_run_comes_from_the_verdicts() -> None:
 
 
 def test_runs_that_nobody_watched_are_left_out() -> None:
-    """The table has a row for each watched Run in the order of the summary, with all columns."""
+    """The table has a row for each watched run in the order of the summary, with all columns."""
     runs = [result(run=f"r{n}", job=f"job{n}") for n in (3, 1, 2)]
     rows = [row | {"run": run} for run in ("r1", "r3") for row in steady()]
     found = use(runs, rows)
@@ -284,7 +284,7 @@ def test_runs_that_nobody_watched_are_left_out() -> None:
     assert (nothing.dtypes == found.dtypes).all()
 
 
-def test_a_run_that_told_nothing_is_still_watched() -> None:
+def test_a_run_that_reported_nothing_is_still_watched() -> None:
     """A Run that failed has the means of all samples before its end."""
     failed = result(status="failed", runtime_s=None, io_bytes=None, error=28)
     row = use([failed], steady()).iloc[0]

@@ -1,4 +1,4 @@
-"""Views of Runs made by hand: a clean Run, and changes of it that a rule must see."""
+"""Views of runs made by hand: a clean run, and changes of it that a rule must see."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CLEAN: Mapping[str, str] = {
     "runtime": f"{SECONDS}s",
     "refill_buffers": "1",
 }
-"""Options of a Run that nobody can doubt."""
+"""Options of a run that nobody can doubt."""
 
 
 def a_run(
@@ -50,7 +50,7 @@ def a_run(
     sections: Sequence[Section] = (),
     **fields: object,
 ) -> Run:
-    """Return a Run with the clean options and some changes; None takes an option away."""
+    """Return a run with the clean options and some changes; None takes an option away."""
     options = {name: value for name, value in {**CLEAN, **(changes or {})}.items() if value}
     targets = {VolumeKind.DEVICE: "/dev/sdb", VolumeKind.NBD: "nbd://host/export"}
     pin = None
@@ -68,7 +68,7 @@ def a_run(
     return run.model_copy(update=fields)
 
 
-def told(run: Run, **columns: object) -> Row:
+def summary_row(run: Run, **columns: object) -> Row:
     """Return a row of the summary: 1,000 writes a second for a minute, 16 in flight."""
     row: Row = {
         **identity(run),
@@ -129,7 +129,7 @@ def series_rows(run: Run, iops: Sequence[float], *, direction: str = "write") ->
 
 
 def device_sample(run: Run, t_s: float, **columns: object) -> Row:
-    """Return one second of the device as fio's clean Run leaves it."""
+    """Return one second of the device as fio's clean run leaves it."""
     busy = 0 < t_s <= SECONDS
     row: Row = {
         **identity(run),
@@ -155,7 +155,7 @@ def device_sample(run: Run, t_s: float, **columns: object) -> Row:
 
 
 def device_samples(run: Run, **columns: object) -> list[Row]:
-    """Return a sample a second, from 2 s before the Run to 2 s after it."""
+    """Return a sample a second, from 2 s before the run to 2 s after it."""
     return [device_sample(run, float(t_s), **columns) for t_s in range(-2, SECONDS + 3)]
 
 
@@ -179,7 +179,7 @@ def frame(name: str, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def a_view(run: Run | None = None, **parts: object) -> RunView:
-    """Return a view of a Run; parts that are not given are those of a clean one.
+    """Return a view of a run; parts that are not given are those of a clean one.
 
     Args:
         run: the clean one when None.
@@ -187,7 +187,7 @@ def a_view(run: Run | None = None, **parts: object) -> RunView:
     """
     run = run or a_run()
     rows: dict[str, Sequence[Row]] = {
-        "summary": [told(run)],
+        "summary": [summary_row(run)],
         "series": series_rows(run, [IOPS] * SECONDS),
         "device": device_samples(run),
         "percentiles": percentile_rows(run),
@@ -221,7 +221,7 @@ def a_view(run: Run | None = None, **parts: object) -> RunView:
 
 
 def over_time(rates: Sequence[float], run: Run | None = None, **columns: object) -> RunView:
-    """Return a Run of a row a second with these IOPS.
+    """Return a run of a row a second with these IOPS.
 
     Args:
         rates: of each second.
@@ -230,7 +230,7 @@ def over_time(rates: Sequence[float], run: Run | None = None, **columns: object)
     """
     run = run or a_run()
     seconds, ios = len(rates), int(sum(rates))
-    row = told(
+    row = summary_row(
         run,
         runtime_s=float(seconds),
         total_ios=ios,
@@ -244,8 +244,12 @@ def over_time(rates: Sequence[float], run: Run | None = None, **columns: object)
 
 
 def found(*views: RunView, rule: str) -> list[Finding]:
-    """Return what one rule says about the last of some Runs."""
-    return [one for one in find(Context(views)) if one.rule == rule and one.run == views[-1].run.id]
+    """Return what one rule says about the last of some runs."""
+    return [
+        entry
+        for entry in find(Context(views))
+        if entry.rule == rule and entry.run == views[-1].run.id
+    ]
 
 
 __all__ = [
@@ -268,5 +272,5 @@ __all__ = [
     "over_time",
     "percentile_rows",
     "series_rows",
-    "told",
+    "summary_row",
 ]

@@ -14,7 +14,7 @@ from tests.analyse.findings.conftest import (
     found,
     over_time,
     series_rows,
-    told,
+    summary_row,
 )
 from tests.analyse.findings.test_steady import restless
 from tests.analyse.noise import noisy
@@ -24,24 +24,24 @@ from volbench.model.results.finding import Severity
 
 def level(iops: float, *, seconds: int = 120) -> list[float]:
     """Return a flat rate with the little noise that a throttle leaves."""
-    return [iops * one / 1000 for one in restless(seconds, spread=0.005)]
+    return [iops * entry / 1000 for entry in restless(seconds, spread=0.005)]
 
 
 def test_a_declared_cap_is_a_note() -> None:
     """At 1,100 of 1,100 IOPS the price list was measured."""
     run = a_run(limits=Limits(iops=1100))
-    (one,) = found(over_time(level(1100), run), rule="throttled")
-    assert one.severity is Severity.NOTE
-    assert one.evidence["declared"] == 1100
-    assert "100 % of the declared 1.1k IOPS" in one.message
-    assert "flat to 0.4 %" in one.message
+    (entry,) = found(over_time(level(1100), run), rule="throttled")
+    assert entry.severity is Severity.NOTE
+    assert entry.evidence["declared"] == 1100
+    assert "100 % of the declared 1.1k IOPS" in entry.message
+    assert "flat to 0.4 %" in entry.message
 
 
 def test_a_cap_below_the_declared_is_a_warning() -> None:
     """A flat 800 IOPS with all I/Os waiting alike is a cap, but not the one that was sold."""
     run = a_run(limits=Limits(iops=1100))
     view = over_time(level(800), run)
-    waits = told(run, iops=800.0, lat_mean_s=0.02, lat_min_s=0.001, lat_max_s=0.021)
+    waits = summary_row(run, iops=800.0, lat_mean_s=0.02, lat_min_s=0.001, lat_max_s=0.021)
     capped = a_view(
         run,
         summary=[waits],
@@ -58,9 +58,9 @@ def test_a_cap_below_the_declared_is_a_warning() -> None:
             for percentile in (1.0, 50.0)
         ],
     )
-    (one,) = found(capped, rule="throttled")
-    assert one.severity is Severity.WARNING
-    assert "only 73 %" in one.message
+    (entry,) = found(capped, rule="throttled")
+    assert entry.severity is Severity.WARNING
+    assert "only 73 %" in entry.message
 
 
 def test_reads_and_writes_count_together() -> None:
@@ -68,21 +68,21 @@ def test_reads_and_writes_count_together() -> None:
     run = a_run({"rw": "randrw"}, limits=Limits(iops=1100))
     half = level(550)
     rows = [
-        told(run, direction=way, iops=550.0, runtime_s=120.0, total_ios=66_000)
+        summary_row(run, direction=way, iops=550.0, runtime_s=120.0, total_ios=66_000)
         for way in ("read", "write")
     ]
     series = [row for way in ("read", "write") for row in series_rows(run, half, direction=way)]
-    (one,) = found(a_view(run, summary=rows, series=series, device=[]), rule="throttled")
-    assert (one.severity, one.direction) == (Severity.NOTE, None)
-    assert one.evidence["level"] == 1100
+    (entry,) = found(a_view(run, summary=rows, series=series, device=[]), rule="throttled")
+    assert (entry.severity, entry.direction) == (Severity.NOTE, None)
+    assert entry.evidence["level"] == 1100
 
 
 def test_a_run_that_ended_at_a_standstill_is_judged() -> None:
-    """A full cache may leave nothing completing to the very end, beside a Run to compare with."""
+    """A full cache may leave nothing completing to the very end, beside a run to compare with."""
     run = a_run(limits=Limits(iops=1100))
     other = over_time(level(1000), a_run({"iodepth": "4"}, name="other"))
-    (one, *_) = found(other, over_time([3000.0] * 20 + [0.0] * 60, run), rule="host-cache")
-    assert one.severity is Severity.WARNING
+    (entry, *_) = found(other, over_time([3000.0] * 20 + [0.0] * 60, run), rule="host-cache")
+    assert entry.severity is Severity.WARNING
     assert found(over_time([3000.0] * 20 + [0.0] * 60, run), rule="stall")
 
 
@@ -90,42 +90,42 @@ def test_a_run_that_ended_at_a_standstill_is_judged() -> None:
 @pytest.mark.parametrize("seconds", [18, 30])
 def test_a_step_in_latency_is_no_full_cache(seed: int, seconds: int) -> None:
     """I/Os that take 1.6 times as long from second 9 on: an uneven step, and no steady run."""
-    noise = [one / 1000 for one in noisy(seconds, cv=0.12, seed=seed)]
-    rates = [1600 * one for one in noise[:9]] + [1000 * one for one in noise[9:]]
+    noise = [entry / 1000 for entry in noisy(seconds, cv=0.12, seed=seed)]
+    rates = [1600 * entry for entry in noise[:9]] + [1000 * entry for entry in noise[9:]]
     run = a_run({"rw": "randwrite"}, kind=VolumeKind.NBD)
     view = over_time(rates, run)
     assert found(view, rule="host-cache") == []
-    (one,) = found(view, rule="not-steady")
-    assert one.severity is Severity.WARNING
+    (entry,) = found(view, rule="not-steady")
+    assert entry.severity is Severity.WARNING
 
 
 def test_latency_is_no_cap() -> None:
     """One I/O at a time at 2.5 ms makes 400 IOPS all by itself."""
     run = a_run({"iodepth": "1"}, limits=Limits(iops=1100))
     view = over_time(level(400), run)
-    slow = told(run, iops=400.0, lat_mean_s=0.0025, lat_min_s=0.002)
+    slow = summary_row(run, iops=400.0, lat_mean_s=0.0025, lat_min_s=0.002)
     assert found(a_view(run, summary=[slow], device=[]), rule="throttled") == []
     assert found(view, rule="throttled") == []
 
 
-def test_credits_that_ran_out_are_told_with_both_levels() -> None:
+def test_credits_that_ran_out_are_reported_with_both_levels() -> None:
     """3,000 IOPS for two minutes, then the baseline of 300: the bucket held 324,000."""
     run = a_run(limits=Limits(iops=300, burst_iops=3000, burst_ios=324_000))
-    (one,) = found(over_time([*level(3000), *level(300)], run), rule="credits-ran-out")
-    assert one.from_s == pytest.approx(120, abs=2)
-    assert one.evidence["level"] == pytest.approx(300, rel=0.02)
-    assert one.evidence["predicted_s"] == pytest.approx(120, rel=0.01)
-    assert "3k to 300" in one.message
+    (entry,) = found(over_time([*level(3000), *level(300)], run), rule="credits-ran-out")
+    assert entry.from_s == pytest.approx(120, abs=2)
+    assert entry.evidence["level"] == pytest.approx(300, rel=0.02)
+    assert entry.evidence["predicted_s"] == pytest.approx(120, rel=0.01)
+    assert "3k to 300" in entry.message
     assert found(over_time(level(3000), run), rule="credits-ran-out") == []
 
 
 def test_cold_blocks_get_warm() -> None:
     """A climb from 200 IOPS to a plateau of 2,000 over a minute."""
     climb = [200 + 30.0 * t for t in range(60)]
-    (one,) = found(over_time([*climb, *level(2000, seconds=240)]), rule="cold-blocks")
-    assert one.evidence["plateau_iops"] == pytest.approx(2000, rel=0.02)
-    assert one.to_s == pytest.approx(55, abs=5)
-    assert "below its plateau" in one.message
+    (entry,) = found(over_time([*climb, *level(2000, seconds=240)]), rule="cold-blocks")
+    assert entry.evidence["plateau_iops"] == pytest.approx(2000, rel=0.02)
+    assert entry.to_s == pytest.approx(55, abs=5)
+    assert "below its plateau" in entry.message
     assert found(over_time(level(2000)), rule="cold-blocks") == []
 
 
@@ -134,18 +134,18 @@ def test_a_neighbour_that_comes_and_goes() -> None:
     rates = [*level(2000), *level(900, seconds=60), *level(2000)]
     run = a_run()
     view = over_time(rates, run)
-    (one,) = found(view, rule="neighbour")
-    assert one.from_s == pytest.approx(120, abs=2)
-    assert one.to_s == pytest.approx(180, abs=2)
-    assert "came back" in one.message
+    (entry,) = found(view, rule="neighbour")
+    assert entry.from_s == pytest.approx(120, abs=2)
+    assert entry.to_s == pytest.approx(180, abs=2)
+    assert "came back" in entry.message
     assert found(over_time(level(2000)), rule="neighbour") == []
 
 
 def test_what_explains_a_step_stands_beside_it() -> None:
     """The rule on steadiness names the cause, if there is one."""
     run = a_run(limits=Limits(iops=300, burst_iops=3000, burst_ios=324_000))
-    (one,) = found(over_time([*level(3000), *level(300)], run), rule="not-steady")
-    assert "burst credits ran out" in one.message
+    (entry,) = found(over_time([*level(3000), *level(300)], run), rule="not-steady")
+    assert "burst credits ran out" in entry.message
 
 
 def test_a_full_cache_of_a_buffered_run_is_the_page_cache() -> None:
@@ -172,10 +172,10 @@ def probe(*, cold: bool = False, zero_share: float | None = None) -> ColdProbe:
 def test_a_probe_that_found_the_volume_cold() -> None:
     """First reads eight times as slow taint what follows, until something warms the volume up."""
     cold = a_view(cold=probe(cold=True))
-    (one,) = found(cold, rule="cold-blocks")
-    assert one.severity is Severity.WARNING
-    assert one.evidence["median_ratio"] == 8
-    assert "20 ms" in one.message
+    (entry,) = found(cold, rule="cold-blocks")
+    assert entry.severity is Severity.WARNING
+    assert entry.evidence["median_ratio"] == 8
+    assert "20 ms" in entry.message
     warmed = a_view(a_run({"rw": "read"}, name="warm", phase=Phase.WARMUP))
     assert found(warmed, cold, rule="cold-blocks") == []
     assert found(a_view(cold=probe()), rule="cold-blocks") == []
@@ -188,9 +188,9 @@ def test_a_probe_that_found_the_volume_cold() -> None:
 def test_a_probe_that_found_empty_blocks(share: float | None, severities: list[Severity]) -> None:
     """Reads of a volume of zeros are doubted, unless the campaign filled it first."""
     run = a_run({"rw": "randread"})
-    parts = {"summary": [told(run, direction="read")], "device": [], "series": []}
+    parts = {"summary": [summary_row(run, direction="read")], "device": [], "series": []}
     view = a_view(run, **parts, cold=probe(zero_share=share))
-    assert [one.severity for one in found(view, rule="never-written")] == severities
+    assert [entry.severity for entry in found(view, rule="never-written")] == severities
     fill = a_view(a_run({"rw": "write"}, name="fill", phase=Phase.PRECONDITION))
     assert found(fill, view, rule="never-written") == []
     assert found(a_view(cold=probe(zero_share=share)), rule="never-written") == []

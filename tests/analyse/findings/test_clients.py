@@ -1,4 +1,4 @@
-"""Doubts about Runs that belong together: starts apart, clients that are missing."""
+"""Doubts about runs that belong together: starts apart, clients that are missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tests.analyse.findings.conftest import a_run, a_view, found, told
+from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign
 
@@ -20,9 +20,9 @@ def test_a_start_apart_from_the_others(
 ) -> None:
     """Seconds are told, milliseconds are not; nor is what the clocks themselves may be off."""
     run = a_run()
-    row = told(run, start_late_s=late_s, clock_bound_s=bound_s)
+    row = summary_row(run, start_late_s=late_s, clock_bound_s=bound_s)
     findings = found(a_view(run, summary=[row]), rule="late-start")
-    assert [one.evidence["late_s"] for one in findings] == [late_s] * count
+    assert [finding.evidence["late_s"] for finding in findings] == [late_s] * count
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def a_step(*states: str, columns: Sequence[Mapping[str, object]] = ()) -> list[R
     ]
     campaign = Campaign(name="c", created_utc="", runs=tuple(runs), seed=1)
     return [
-        a_view(run, summary=[told(run, status=state, **own)], campaign=campaign)
+        a_view(run, summary=[summary_row(run, status=state, **own)], campaign=campaign)
         for run, state, own in zip(runs, states, more, strict=True)
     ]
 
@@ -68,9 +68,9 @@ def a_step(*states: str, columns: Sequence[Mapping[str, object]] = ()) -> list[R
 def test_clients_that_are_missing_are_named_once() -> None:
     """The first that did finish tells who did not; with all there, nobody is missing."""
     first, second, lost = a_step("finished", "finished", "failed")
-    (one,) = found(second, lost, first, rule="missing-clients")
-    assert "Only 2 of 3 clients" in one.message
-    assert "vm2 did not" in one.message
+    (entry,) = found(second, lost, first, rule="missing-clients")
+    assert "Only 2 of 3 clients" in entry.message
+    assert "vm2 did not" in entry.message
     assert found(first, lost, second, rule="missing-clients") == []
     whole = a_step("finished", "finished")
     assert found(*whole, rule="missing-clients") == []

@@ -17,7 +17,7 @@ from tests.analyse.findings.conftest import (
     a_view,
     found,
     percentile_rows,
-    told,
+    summary_row,
 )
 from volbench.analyse.findings import find
 from volbench.analyse.findings.run_length import needed_samples
@@ -42,9 +42,9 @@ def test_data_that_can_be_stored_for_less(
     options: dict[str, str | None], severity: Severity
 ) -> None:
     """Zeros and patterns are a warning, what was asked for or is merely reused a note."""
-    (one,) = found(a_view(a_run(options)), rule="compressible")
-    assert one.severity is severity
-    assert one.evidence["written_bytes"] == IOPS * SECONDS * BLOCK
+    (entry,) = found(a_view(a_run(options)), rule="compressible")
+    assert entry.severity is severity
+    assert entry.evidence["written_bytes"] == IOPS * SECONDS * BLOCK
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_data_that_is_fresh(options: dict[str, str | None]) -> None:
 
 
 def test_reads_have_no_buffers_to_doubt() -> None:
-    """What is read was written by somebody else."""
+    """What is read was written by another process."""
     run = a_run({"rw": "randread", "refill_buffers": None, "zero_buffers": "1"})
-    view = a_view(run, summary=[told(run, direction="read")])
+    view = a_view(run, summary=[summary_row(run, direction="read")])
     assert found(view, rule="compressible") == []
 
 
@@ -77,25 +77,25 @@ def test_dd_writes_zeros(source: str | None, count: int) -> None:
 @pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", "http", "libpmem", None])
 def test_an_engine_that_waits_keeps_no_depth(engine: str | None) -> None:
     """Also when the engine is not named, because psync is fio's default."""
-    (one,) = found(a_view(a_run({"ioengine": engine})), rule="queue-depth")
-    assert (one.evidence["asked_depth"], one.evidence["depth"]) == (16, 1)
-    assert (engine or "psync") in one.message
+    (entry,) = found(a_view(a_run({"ioengine": engine})), rule="queue-depth")
+    assert (entry.evidence["asked_depth"], entry.evidence["depth"]) == (16, 1)
+    assert (engine or "psync") in entry.message
 
 
 def test_buffered_libaio_keeps_no_depth() -> None:
     """The submission does the I/O; its latency is told as proof."""
     run = a_run({"direct": None})
-    view = a_view(run, summary=[told(run, slat_mean_s=9e-4, lat_mean_s=1e-3)])
-    (one,) = found(view, rule="queue-depth")
-    assert one.evidence["slat_mean_s"] == pytest.approx(9e-4)
-    assert "900 us" in one.message
+    view = a_view(run, summary=[summary_row(run, slat_mean_s=9e-4, lat_mean_s=1e-3)])
+    (entry,) = found(view, rule="queue-depth")
+    assert entry.evidence["slat_mean_s"] == pytest.approx(9e-4)
+    assert "900 us" in entry.message
 
 
 def test_a_queue_that_was_half_empty() -> None:
     """By Little's law two I/Os were in flight where 16 were asked for."""
     run = a_run()
-    (one,) = found(a_view(run, summary=[told(run, lat_mean_s=0.002)]), rule="queue-depth")
-    assert one.evidence["depth"] == pytest.approx(2)
+    (entry,) = found(a_view(run, summary=[summary_row(run, lat_mean_s=0.002)]), rule="queue-depth")
+    assert entry.evidence["depth"] == pytest.approx(2)
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ def test_a_queue_that_was_half_empty() -> None:
         ({"fsync": "1"}, 0.002),
     ],
 )
-def test_a_depth_that_was_kept_or_not_asked_for(
+def test_a_depth_that_was_kept_or_not_requested_for(
     options: dict[str, str | None], lat_mean_s: float
 ) -> None:
     """Nearly full queues, depth 1, and jobs that were asked to wait are left alone."""
     run = a_run(options)
-    view = a_view(run, summary=[told(run, lat_mean_s=lat_mean_s)])
+    view = a_view(run, summary=[summary_row(run, lat_mean_s=lat_mean_s)])
     assert found(view, rule="queue-depth") == []
 
 
@@ -123,12 +123,12 @@ def test_an_export_has_an_engine_of_its_own() -> None:
     assert found(a_view(run, device=[]), rule="queue-depth") == []
 
 
-def test_clones_that_write_the_same_range() -> None:
+def test_numjobs_that_write_the_same_range() -> None:
     """The one-liner of 32 sequential jobs writes a device 32 times."""
     run = a_run({"rw": "write", "numjobs": "32", "iodepth": "1"})
-    (one,) = found(a_view(run), rule="overlapping-jobs")
-    assert one.severity is WARNING
-    assert "32 times" in one.message
+    (entry,) = found(a_view(run), rule="overlapping-jobs")
+    assert entry.severity is WARNING
+    assert "32 times" in entry.message
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_clones_that_write_the_same_range() -> None:
         ({}, VolumeKind.DEVICE),
     ],
 )
-def test_clones_with_their_own_part(options: dict[str, str | None], kind: VolumeKind) -> None:
+def test_numjobs_with_their_own_part(options: dict[str, str | None], kind: VolumeKind) -> None:
     """Own ranges, own files, and a single job don't meet."""
     run = a_run({"rw": "write", "iodepth": "1", **options}, kind=kind)
     assert found(a_view(run), rule="overlapping-jobs") == []
@@ -158,13 +158,13 @@ def test_steps_that_are_too_small(options: dict[str, str | None]) -> None:
     """A step smaller than the size, or no size at all, still overlaps."""
     kind = VolumeKind.DIRECTORY if "filename" in options else VolumeKind.DEVICE
     run = a_run({"rw": "write", "numjobs": "4", **options}, kind=kind)
-    assert [one.severity for one in found(a_view(run), rule="overlapping-jobs")] == [WARNING]
+    assert [entry.severity for entry in found(a_view(run), rule="overlapping-jobs")] == [WARNING]
 
 
-def test_random_clones_are_a_note() -> None:
+def test_random_numjobs_are_a_note() -> None:
     """Random I/O over a whole device meets itself rarely."""
-    (one,) = found(a_view(a_run({"numjobs": "4"})), rule="overlapping-jobs")
-    assert one.severity is NOTE
+    (entry,) = found(a_view(a_run({"numjobs": "4"})), rule="overlapping-jobs")
+    assert entry.severity is NOTE
 
 
 @pytest.mark.parametrize(("offset", "count"), [("0", 1), ("80%", 0)])
@@ -173,7 +173,7 @@ def test_sections_on_one_device(offset: str, count: int) -> None:
     data = Section(name="data", options={"rw": "randrw", "size": "80%"})
     log = Section(name="log", options={"rw": "write", "size": "20%", "offset": offset})
     run = a_run(sections=(data, log))
-    rows = [told(run, group="data"), told(run, group="log")]
+    rows = [summary_row(run, group="data"), summary_row(run, group="log")]
     assert len(found(a_view(run, summary=rows, series=[]), rule="overlapping-jobs")) == count
 
 
@@ -185,15 +185,15 @@ def test_sections_that_wait_for_each_other_do_not_meet(
     boot = Section(name="boot", options={"rw": "randrw", "size": "80%"})
     after = Section(name="after", options={"rw": "randrw", "size": "80%", **waits_for})
     run = a_run(sections=(boot, after))
-    rows = [told(run, group="boot"), told(run, group="after")]
+    rows = [summary_row(run, group="boot"), summary_row(run, group="after")]
     assert len(found(a_view(run, summary=rows, series=[]), rule="overlapping-jobs")) == count
 
 
 def test_a_time_based_job_that_ended_before_its_time() -> None:
     """Half of the runtime is another test."""
     run = a_run()
-    (one,) = found(a_view(run, summary=[told(run, runtime_s=30.0)]), rule="ended-early")
-    assert (one.severity, one.evidence["asked_runtime_s"]) == (WARNING, 60)
+    (entry,) = found(a_view(run, summary=[summary_row(run, runtime_s=30.0)]), rule="ended-early")
+    assert (entry.severity, entry.evidence["asked_runtime_s"]) == (WARNING, 60)
 
 
 def test_fewer_bytes_than_size() -> None:
@@ -201,9 +201,9 @@ def test_fewer_bytes_than_size() -> None:
     run = a_run(
         {"time_based": None, "runtime": None, "size": str(2 * IOPS_BYTES)}, phase=Phase.PRECONDITION
     )
-    (one,) = found(a_view(run), rule="ended-early")
-    assert (one.severity, one.evidence["asked_bytes"]) == (WARNING, 2 * IOPS_BYTES)
-    assert "50 %" in one.message
+    (entry,) = found(a_view(run), rule="ended-early")
+    assert (entry.severity, entry.evidence["asked_bytes"]) == (WARNING, 2 * IOPS_BYTES)
+    assert "50 %" in entry.message
 
 
 IOPS_BYTES = int(IOPS * SECONDS * BLOCK)
@@ -212,9 +212,9 @@ IOPS_BYTES = int(IOPS * SECONDS * BLOCK)
 def test_done_with_its_size_before_its_time() -> None:
     """A runtime without time_based is a cap; that it was not needed is worth a note."""
     run = a_run({"time_based": None, "runtime": "300s", "size": str(IOPS_BYTES)})
-    (one,) = found(a_view(run), rule="ended-early")
-    assert one.severity is NOTE
-    assert "5m 00s" in one.message
+    (entry,) = found(a_view(run), rule="ended-early")
+    assert entry.severity is NOTE
+    assert "5m 00s" in entry.message
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_done_with_its_size_before_its_time() -> None:
         {"time_based": None, "runtime": None, "size": str(IOPS_BYTES // 2), "loops": "2"},
     ],
 )
-def test_a_job_that_did_what_it_was_asked(options: dict[str, str | None]) -> None:
+def test_a_job_that_did_what_it_was_requested(options: dict[str, str | None]) -> None:
     """Its time, its bytes, its loops, or its number of I/Os."""
     assert found(a_view(a_run(options)), rule="ended-early") == []
 
@@ -239,18 +239,18 @@ def test_a_job_that_did_what_it_was_asked(options: dict[str, str | None]) -> Non
 def test_a_job_that_ends_when_it_is_steady() -> None:
     """It may end before its deadline."""
     run = a_run(until=Until())
-    assert found(a_view(run, summary=[told(run, runtime_s=30.0)]), rule="ended-early") == []
+    assert found(a_view(run, summary=[summary_row(run, runtime_s=30.0)]), rule="ended-early") == []
 
 
 def test_too_few_samples_for_a_percentile() -> None:
     """900 I/Os do not tell p99, let alone p99.9; 1,000 are just enough."""
     run = a_run()
-    few = a_view(run, summary=[told(run, total_ios=900)])
-    (one,) = found(few, rule="too-short")
-    assert one.severity is WARNING
-    assert "p99 and p99.9" in one.message
-    assert one.evidence["needed_ios"] == pytest.approx(1000)
-    (note,) = found(a_view(run, summary=[told(run, total_ios=1000)]), rule="too-short")
+    few = a_view(run, summary=[summary_row(run, total_ios=900)])
+    (entry,) = found(few, rule="too-short")
+    assert entry.severity is WARNING
+    assert "p99 and p99.9" in entry.message
+    assert entry.evidence["needed_ios"] == pytest.approx(1000)
+    (note,) = found(a_view(run, summary=[summary_row(run, total_ios=1000)]), rule="too-short")
     assert note.severity is NOTE
     assert note.evidence["least_percentile"] == 99.9
 
@@ -272,14 +272,14 @@ def test_samples_needed(percentile: float, needed: float) -> None:
 def test_a_run_of_few_seconds() -> None:
     """It is told as context, however many I/Os it did."""
     run = a_run({"runtime": "10s"})
-    (one,) = found(a_view(run, summary=[told(run, runtime_s=10.0)]), rule="too-short")
-    assert (one.severity, one.evidence["runtime_s"]) == (NOTE, 10)
+    (entry,) = found(a_view(run, summary=[summary_row(run, runtime_s=10.0)]), rule="too-short")
+    assert (entry.severity, entry.evidence["runtime_s"]) == (NOTE, 10)
 
 
 def test_dd_tells_no_percentiles() -> None:
     """What was not reported can't be too short."""
     run = a_run({"direct": None}, tool=Tool.DD)
-    view = a_view(run, summary=[told(run, total_ios=None)], percentiles=[], series=[])
+    view = a_view(run, summary=[summary_row(run, total_ios=None)], percentiles=[], series=[])
     assert found(view, rule="too-short") == []
 
 
@@ -296,7 +296,7 @@ def test_dd_tells_no_percentiles() -> None:
 def test_a_file_where_a_device_is_meant(kind: VolumeKind, role: str, count: int) -> None:
     """Only the root disk has to be tested through a file."""
     findings = found(a_view(a_run(kind=kind, role=role)), rule="file-not-device")
-    assert [one.severity for one in findings] == [NOTE] * count
+    assert [finding.severity for finding in findings] == [NOTE] * count
 
 
 def test_preparations_are_not_judged_as_measurements() -> None:
@@ -308,4 +308,4 @@ def test_preparations_are_not_judged_as_measurements() -> None:
 def test_runs_that_failed_are_not_judged() -> None:
     """Their numbers count nowhere."""
     run = a_run({"direct": None})
-    assert find(Context((a_view(run, summary=[told(run, status="failed")]),))) == []
+    assert find(Context((a_view(run, summary=[summary_row(run, status="failed")]),))) == []

@@ -1,4 +1,4 @@
-"""Rules on the machine around a Run: its CPU, memory, clock and other load; and stalls."""
+"""Rules on the machine around a run: its CPU, memory, clock and other load; and stalls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.analyse.findings.conftest import (
     device_samples,
     found,
     series_rows,
-    told,
+    summary_row,
     utc,
 )
 from volbench.analyse.frames.run_view import RunView
@@ -25,31 +25,35 @@ from volbench.model.results.finding import Severity
 def test_fio_that_needs_a_whole_core() -> None:
     """Its time in user space and in the kernel together."""
     run = a_run()
-    (one,) = found(a_view(run, summary=[told(run, cpu_usr=30.0, cpu_sys=69.0)]), rule="cpu-bound")
-    assert one.severity is Severity.WARNING
-    assert "99 %" in one.message
+    (entry,) = found(
+        a_view(run, summary=[summary_row(run, cpu_usr=30.0, cpu_sys=69.0)]), rule="cpu-bound"
+    )
+    assert entry.severity is Severity.WARNING
+    assert "99 %" in entry.message
 
 
-def test_steal_is_told_with_its_worst() -> None:
+def test_steal_is_reported_with_its_worst() -> None:
     """A neighbour that takes a tenth of the CPU taints the latency."""
     run = a_run()
-    (one,) = found(a_view(run, device=device_samples(run, steal_percent=10.0)), rule="cpu-bound")
-    assert one.severity is Severity.WARNING
-    assert one.evidence["steal_percent"] == pytest.approx(10)
+    (entry,) = found(a_view(run, device=device_samples(run, steal_percent=10.0)), rule="cpu-bound")
+    assert entry.severity is Severity.WARNING
+    assert entry.evidence["steal_percent"] == pytest.approx(10)
 
 
 def test_a_busy_host_is_a_note() -> None:
     """All CPUs at work is context; the device may still be the limit."""
     run = a_run()
-    (one,) = found(a_view(run, device=device_samples(run, cpu_busy_percent=98.0)), rule="cpu-bound")
-    assert one.severity is Severity.NOTE
+    (entry,) = found(
+        a_view(run, device=device_samples(run, cpu_busy_percent=98.0)), rule="cpu-bound"
+    )
+    assert entry.severity is Severity.NOTE
 
 
 @pytest.mark.parametrize("device", [True, False])
 def test_an_idle_cpu(*, device: bool) -> None:
     """A few per cent are no doubt, and no samples are none either."""
     run = a_run()
-    view = a_view(run, summary=[told(run, cpu_usr=40.0, cpu_sys=50.0)])
+    view = a_view(run, summary=[summary_row(run, cpu_usr=40.0, cpu_sys=50.0)])
     assert found(view if device else a_view(run, device=[]), rule="cpu-bound") == []
 
 
@@ -62,7 +66,7 @@ def test_swapping(rate: float | None, count: int) -> None:
 
 
 def with_foreign(column: str, extra: float, kind: VolumeKind = VolumeKind.DEVICE) -> RunView:
-    """Return a Run whose device did more than fio in one column."""
+    """Return a run whose device did more than fio in one column."""
     run = a_run(kind=kind)
     samples = device_samples(run)
     for sample in samples:
@@ -72,16 +76,16 @@ def with_foreign(column: str, extra: float, kind: VolumeKind = VolumeKind.DEVICE
 
 def test_reads_while_only_writing() -> None:
     """A device that reads 50 MB/s under a write test is not alone."""
-    (one,) = found(with_foreign("read_bw_bytes_per_s", 50e6), rule="busy-device")
-    assert one.direction == "read"
-    assert one.evidence["foreign_bw_bytes_per_s"] == pytest.approx(50e6)
+    (entry,) = found(with_foreign("read_bw_bytes_per_s", 50e6), rule="busy-device")
+    assert entry.direction == "read"
+    assert entry.evidence["foreign_bw_bytes_per_s"] == pytest.approx(50e6)
 
 
 def test_more_writes_than_fio_did() -> None:
-    """Half as much again, by somebody else."""
-    (one,) = found(with_foreign("write_bw_bytes_per_s", IOPS * BLOCK / 2), rule="busy-device")
-    assert one.direction == "write"
-    assert one.evidence["device"] == "sdb"
+    """Half as much again, by another process."""
+    (entry,) = found(with_foreign("write_bw_bytes_per_s", IOPS * BLOCK / 2), rule="busy-device")
+    assert entry.direction == "write"
+    assert entry.evidence["device"] == "sdb"
 
 
 def clients_of_one_device(*, rate: float, steps: tuple[int, int] = (1, 1)) -> list[RunView]:
@@ -99,15 +103,15 @@ def clients_of_one_device(*, rate: float, steps: tuple[int, int] = (1, 1)) -> li
 def test_another_client_is_nobody_else() -> None:
     """What clients of one step do together is asked for; what goes beyond it is not."""
     assert found(*clients_of_one_device(rate=2.0), rule="busy-device") == []
-    (one,) = found(*clients_of_one_device(rate=3.0), rule="busy-device")
-    assert one.evidence["foreign_bw_bytes_per_s"] == pytest.approx(IOPS * BLOCK)
+    (entry,) = found(*clients_of_one_device(rate=3.0), rule="busy-device")
+    assert entry.evidence["foreign_bw_bytes_per_s"] == pytest.approx(IOPS * BLOCK)
     assert len(found(*clients_of_one_device(rate=2.0, steps=(1, 2)), rule="busy-device")) == 1
 
 
-def test_a_client_that_told_nothing_leaves_no_doubt_about_the_others() -> None:
-    """Nobody knows what the one that failed did before it failed."""
+def test_a_client_that_reported_nothing_leaves_no_doubt_about_the_others() -> None:
+    """What the failed client did before it failed is unknown."""
     first, last = clients_of_one_device(rate=5.0)
-    silent = a_view(first.run, summary=[told(first.run, status="failed")], series=[])
+    silent = a_view(first.run, summary=[summary_row(first.run, status="failed")], series=[])
     assert found(silent, last, rule="busy-device") == []
 
 
@@ -134,7 +138,7 @@ def test_the_disk_of_a_partition_counts_too() -> None:
         assert len(found(view, rule="busy-device")) == count
 
 
-def test_buffered_runs_are_not_asked() -> None:
+def test_buffered_runs_are_not_requested() -> None:
     """Write-back makes the device's rate differ from fio's anyway."""
     view = with_foreign("read_bw_bytes_per_s", 50e6)
     buffered = replace(view, run=a_run({"direct": None}))
@@ -142,7 +146,7 @@ def test_buffered_runs_are_not_asked() -> None:
 
 
 def on_disk(role: str, device: str, backing: tuple[str, ...], *, host: str = "local") -> RunView:
-    """Return a Run on a device."""
+    """Return a run on a device."""
     view = a_view(a_run(name=f"{role}-{device}", role=role, host=host))
     assert view.volume is not None
     facts = view.volume.model_copy(update={"device": device, "backing": backing})
@@ -165,7 +169,7 @@ def test_roles_on_one_disk(
     views = on_disk("os", *other), on_disk("data", *mine)
     findings = found(*views, rule="shared-limit")
     assert len(findings) == count
-    assert all(one.evidence["disks"] == "sda" for one in findings)
+    assert all(finding.evidence["disks"] == "sda" for finding in findings)
 
 
 def test_one_role_shares_nothing_with_itself() -> None:
@@ -181,7 +185,7 @@ def test_errors_of_tool_and_device() -> None:
     run = a_run()
     samples = device_samples(run)
     samples[20]["io_errors"] = 3
-    view = a_view(run, summary=[told(run, error=5)], device=samples)
+    view = a_view(run, summary=[summary_row(run, error=5)], device=samples)
     tool, device = found(view, rule="io-errors")
     assert {tool.severity, device.severity} == {Severity.INVALID}
     assert tool.evidence["errno"] == 5
@@ -206,67 +210,67 @@ def test_a_clock_that_was_set(jump_s: float, count: int) -> None:
         sample["utc"] = utc(t_s + (jump_s if t_s >= 30 else 0.0))
     findings = found(a_view(run, device=samples), rule="clock-jumped")
     assert len(findings) == count
-    for one in findings:
-        assert (one.from_s, one.to_s) == (29, 30)
-        assert one.evidence["jump_s"] == pytest.approx(jump_s)
+    for finding in findings:
+        assert (finding.from_s, finding.to_s) == (29, 30)
+        assert finding.evidence["jump_s"] == pytest.approx(jump_s)
 
 
-def test_a_stall_is_told_with_its_time() -> None:
+def test_a_stall_is_reported_with_its_time() -> None:
     """Eight seconds without a completion, from second 20 on."""
     run = a_run()
     rates = [IOPS] * 20 + [0.0] * 8 + [IOPS] * 32
-    (one,) = found(a_view(run, series=series_rows(run, rates)), rule="stall")
-    assert (one.from_s, one.to_s) == (20, 28)
-    assert one.evidence["stall_s"] == 8
+    (entry,) = found(a_view(run, series=series_rows(run, rates)), rule="stall")
+    assert (entry.from_s, entry.to_s) == (20, 28)
+    assert entry.evidence["stall_s"] == 8
 
 
 def test_a_stall_is_as_long_as_the_slowest_io() -> None:
     """2.1 s from 20.5 s on: the series has one empty second, and two that are half empty."""
     run = a_run()
     rates = [*[IOPS] * 20, IOPS * 0.5, 0.0, IOPS * 0.4, *[IOPS] * 37]
-    view = a_view(run, series=series_rows(run, rates), summary=[told(run, lat_max_s=2.1)])
-    (one,) = found(view, rule="stall")
-    assert one.evidence["stall_s"] == pytest.approx(2.1)
-    assert one.from_s == pytest.approx(20.5, abs=0.1)
-    assert "2.1s" in one.message
-    assert "after 20s" in one.message
+    view = a_view(run, series=series_rows(run, rates), summary=[summary_row(run, lat_max_s=2.1)])
+    (entry,) = found(view, rule="stall")
+    assert entry.evidence["stall_s"] == pytest.approx(2.1)
+    assert entry.from_s == pytest.approx(20.5, abs=0.1)
+    assert "2.1s" in entry.message
+    assert "after 20s" in entry.message
 
 
 def test_a_slow_io_elsewhere_does_not_lengthen_a_stall() -> None:
     """A latency of 9 s cannot be that of a stall of one to three seconds."""
     run = a_run()
     rates = [*[IOPS] * 20, 0.0, *[IOPS] * 39]
-    view = a_view(run, series=series_rows(run, rates), summary=[told(run, lat_max_s=9.0)])
-    (one,) = found(view, rule="stall")
-    assert (one.from_s, one.to_s) == (20, 21)
+    view = a_view(run, series=series_rows(run, rates), summary=[summary_row(run, lat_max_s=9.0)])
+    (entry,) = found(view, rule="stall")
+    assert (entry.from_s, entry.to_s) == (20, 21)
 
 
-def test_many_stalls_are_counted_and_the_longest_told() -> None:
+def test_many_stalls_are_counted_and_the_longest_reported() -> None:
     """Ten of them would fill the screen."""
     run = a_run()
     rates = ([IOPS] * 4 + [0.0] * 2) * 10
     findings = found(a_view(run, series=series_rows(run, rates)), rule="stall")
     assert len(findings) == 5
-    assert all("one of 10" in one.message for one in findings)
+    assert all("one of 10" in finding.message for finding in findings)
 
 
 def test_no_stall() -> None:
-    """A steady Run has none."""
+    """A steady run has none."""
     assert found(a_view(), rule="stall") == []
 
 
-def test_a_pause_that_was_asked_for_is_a_note() -> None:
+def test_a_pause_that_was_requested_for_is_a_note() -> None:
     """The chart shows nothing for two seconds in three, as the job wanted."""
     run = a_run({"thinktime": "2000000"})
     findings = found(a_view(run, series=series_rows(run, [IOPS, 0.0, 0.0] * 20)), rule="stall")
-    assert {one.severity for one in findings} == {Severity.NOTE}
+    assert {finding.severity for finding in findings} == {Severity.NOTE}
 
 
 def test_a_slow_volume_does_not_stall() -> None:
     """At one I/O in four seconds, seconds without a completion are what is to be expected."""
     run = a_run()
     rates = [1.0, 0.0, 0.0, 0.0] * 15
-    view = a_view(run, series=series_rows(run, rates), summary=[told(run, iops=0.25)])
+    view = a_view(run, series=series_rows(run, rates), summary=[summary_row(run, iops=0.25)])
     assert found(view, rule="stall") == []
 
 
@@ -274,20 +278,20 @@ def test_a_mixed_run_stalls_only_when_both_directions_do() -> None:
     """Reads that wait while writes go on are no stall."""
     run = a_run({"rw": "randrw"})
     quiet = [IOPS] * 20 + [0.0] * 8 + [IOPS] * 32
-    rows = [told(run), told(run, direction="read")]
-    one = [*series_rows(run, quiet), *series_rows(run, [IOPS] * 60, direction="read")]
+    rows = [summary_row(run), summary_row(run, direction="read")]
+    entry = [*series_rows(run, quiet), *series_rows(run, [IOPS] * 60, direction="read")]
     both = [*series_rows(run, quiet), *series_rows(run, quiet, direction="read")]
-    assert found(a_view(run, summary=rows, series=one), rule="stall") == []
+    assert found(a_view(run, summary=rows, series=entry), rule="stall") == []
     assert len(found(a_view(run, summary=rows, series=both), rule="stall")) == 1
 
 
 def test_a_long_io_alone_is_a_stall() -> None:
     """With one in flight, nothing completes while it takes 3 s; samples may hide that."""
     run = a_run({"iodepth": "1"})
-    (one,) = found(a_view(run, summary=[told(run, lat_max_s=3.0)]), rule="stall")
-    assert one.evidence["stall_s"] == 3
+    (entry,) = found(a_view(run, summary=[summary_row(run, lat_max_s=3.0)]), rule="stall")
+    assert entry.evidence["stall_s"] == 3
     deep = a_run()
-    assert found(a_view(deep, summary=[told(deep, lat_max_s=3.0)]), rule="stall") == []
+    assert found(a_view(deep, summary=[summary_row(deep, lat_max_s=3.0)]), rule="stall") == []
 
 
 @pytest.mark.parametrize(
@@ -301,17 +305,17 @@ def test_a_long_io_alone_is_a_stall() -> None:
 def test_files_that_cannot_be_read_any_more(
     status: str, damage: str | None, severities: list[Severity]
 ) -> None:
-    """A lost log is a warning, a lost result makes the Run invalid, and both are named."""
+    """A lost log is a warning, a lost result makes the run invalid, and both are named."""
     run = a_run()
-    view = a_view(run, summary=[told(run, status=status, damage=damage)])
+    view = a_view(run, summary=[summary_row(run, status=status, damage=damage)])
     findings = found(view, rule="damaged-files")
-    assert [one.severity for one in findings] == severities
-    assert all(str(damage) in one.message for one in findings)
+    assert [finding.severity for finding in findings] == severities
+    assert all(str(damage) in finding.message for finding in findings)
 
 
 @pytest.mark.parametrize(("bad", "count"), [(3, 1), (0, 0), (None, 0)])
 def test_lines_that_the_series_leaves_out(bad: int | None, count: int) -> None:
     """They are counted; none, and no logs at all, are no doubt."""
     run = a_run()
-    findings = found(a_view(run, summary=[told(run, bad_log_rows=bad)]), rule="bad-log-rows")
-    assert [one.evidence["bad_log_rows"] for one in findings] == [bad] * count
+    findings = found(a_view(run, summary=[summary_row(run, bad_log_rows=bad)]), rule="bad-log-rows")
+    assert [finding.evidence["bad_log_rows"] for finding in findings] == [bad] * count

@@ -21,7 +21,7 @@ from tests.analyse.findings.conftest import (
     device_samples,
     found,
     series_rows,
-    told,
+    summary_row,
 )
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
@@ -33,7 +33,7 @@ BUFFERED = {"direct": None, "iodepth": None, "ioengine": "psync"}
 
 
 def test_a_clean_run_is_not_doubted() -> None:
-    """A direct Run whose device moved what fio says has no Finding at all."""
+    """A direct run whose device moved what fio says has no finding at all."""
     assert find(Context((a_view(),))) == []
 
 
@@ -53,33 +53,33 @@ def slow_device(run: Run, *, share: float, tail_s: int = 0) -> list[Row]:
 def test_buffered_writes_that_did_not_arrive_are_invalid() -> None:
     """The tool's bytes, the device's bytes, dirty growth and the tail are all told."""
     run = a_run(BUFFERED)
-    (one,) = found(a_view(run, device=slow_device(run, share=0.25, tail_s=20)), rule="page-cache")
-    assert one.severity is Severity.INVALID
-    assert one.direction == "write"
-    assert one.evidence["share_percent"] == pytest.approx(25)
-    assert one.evidence["tool_bytes"] == pytest.approx(RATE * SECONDS)
-    assert one.evidence["tail_s"] == pytest.approx(20)
-    assert one.evidence["tail_bytes"] == pytest.approx(0.25 * RATE * 20)
-    assert one.evidence["dirty_growth_bytes"] == pytest.approx(60e6)
-    assert one.evidence["dirty_peak_bytes"] == pytest.approx(61e6)
-    assert "25 %" in one.message
-    assert "followed in the 20s" in one.message
+    (entry,) = found(a_view(run, device=slow_device(run, share=0.25, tail_s=20)), rule="page-cache")
+    assert entry.severity is Severity.INVALID
+    assert entry.direction == "write"
+    assert entry.evidence["share_percent"] == pytest.approx(25)
+    assert entry.evidence["tool_bytes"] == pytest.approx(RATE * SECONDS)
+    assert entry.evidence["tail_s"] == pytest.approx(20)
+    assert entry.evidence["tail_bytes"] == pytest.approx(0.25 * RATE * 20)
+    assert entry.evidence["dirty_growth_bytes"] == pytest.approx(60e6)
+    assert entry.evidence["dirty_peak_bytes"] == pytest.approx(61e6)
+    assert "25 %" in entry.message
+    assert "followed in the 20s" in entry.message
 
 
 @pytest.mark.parametrize(("share", "severity"), [(0.8, Severity.WARNING), (1.0, Severity.NOTE)])
 def test_how_much_arrived_decides_the_weight(share: float, severity: Severity) -> None:
     """What arrived in full while the clock ran is context only."""
     run = a_run(BUFFERED)
-    (one,) = found(a_view(run, device=slow_device(run, share=share)), rule="page-cache")
-    assert one.severity is severity
+    (entry,) = found(a_view(run, device=slow_device(run, share=share)), rule="page-cache")
+    assert entry.severity is severity
 
 
 @pytest.mark.parametrize(("sync", "severity"), [({}, "warning"), ({"end_fsync": "1"}, "note")])
 def test_buffered_with_nobody_watching(sync: dict[str, str], severity: str) -> None:
     """Without samples of the device a flush at the end is the only comfort."""
-    (one,) = found(a_view(a_run(BUFFERED | sync), device=[]), rule="page-cache")
-    assert one.severity == severity
-    assert "not sampled" in one.message
+    (entry,) = found(a_view(a_run(BUFFERED | sync), device=[]), rule="page-cache")
+    assert entry.severity == severity
+    assert "not sampled" in entry.message
 
 
 def test_reads_from_memory() -> None:
@@ -87,20 +87,20 @@ def test_reads_from_memory() -> None:
     run = a_run({**BUFFERED, "rw": "randread"})
     view = a_view(
         run,
-        summary=[told(run, direction="read")],
+        summary=[summary_row(run, direction="read")],
         device=device_samples(run, read_bw_bytes_per_s=0.1 * RATE, write_bw_bytes_per_s=0.0),
     )
-    (one,) = found(view, rule="page-cache")
-    assert (one.severity, one.direction) == (Severity.INVALID, "read")
-    assert one.evidence["device_bytes"] == pytest.approx(0.1 * RATE * SECONDS, rel=0.01)
+    (entry,) = found(view, rule="page-cache")
+    assert (entry.severity, entry.direction) == (Severity.INVALID, "read")
+    assert entry.evidence["device_bytes"] == pytest.approx(0.1 * RATE * SECONDS, rel=0.01)
 
 
 def test_direct_writes_that_did_not_arrive() -> None:
     """O_DIRECT that a filesystem does not honour is seen by the same comparison."""
     run = a_run()
-    (one,) = found(a_view(run, device=slow_device(run, share=0.3)), rule="page-cache")
-    assert one.severity is Severity.INVALID
-    assert "O_DIRECT" in one.message
+    (entry,) = found(a_view(run, device=slow_device(run, share=0.3)), rule="page-cache")
+    assert entry.severity is Severity.INVALID
+    assert "O_DIRECT" in entry.message
 
 
 def test_exports_have_no_page_cache() -> None:
@@ -122,7 +122,7 @@ def test_engines_outside_the_kernel_have_no_page_cache(engine: str, direct: str)
     assert found(a_view(run, device=idle), rule="page-cache") == []
     assert found(a_view(run, device=[]), rule="page-cache") == []
     reads = a_run({"ioengine": engine, "direct": direct, "rw": "randread"})
-    view = a_view(reads, summary=[told(reads, direction="read")], device=idle)
+    view = a_view(reads, summary=[summary_row(reads, direction="read")], device=idle)
     assert found(view, rule="never-written") == []
 
 
@@ -142,22 +142,22 @@ def test_memory_is_no_disk(facts: dict[str, object], count: int) -> None:
     assert view.volume is not None
     there = replace(view, volume=view.volume.model_copy(update=facts))
     findings = found(there, rule="memory-volume")
-    assert [one.severity for one in findings] == [Severity.INVALID] * count
+    assert [finding.severity for finding in findings] == [Severity.INVALID] * count
 
 
 def test_mmap_uses_the_page_cache_whatever_direct_says() -> None:
     """Mapped files are pages of the cache: fio ignores direct for them."""
     run = a_run({"ioengine": "mmap", "direct": "1", "iodepth": None})
-    (one,) = found(a_view(run, device=[]), rule="page-cache")
-    assert one.severity is Severity.WARNING
-    assert "direct=0" not in one.message
+    (entry,) = found(a_view(run, device=[]), rule="page-cache")
+    assert entry.severity is Severity.WARNING
+    assert "direct=0" not in entry.message
 
 
 def test_dd_without_direct() -> None:
     """A dd goes through the page cache unless a flag says otherwise."""
     plain = a_run({"direct": None}, tool=Tool.DD)
-    (one,) = found(a_view(plain, device=slow_device(plain, share=0.1)), rule="page-cache")
-    assert one.message.startswith("dd wrote")
+    (entry,) = found(a_view(plain, device=slow_device(plain, share=0.1)), rule="page-cache")
+    assert entry.message.startswith("dd wrote")
     direct = a_run({"direct": None, "oflag": "direct"}, tool=Tool.DD)
     assert found(a_view(direct), rule="page-cache") == []
 
@@ -165,9 +165,9 @@ def test_dd_without_direct() -> None:
 def test_a_file_that_fits_in_memory() -> None:
     """A buffered test of 1 GiB on a host with 16 is a test of memory."""
     small = a_run({**BUFFERED, "size": str(GIB)}, kind=VolumeKind.DIRECTORY)
-    (one,) = found(a_view(small), rule="smaller-than-memory")
-    assert one.evidence["touched_bytes"] == GIB
-    assert one.evidence["memory_bytes"] == 16 * GIB
+    (entry,) = found(a_view(small), rule="smaller-than-memory")
+    assert entry.evidence["touched_bytes"] == GIB
+    assert entry.evidence["memory_bytes"] == 16 * GIB
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_a_file_that_does_not_fit(options: dict[str, str | None]) -> None:
 
 
 def test_above_the_declared_limit() -> None:
-    """A direct Run at twice the declared IOPS did not come from the volume alone."""
+    """A direct run at twice the declared IOPS did not come from the volume alone."""
     run = a_run(limits=Limits(iops=500))
-    (one,) = found(a_view(run), rule="host-cache")
-    assert one.evidence["rate"] == IOPS
-    assert one.evidence["declared"] == 500
-    assert "200 %" in one.message
+    (entry,) = found(a_view(run), rule="host-cache")
+    assert entry.evidence["rate"] == IOPS
+    assert entry.evidence["declared"] == 500
+    assert "200 %" in entry.message
 
 
 def test_above_the_declared_limit_for_a_while() -> None:
@@ -214,8 +214,8 @@ def test_within_what_is_declared(limits: Limits) -> None:
 def test_bandwidth_above_the_declared() -> None:
     """The same for bytes."""
     run = a_run(limits=Limits(bandwidth_bytes_per_s=RATE / 3))
-    (one,) = found(a_view(run), rule="host-cache")
-    assert one.evidence["of"] == "bw_bytes_per_s"
+    (entry,) = found(a_view(run), rule="host-cache")
+    assert entry.evidence["of"] == "bw_bytes_per_s"
 
 
 def test_a_loop_device_that_caches() -> None:
@@ -239,18 +239,21 @@ def test_direct_reads_that_the_device_never_saw(share: float, count: int) -> Non
     """Holes and unwritten extents are answered by the filesystem."""
     run = a_run({"rw": "randread"}, kind=VolumeKind.DIRECTORY)
     view = a_view(
-        run, summary=[told(run, direction="read")], device=reading(run, share=share), series=[]
+        run,
+        summary=[summary_row(run, direction="read")],
+        device=reading(run, share=share),
+        series=[],
     )
     findings = found(view, rule="never-written")
-    assert [one.severity for one in findings] == [Severity.INVALID] * count
+    assert [finding.severity for finding in findings] == [Severity.INVALID] * count
 
 
 def test_reads_faster_than_declared_of_a_volume_nobody_wrote() -> None:
     """Without any write before, they are doubted; after a fill they are not."""
     run = a_run({"rw": "randread"}, limits=Limits(iops=300))
-    view = a_view(run, summary=[told(run, direction="read")], device=[], series=[])
-    (one,) = found(view, rule="never-written")
-    assert one.evidence["iops"] == IOPS
+    view = a_view(run, summary=[summary_row(run, direction="read")], device=[], series=[])
+    (entry,) = found(view, rule="never-written")
+    assert entry.evidence["iops"] == IOPS
     fill = a_view(a_run(name="fill"))
     assert found(fill, view, rule="never-written") == []
 
@@ -259,10 +262,10 @@ def test_what_is_too_little_to_tell_is_left_out() -> None:
     """A few bytes after the end, and a single sample, make no sentence."""
     run = a_run(BUFFERED)
     sample = device_sample(run, 60.5, interval_s=60.5, write_bw_bytes_per_s=1e3, after_fio=False)
-    (one,) = found(a_view(run, device=[sample]), rule="page-cache")
-    assert "followed" not in one.message
-    assert "dirty" not in one.message.lower() or "peaked" in one.message
-    assert "dirty_growth_bytes" not in one.evidence
+    (entry,) = found(a_view(run, device=[sample]), rule="page-cache")
+    assert "followed" not in entry.message
+    assert "dirty" not in entry.message.lower() or "peaked" in entry.message
+    assert "dirty_growth_bytes" not in entry.evidence
 
 
 @pytest.mark.parametrize(
@@ -272,10 +275,10 @@ def test_a_run_far_shorter_than_a_sample(options: dict[str, str | None]) -> None
     """A tenth of a second within one sample: what reached the device may all be its own."""
     run = a_run(options)
     direction = "read" if "rw" in options else "write"
-    row = told(run, direction=direction, runtime_s=0.1, io_bytes=10**7, iops=25000.0)
+    row = summary_row(run, direction=direction, runtime_s=0.1, io_bytes=10**7, iops=25000.0)
     moved = {f"{direction}_bw_bytes_per_s": 1e7}
     other = {"write_bw_bytes_per_s": 0.0} if direction == "read" else {}
     sample = device_sample(run, 0.6, **other, **moved)
     view = a_view(run, summary=[row], device=[sample], series=[])
     findings = [*found(view, rule="page-cache"), *found(view, rule="never-written")]
-    assert {one.severity for one in findings} <= {Severity.NOTE}
+    assert {finding.severity for finding in findings} <= {Severity.NOTE}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.analyse.findings.conftest import a_run, a_view, found, told
+from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
@@ -20,7 +20,7 @@ FALLING = (6000.0, 5000, 4000, 3000, 2000)
 
 
 def rounds_of(most: int = 5, **by_job: Sequence[float]) -> list[RunView]:
-    """Return the Runs of a profile that tracks IOPS of all its jobs; NaN for one that failed."""
+    """Return the runs of a profile that tracks IOPS of all its jobs; NaN for one that failed."""
     rounds = Rounds(
         max_rounds=most, track=tuple(Track(job=job, metric=Metric.IOPS) for job in by_job)
     )
@@ -40,59 +40,61 @@ def rounds_of(most: int = 5, **by_job: Sequence[float]) -> list[RunView]:
         a_view(
             run,
             campaign=campaign,
-            summary=[told(run, iops=iops, status="failed" if math.isnan(iops) else "finished")],
+            summary=[
+                summary_row(run, iops=iops, status="failed" if math.isnan(iops) else "finished")
+            ],
         )
         for run, iops in runs
     ]
 
 
-def told_of(views: Sequence[RunView]) -> list[Finding]:
-    """Return what the rule says of the last Run."""
+def reported_of(views: Sequence[RunView]) -> list[Finding]:
+    """Return what the rule says of the last run."""
     return found(*views, rule="rounds-not-steady")
 
 
-def test_rounds_that_still_fall_are_told_with_their_numbers() -> None:
+def test_rounds_that_still_fall_are_reported_with_their_numbers() -> None:
     """By hand: 6,000 to 2,000 is a range of 100 % of 4,000, and so is the line's change."""
-    (one,) = told_of(rounds_of(w=FALLING))
-    assert one.severity is Severity.WARNING
-    assert one.evidence["rounds"] == 5
-    assert one.evidence["not_steady"] == "w.iops"
-    assert one.evidence["range_percent"] == pytest.approx(100)
-    assert one.evidence["slope_percent"] == pytest.approx(100)
-    assert "steady state not achieved in 5 rounds" in one.message
-    assert "w.iops ranged over 100 % of its mean" in one.message
+    (entry,) = reported_of(rounds_of(w=FALLING))
+    assert entry.severity is Severity.WARNING
+    assert entry.evidence["rounds"] == 5
+    assert entry.evidence["not_steady"] == "w.iops"
+    assert entry.evidence["range_percent"] == pytest.approx(100)
+    assert entry.evidence["slope_percent"] == pytest.approx(100)
+    assert "steady state not achieved in 5 rounds" in entry.message
+    assert "w.iops ranged over 100 % of its mean" in entry.message
 
 
 def test_only_variables_that_fail_are_named() -> None:
-    """One that is still keeps quiet beside one that is not; it is one Finding for all."""
+    """One that is still keeps quiet beside one that is not; it is one finding for all."""
     views = rounds_of(w=FALLING, r=STILL)
-    (one,) = told_of(views)
-    assert one.evidence["not_steady"] == "w.iops"
+    (entry,) = reported_of(views)
+    assert entry.evidence["not_steady"] == "w.iops"
     everything = find(Context(tuple(views)))
-    assert [told.run for told in everything if told.rule == one.rule] == ["5-r"]
+    assert [reported.run for reported in everything if reported.rule == entry.rule] == ["5-r"]
 
 
 def test_steady_rounds_are_not_doubted() -> None:
     """Neither at the first five, nor where it took more."""
-    assert not told_of(rounds_of(w=STILL))
-    assert not told_of(rounds_of(most=25, w=FALLING + STILL))
+    assert not reported_of(rounds_of(w=STILL))
+    assert not reported_of(rounds_of(most=25, w=FALLING + STILL))
 
 
 def test_a_stopped_campaign_says_how_far_it_came() -> None:
     """Fewer rounds than planned, and fewer than can be judged."""
-    (some,) = told_of(rounds_of(most=25, w=FALLING))
+    (some,) = reported_of(rounds_of(most=25, w=FALLING))
     assert "not steady after 5 of at most 25 rounds" in some.message
-    (few,) = told_of(rounds_of(most=25, w=STILL[:3]))
+    (few,) = reported_of(rounds_of(most=25, w=STILL[:3]))
     assert "needs 5 rounds" in few.message
     assert "range_percent" not in few.evidence
 
 
-def test_a_round_that_lacks_a_value_is_told() -> None:
+def test_a_round_that_lacks_a_value_is_reported() -> None:
     """A Run that failed leaves a hole in the window, which can't pass."""
-    (one,) = told_of(rounds_of(w=(1000.0, 1000, math.nan, 1000, 1000)))
-    assert "w.iops lacks a value" in one.message
+    (entry,) = reported_of(rounds_of(w=(1000.0, 1000, math.nan, 1000, 1000)))
+    assert "w.iops lacks a value" in entry.message
 
 
 def test_profiles_without_rounds_are_left_alone() -> None:
     """Repeats are no rounds."""
-    assert not told_of([a_view()])
+    assert not reported_of([a_view()])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analyse.findings.conftest import Section, a_run, a_view, told
+from tests.analyse.findings.conftest import Section, a_run, a_view, summary_row
 from volbench.analyse import findings
 from volbench.analyse.findings import RULES, Rule, find, finding_rows
 from volbench.analyse.frames.campaign_context import Context
@@ -49,7 +49,7 @@ def test_every_rule_is_listed() -> None:
     assert written == {rule.id for rule in RULES}
 
 
-def rules_asked(test_folder: Path) -> set[str]:
+def rules_requested(test_folder: Path) -> set[str]:
     """Return the ids that tests ask for by ``rule="..."``."""
     found: set[str] = set()
     for path in test_folder.glob("test_*.py"):
@@ -63,15 +63,15 @@ def rules_asked(test_folder: Path) -> set[str]:
 
 def test_every_rule_is_tested_here() -> None:
     """A new rule without a test in this folder is noticed."""
-    assert rules_asked(FOLDER) == {rule.id for rule in RULES}
+    assert rules_requested(FOLDER) == {rule.id for rule in RULES}
 
 
 def test_of_a_run_the_heaviest_comes_first() -> None:
     """Runs stay in the order of the plan."""
     late = a_run({"refill_buffers": None}, name="late")
     early = a_run({"refill_buffers": None}, name="early")
-    views = a_view(late), a_view(early, summary=[told(early, error=5)])
-    order = [(one.run, one.severity) for one in find(Context(views))]
+    views = a_view(late), a_view(early, summary=[summary_row(early, error=5)])
+    order = [(entry.run, entry.severity) for entry in find(Context(views))]
     assert order == [
         (late.id, Severity.NOTE),
         (early.id, Severity.INVALID),
@@ -82,7 +82,7 @@ def test_of_a_run_the_heaviest_comes_first() -> None:
 def test_rows_of_the_frame() -> None:
     """A row has the columns of the contract, and its evidence is JSON without NaN."""
     run = a_run({"direct": None}, sections=(Section(name="x"), Section(name="y")))
-    view = a_view(run, summary=[told(run, group="x", io_bytes=None)], device=[])
+    view = a_view(run, summary=[summary_row(run, group="x", io_bytes=None)], device=[])
     rows = finding_rows(Context((view,)))
     assert rows
     assert all(set(row) <= {column.name for column in FINDINGS} for row in rows)

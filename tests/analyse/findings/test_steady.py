@@ -17,25 +17,25 @@ from volbench.model.results.finding import Severity
 def restless(seconds: int, *, spread: float, seed: int = 1) -> list[float]:
     """Return a level of 1,000 with noise."""
     noise = np.random.default_rng(seed).normal(0, spread, seconds)
-    return [float(1000 * (1 + one)) for one in noise]
+    return [float(1000 * (1 + entry)) for entry in noise]
 
 
-def test_a_step_is_told_with_its_levels() -> None:
+def test_a_step_is_reported_with_its_levels() -> None:
     """From 3,000 to 1,000 after two minutes."""
-    rates = [3000.0 * one / 1000 for one in restless(120, spread=0.01)]
-    (one,) = found(over_time(rates + restless(180, spread=0.01, seed=2)), rule="not-steady")
-    assert one.severity is Severity.WARNING
-    assert one.evidence["verdict"] == "stepped"
-    assert "2m 00s" in one.message
-    assert one.direction == "write"
+    rates = [3000.0 * entry / 1000 for entry in restless(120, spread=0.01)]
+    (entry,) = found(over_time(rates + restless(180, spread=0.01, seed=2)), rule="not-steady")
+    assert entry.severity is Severity.WARNING
+    assert entry.evidence["verdict"] == "stepped"
+    assert "2m 00s" in entry.message
+    assert entry.direction == "write"
 
 
-def test_a_drift_is_told_with_its_way() -> None:
+def test_a_drift_is_reported_with_its_way() -> None:
     """A third less at the end than at the start."""
-    rates = [one * (1 - 0.33 * t / 600) for t, one in enumerate(restless(600, spread=0.01))]
-    (one,) = found(over_time(rates), rule="not-steady")
-    assert one.evidence["verdict"] == "drifting"
-    assert "drifted down" in one.message
+    rates = [entry * (1 - 0.33 * t / 600) for t, entry in enumerate(restless(600, spread=0.01))]
+    (entry,) = found(over_time(rates), rule="not-steady")
+    assert entry.evidence["verdict"] == "drifting"
+    assert "drifted down" in entry.message
 
 
 @pytest.mark.parametrize("seconds", [30, 300])
@@ -47,10 +47,10 @@ def test_a_steady_rate(seconds: int) -> None:
 def test_a_noisy_decline_is_warned_of_with_its_bound() -> None:
     """5.3k to 3.8k IOPS in half a minute, under noise of a fifth."""
     noise = restless(30, spread=0.2, seed=4)
-    rates = [one * (5.3 - 1.5 * second / 29) for second, one in enumerate(noise)]
-    (one,) = found(over_time(rates), rule="not-steady")
-    assert one.severity is Severity.WARNING
-    assert one.evidence["drift_bound_percent"] > 10
+    rates = [entry * (5.3 - 1.5 * second / 29) for second, entry in enumerate(noise)]
+    (entry,) = found(over_time(rates), rule="not-steady")
+    assert entry.severity is Severity.WARNING
+    assert float(entry.evidence["drift_bound_percent"]) > 10
 
 
 def test_a_short_run_is_not_judged() -> None:
@@ -69,9 +69,9 @@ def test_a_deadline_without_a_steady_rate() -> None:
     """A job with until: steady that ran for all of its time is judged by its last window."""
     run = a_run({"runtime": "300s"}, until=Until(window_s=120, block_s=10))
     falling = [1000.0 - 2 * t for t in range(300)]
-    (one,) = found(over_time(falling, run), rule="not-steady")
-    assert "until: steady" in one.message
-    assert one.from_s == pytest.approx(180)
+    (entry,) = found(over_time(falling, run), rule="not-steady")
+    assert "until: steady" in entry.message
+    assert entry.from_s == pytest.approx(180)
     late = [3000.0] * 100 + restless(200, spread=0.01)
     assert found(over_time(late, run), rule="not-steady") == []
     early = a_run({"runtime": "900s"}, until=Until(window_s=120, block_s=10))
@@ -82,6 +82,8 @@ def test_a_slow_start_is_a_note() -> None:
     """One slow second at the begin of a minute hardly moves the mean."""
     rates = [500.0, *restless(59, spread=0.005)]
     findings = found(over_time(rates), rule="not-steady")
-    assert {one.severity for one in findings} <= {Severity.NOTE}
-    late = [*restless(30, spread=0.005), *[0.5 * one for one in restless(30, spread=0.005)]]
-    assert [one.severity for one in found(over_time(late), rule="not-steady")] == [Severity.WARNING]
+    assert {finding.severity for finding in findings} <= {Severity.NOTE}
+    late = [*restless(30, spread=0.005), *[0.5 * finding for finding in restless(30, spread=0.005)]]
+    assert [finding.severity for finding in found(over_time(late), rule="not-steady")] == [
+        Severity.WARNING
+    ]

@@ -124,7 +124,7 @@ def test_one_client_has_no_total() -> None:
 
 
 def test_a_client_without_series_leaves_no_sum() -> None:
-    """When it ran nobody knows, so nothing is claimed about a time that all shared."""
+    """When it ran is unknown, so nothing is claimed about a time that all shared."""
     silent = ran(1, [500.0] * 5)
     silent["series"] = []
     (row,) = aggregate_rows(a_campaign(2), frames(ran(0, [500.0] * 5), silent).__getitem__)

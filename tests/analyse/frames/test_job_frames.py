@@ -22,7 +22,7 @@ from volbench.analyse.frames.job_frames import sweep as sweep_points
 
 
 def test_only_finished_measured_runs_count() -> None:
-    """Warm-ups, failed and interrupted Runs stay out, and what failed is counted by Run."""
+    """Warm-ups, failed and interrupted runs stay out, and what failed is counted by run."""
     rows = [
         result("a"),
         result("warm", phase="warmup"),
@@ -37,7 +37,7 @@ def test_only_finished_measured_runs_count() -> None:
 
 
 def test_other_frames_follow_the_summary() -> None:
-    """Bins of a failed Run are dropped with the Run."""
+    """Bins of a failed run are dropped with the run."""
     good, bad = result("a"), result("b", status="failed")
     given = frames([good, bad], histogram=[*bins(good, {1.0: 1}), *bins(bad, {1.0: 1})])
     assert list(of_measured(given["histogram"], given["summary"])["job"]) == ["a"]
@@ -154,8 +154,8 @@ def test_a_grid_may_have_holes() -> None:
 def test_bins_of_repeats_are_added() -> None:
     """The distribution of two repeats is that of their bins together."""
     first, second = result("a"), result("a", repeat=2)
-    told = [*bins(first, {0.001: 3, 0.002: 1}), *bins(second, {0.001: 2, 0.004: 2})]
-    given = frames([first, second], histogram=told)
+    reported = [*bins(first, {0.001: 3, 0.002: 1}), *bins(second, {0.001: 2, 0.004: 2})]
+    given = frames([first, second], histogram=reported)
     pooled, kind = distribution(given["histogram"], given["summary"])
     assert kind == "lat"
     assert list(pooled["bin_high_s"]) == [0.001, 0.002, 0.004]
@@ -166,12 +166,12 @@ def test_bins_of_repeats_are_added() -> None:
 def test_distribution_is_of_one_kind() -> None:
     """Total and completion latency are never mixed in one chart."""
     first, second = result("a"), result("b")
-    told = [
+    reported = [
         *bins(first, {0.001: 1}),
         *bins(first, {0.0009: 1}, latency="clat"),
         *bins(second, {0.0005: 1}, latency="clat"),
     ]
-    given = frames([first, second], histogram=told)
+    given = frames([first, second], histogram=reported)
     pooled, kind = distribution(given["histogram"], given["summary"])
     assert kind == "clat"
     assert list(pooled["bin_high_s"]) == [0.0009, 0.0005]

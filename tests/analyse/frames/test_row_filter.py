@@ -67,7 +67,7 @@ def test_rows_that_fit(condition: str, rows: list[int]) -> None:
         ("host=='x", "has no meaning"),
     ],
 )
-def test_what_cannot_be_read_is_told(condition: str, words: str) -> None:
+def test_what_cannot_be_read_is_reported(condition: str, words: str) -> None:
     """Nothing is guessed, and nothing is run."""
     with pytest.raises(InputError, match=words):
         select(FRAME, condition)

@@ -1,4 +1,4 @@
-"""Facts of real Runs beside their numbers."""
+"""Facts of real runs beside their numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_facts_of_a_campaign(tmp_path: Path) -> None:
 
 
 def test_facts_of_several_campaigns_and_a_condition(tmp_path: Path) -> None:
-    """Every Run finds its own facts under its longer name; a condition may use a fact."""
+    """Every run finds its own facts under its longer name; a condition may use a fact."""
     make(tmp_path / "results", HOSTS)
     shutil.copytree(tmp_path / "results/c", tmp_path / "results/older/first")
     dataset = volbench.open_campaigns(tmp_path / "results")
@@ -37,23 +37,23 @@ def test_facts_of_several_campaigns_and_a_condition(tmp_path: Path) -> None:
     assert doubted <= set(rows["run"])
     assert rows["clients"].notna().all()
     assert set(rows["campaign"]) == {"c", "first"}
-    one = volbench.open_campaigns(tmp_path / "results", where="volbench_version==0 and host==vm3")
-    assert set(one.facts()["host"]) == {"vm3"}
+    entry = volbench.open_campaigns(tmp_path / "results", where="volbench_version==0 and host==vm3")
+    assert set(entry.facts()["host"]) == {"vm3"}
 
 
 def test_options_that_one_campaign_lacks_have_their_default() -> None:
     """Not set is told from not known."""
     plain = {"options_unreported": [()]}
-    told = pd.DataFrame({"run": ["a"], "options_known": [True], **plain})
+    reported = pd.DataFrame({"run": ["a"], "options_known": [True], **plain})
     untold = pd.DataFrame({"run": ["b"], "options_known": [False], **plain})
     limited = pd.DataFrame({"run": ["c"], "options_known": [True], "rate_iops": ["10"], **plain})
-    joined = stack([told, untold, limited])
+    joined = stack([reported, untold, limited])
     assert joined["rate_iops"].tolist()[::2] == ["not set", "10"]
     assert pd.isna(joined["rate_iops"][1])
 
 
 def test_steady_rates_of_runs() -> None:
-    """The median of the steady stretch where a section was alone in its Run; else nothing."""
+    """The median of the steady stretch where a section was alone in its run; else nothing."""
     rows = pd.DataFrame(
         {
             "run": ["a", "b", "c", "c"],
@@ -69,7 +69,7 @@ def test_steady_rates_of_runs() -> None:
             "steady_iops": [1000.0, None, 30.0],
         }
     )
-    told = with_steady(rows, verdicts)
-    assert told["steady_iops"].tolist()[0] == 1000.0
-    assert told["steady_bw_bytes_per_s"].tolist()[0] == 1000 * 4096.0
-    assert told["steady_iops"].isna().tolist() == [False, True, True, True]
+    reported = with_steady(rows, verdicts)
+    assert reported["steady_iops"].tolist()[0] == 1000.0
+    assert reported["steady_bw_bytes_per_s"].tolist()[0] == 1000 * 4096.0
+    assert reported["steady_iops"].isna().tolist() == [False, True, True, True]

@@ -28,7 +28,7 @@ PRICES = Prices(
 
 
 def runs(*repeats: tuple[str, float], job: str = "r") -> pd.DataFrame:
-    """Return rows of Runs: a flavor and its IOPS each, on a host of its own for each flavor."""
+    """Return rows of runs: a flavor and its IOPS each, on a host of its own for each flavor."""
     return pd.DataFrame(
         [
             {
@@ -47,8 +47,8 @@ def runs(*repeats: tuple[str, float], job: str = "r") -> pd.DataFrame:
     )
 
 
-def bought(rows: pd.DataFrame) -> dict[str, Billing]:
-    """Return what was bought for each Run."""
+def billed(rows: pd.DataFrame) -> dict[str, Billing]:
+    """Return what was bought for each run."""
     return {
         run: Billing(
             flavor=host.removeprefix("host-"),
@@ -62,9 +62,9 @@ def bought(rows: pd.DataFrame) -> dict[str, Billing]:
 
 
 def offered(rows: pd.DataFrame, prices: Prices = PRICES, *by: str) -> Market:
-    """Return the market of some Runs."""
+    """Return the market of some runs."""
     summary = pd.DataFrame({"run": rows["run"]})
-    priced, notes = priced_runs(rows, summary, bought(rows), prices)
+    priced, notes = priced_runs(rows, summary, billed(rows), prices)
     return market(priced, currency="USD", by=by, notes=notes)
 
 
@@ -84,7 +84,7 @@ def test_cost_of_steady_performance() -> None:
     assert offer.steal_percent == pytest.approx(1.5)
 
 
-def test_ranks_tell_what_can_not_be_told_apart() -> None:
+def test_ranks_tell_what_can_not_be_reported_apart() -> None:
     """A and C cost 10 for 1,000 IOPS, B costs 20: two firsts and a third."""
     found = offered(
         runs(
@@ -143,7 +143,7 @@ def test_jobs_are_ranked_apart() -> None:
     )
     rows["run"] = [str(place) for place in range(len(rows))]
     found = offered(rows)
-    assert [(one.job, one.name, one.rank) for one in found.offers] == [
+    assert [(offer.job, offer.name, offer.rank) for offer in found.offers] == [
         ("r", "a", 1),
         ("r", "b", 2),
         ("w", "b", 1),
@@ -162,7 +162,7 @@ def test_families_are_compared() -> None:
     assert list(found["y"].monthly) == [pytest.approx(73), pytest.approx(73)]
 
 
-def test_what_has_no_price_is_kept_and_told() -> None:
+def test_what_has_no_price_is_kept_and_reported() -> None:
     """A flavor that the file does not know keeps its speed, without cost or rank."""
     rows = runs(*(("a", iops) for iops in SPREAD), *(("z", iops) for iops in SPREAD))
     found = offered(rows)
@@ -179,8 +179,10 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     volume = Price(name="aws/gp3", per_gib_month=0.08, iops=Metered(monthly=0.005, included=3000))
     prices = Prices(path="p.yaml", currency="USD", volume_types={"aws/gp3": volume})
     rows = runs(("a", 6000))
-    told = {"0": Billing("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")}
-    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), told, prices)
+    reported = {
+        "0": Billing("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")
+    }
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), reported, prices)
     assert priced["monthly"].tolist() == [pytest.approx(23)]
     assert notes == ()
     nameless = {"0": Billing("", "aws/gp3", None, Limits(), cpu_model="")}
@@ -204,11 +206,11 @@ def test_bursts_and_what_is_paid_once_stand_beside_the_month() -> None:
     plain = Price(name="t/plain", monthly=5)
     prices = Prices(path="p.yaml", currency="USD", volume_types={"t/burst": dear, "t/plain": plain})
     rows = runs(("burst", 1000), ("plain", 1000), ("other", 1000))
-    told = {
+    reported = {
         str(place): Billing("", f"t/{name}", 50 * GIB, Limits(), cpu_model="")
         for place, name in enumerate(("burst", "plain", "other"))
     }
-    priced, _ = priced_runs(rows, pd.DataFrame({"run": rows["run"]}), told, prices)
+    priced, _ = priced_runs(rows, pd.DataFrame({"run": rows["run"]}), reported, prices)
     offers = {offer.name: offer for offer in market(priced, currency="USD").offers}
     assert [offers[name].monthly for name in ("t/burst", "t/plain")] == [(5, 5), (5, 5)]
     assert offers["t/burst"].once == (2, 2)
@@ -225,8 +227,8 @@ def test_what_is_paid_once_needs_a_size() -> None:
     price = Price(name="t/x", monthly=5, initialisation=Initialisation(per_gib=0.02))
     prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
     rows = runs(("a", 1000))
-    told = {"0": Billing("", "t/x", None, Limits(), cpu_model="")}
-    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), told, prices)
+    reported = {"0": Billing("", "t/x", None, Limits(), cpu_model="")}
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), reported, prices)
     assert priced["monthly"].tolist() == [5]
     assert math.isnan(priced["once"][0])
     assert notes == ("t/x is paid once by the GiB, and its size is unknown: --size",)
@@ -237,7 +239,7 @@ def test_only_steady_runs_count() -> None:
     rows = runs(("a", 1000), ("a", 9000))
     rows["steady"] = [True, False]
     summary = pd.DataFrame({"run": rows["run"]})
-    priced, _ = priced_runs(rows, summary, bought(rows), PRICES)
+    priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
     steady = market(priced, currency="USD")
     assert steady.offers[0].runs == 1
     assert steady.offers[0].iops.estimate == pytest.approx(1000)
@@ -245,7 +247,7 @@ def test_only_steady_runs_count() -> None:
     both = market(priced, currency="USD", keep_unsteady=True).offers[0]
     assert (both.runs, both.unsteady) == (2, 1)
     rows["steady"] = False
-    priced, _ = priced_runs(rows, summary, bought(rows), PRICES)
+    priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
     with pytest.raises(InputError, match="none of 2 runs was shown to be steady"):
         market(priced, currency="USD")
 
@@ -267,7 +269,7 @@ def test_the_front(costs: list[float], gains: list[float], front: list[bool]) ->
 
 
 def frames(*, ends_steady: bool = True) -> dict[str, pd.DataFrame]:
-    """Return the frames of a Run that bursts at 3,000 IOPS and ends at 300, reads and writes."""
+    """Return the frames of a run that bursts at 3,000 IOPS and ends at 300, reads and writes."""
     both = [("read", 2), ("write", 1)]
     summary = pd.DataFrame(
         {

@@ -14,11 +14,11 @@ from volbench.analyse.time.resample import covered, spread
 EDGES = np.linspace(0.0, 20.0, 5)
 
 
-def one_storm(*told: tuple[str, float, list[float]], **columns: object) -> Storm:
+def one_storm(*reported: tuple[str, float, list[float]], **columns: object) -> Storm:
     """Return the storm of clients that only read: name, start, and reads of each second."""
     summary: list[Row] = []
     rows: list[Row] = []
-    for name, start_s, reads in told:
+    for name, start_s, reads in reported:
         row = client(name)
         summary.append(result("vm", direction="read", rw="randread") | row | columns)
         rows += series(row, "read", reads, start_s=START_S + start_s)
@@ -33,7 +33,7 @@ def test_intervals_of_another_place_are_shared_out() -> None:
 
 
 def test_gaps_are_zero_and_overlaps_are_not_doubled() -> None:
-    """What nobody told is nothing; an interval begins where the one before it ended."""
+    """What was not reported is missing; an interval begins where the one before it ended."""
     ends, widths = np.array([5.0, 9.0, 20.0]), np.array([5.0, 5.0, 5.0])
     rates = spread(ends, widths, np.array([2.0, 2.0, np.nan]), EDGES)
     assert rates.tolist() == [2.0, pytest.approx(1.6), 0.0, 0.0]
@@ -43,35 +43,35 @@ def test_gaps_are_zero_and_overlaps_are_not_doubled() -> None:
 
 def test_no_io_is_lost() -> None:
     """The storm holds exactly the I/Os that the clients' series hold."""
-    told = storm(clients=7, stagger_s=13, cap=900.0)
-    (found,) = storms(told)
+    reported = storm(clients=7, stagger_s=13, cap=900.0)
+    (found,) = storms(reported)
     done = float((found.iops * np.diff(found.edges_s)).sum())
-    assert done == pytest.approx(float(told["series"]["iops"].sum()))
-    reads = told["series"]["direction"] == "read"
+    assert done == pytest.approx(float(reported["series"]["iops"].sum()))
+    reads = reported["series"]["direction"] == "read"
     done = float((found.read_iops * np.diff(found.edges_s)).sum())
-    assert done == pytest.approx(float(told["series"]["iops"][reads].sum()))
+    assert done == pytest.approx(float(reported["series"]["iops"][reads].sum()))
 
 
 def test_clients_stand_where_their_clocks_say() -> None:
     """Starts are those of the first I/O, in order, since the first of all."""
     found = one_storm(("c02", 20.0, [1.0] * 10), ("c01", 0.0, [1.0] * 10), ("c03", 41.5, [1.0] * 9))
-    assert [(one.name, one.start_s) for one in found.clients] == [
+    assert [(entry.name, entry.start_s) for entry in found.clients] == [
         ("c01", 0.0),
         ("c02", 20.0),
         ("c03", 41.5),
     ]
-    assert [one.end_s for one in found.clients] == [10.0, 30.0, 50.5]
+    assert [entry.end_s for entry in found.clients] == [10.0, 30.0, 50.5]
     assert (found.started_utc_s, found.last_start_s, found.end_s) == (START_S, 41.5, 50.5)
     assert (found.overlap_s, found.most_at_once) == (None, 1)
 
 
-def test_hosts_are_told_where_ids_name_no_client() -> None:
-    """A client is called by what its Run's id says behind the step."""
+def test_hosts_are_reported_where_ids_name_no_client() -> None:
+    """A client is called by what its run's id says behind the step."""
     rows = [client(name, host=host) for name, host in (("vm01-c02", "vm01"), ("vm02", "vm02"))]
     rows.append(client("x") | {"run": "001-vm-r1", "host": "alone"})
-    told = [point for row in rows for point in series(row, "read", [1.0], start_s=START_S)]
-    (found,) = storms(frames([result("vm") | row for row in rows], series=told))
-    assert {(one.name, one.host) for one in found.clients} == {
+    reported = [point for row in rows for point in series(row, "read", [1.0], start_s=START_S)]
+    (found,) = storms(frames([result("vm") | row for row in rows], series=reported))
+    assert {(entry.name, entry.host) for entry in found.clients} == {
         ("vm01-c02", "vm01"),
         ("vm02", "vm02"),
         ("alone", "alone"),
@@ -109,14 +109,14 @@ def test_sections_of_a_client_are_added_up() -> None:
     row = client("c01")
     after = row | {"group": "after"}
     other = client("c02")
-    told = [
+    reported = [
         *series(row, "read", [10.0] * 5, start_s=START_S),
         *series(after, "read", [20.0] * 10, start_s=START_S + 5),
         *series(after, "write", [30.0] * 10, start_s=START_S + 5),
         *series(other, "read", [0.0] * 15, start_s=START_S),
     ]
-    (found,) = storms(frames([result("vm") | row, result("vm") | other], series=told))
-    first = next(one for one in found.clients if one.name == "c01")
+    (found,) = storms(frames([result("vm") | row, result("vm") | other], series=reported))
+    first = next(entry for entry in found.clients if entry.name == "c01")
     assert first.read_iops.tolist() == [10.0, 20.0, 20.0]
     assert first.write_iops.tolist() == [0.0, 30.0, 30.0]
     assert (first.start_s, first.end_s) == (0.0, 15.0)
@@ -125,12 +125,12 @@ def test_sections_of_a_client_are_added_up() -> None:
 def test_a_device_that_all_clients_watched_counts_once() -> None:
     """Thirty looks at one device are one device, also where only some of them looked."""
     rows = [client("c01"), client("c02")]
-    told = [point for row in rows for point in series(row, "read", [1.0] * 20, start_s=START_S)]
+    reported = [point for row in rows for point in series(row, "read", [1.0] * 20, start_s=START_S)]
     looks = [
         *samples(rows[0], [100.0, 200.0, 300.0], [5.0] * 3, start_s=START_S),
         *samples(rows[1], [300.0, 400.0], [5.0] * 2, start_s=START_S + 10),
     ]
-    (found,) = storms(frames([result("vm") | row for row in rows], series=told, device=looks))
+    (found,) = storms(frames([result("vm") | row for row in rows], series=reported, device=looks))
     assert found.device == "vdb"
     assert found.device_read_iops.tolist() == [100.0, 200.0, 300.0, 400.0]
     assert found.device_write_iops.tolist() == [5.0] * 4
@@ -139,25 +139,25 @@ def test_a_device_that_all_clients_watched_counts_once() -> None:
 def test_who_saw_only_a_part_of_an_interval_does_not_count_beside_who_saw_it_whole() -> None:
     """A client that ended in the busy half of an interval would tell too much of all of it."""
     rows = [client("c01"), client("c02")]
-    told = [point for row in rows for point in series(row, "read", [1.0] * 10, start_s=START_S)]
+    reported = [point for row in rows for point in series(row, "read", [1.0] * 10, start_s=START_S)]
     whole = samples(rows[0], [100.0, 50.0], [0.0, 0.0], start_s=START_S)
     half = samples(rows[1], [90.0], [0.0], start_s=START_S + 2.5)
     (found,) = storms(
-        frames([result("vm") | row for row in rows], series=told, device=whole + half)
+        frames([result("vm") | row for row in rows], series=reported, device=whole + half)
     )
     assert found.device_read_iops.tolist() == [100.0, 50.0]
 
 
-def test_what_the_logs_lack_at_the_end_is_taken_from_the_total() -> None:
+def test_what_the_logs_missing_at_the_end_is_taken_from_the_total() -> None:
     """Old versions of fio lose the last interval of a log, never its I/Os in the result."""
     rows = [client("c01"), client("c02")]
-    told = [point for row in rows for point in series(row, "read", [10.0] * 9, start_s=START_S)]
+    reported = [point for row in rows for point in series(row, "read", [10.0] * 9, start_s=START_S)]
     totals = ({"total_ios": 102, "runtime_s": 10.0}, {"total_ios": 90, "runtime_s": 9.001})
     summary = [
         result("vm", direction="read") | row | total
         for row, total in zip(rows, totals, strict=True)
     ]
-    (found,) = storms(frames(summary, series=told))
+    (found,) = storms(frames(summary, series=reported))
     first, second = found.clients
     assert (first.end_s, second.end_s) == (10.0, 9.0)
     assert first.read_iops.tolist() == [10.0, pytest.approx(10.4)]
@@ -167,9 +167,9 @@ def test_what_the_logs_lack_at_the_end_is_taken_from_the_total() -> None:
 def test_devices_of_several_hosts_are_added_up() -> None:
     """Each host has its own disk, whatever it is called there."""
     rows = [client("vm01", host="vm01"), client("vm02", host="vm02")]
-    told = [point for row in rows for point in series(row, "read", [1.0] * 10, start_s=START_S)]
+    reported = [point for row in rows for point in series(row, "read", [1.0] * 10, start_s=START_S)]
     looks = [s for row in rows for s in samples(row, [7.0], [1.0], start_s=START_S)]
-    (found,) = storms(frames([result("vm") | row for row in rows], series=told, device=looks))
+    (found,) = storms(frames([result("vm") | row for row in rows], series=reported, device=looks))
     assert found.device == "2 devices"
     assert found.device_read_iops[0] == 14.0
     assert np.isnan(found.device_read_iops[1])
@@ -187,40 +187,45 @@ def test_failed_clients_are_named_and_left_out() -> None:
     rows = [result("vm") | client(name) for name in ("c01", "c02", "c03")]
     rows[1] |= {"status": "failed"}
     ended = [client_of(row) for row in rows[::2]]
-    told = [point for row in ended for point in series(row, "read", [1.0], start_s=START_S)]
-    (found,) = storms(frames(rows, series=told))
-    assert [one.name for one in found.clients] == ["c01", "c03"]
+    reported = [point for row in ended for point in series(row, "read", [1.0], start_s=START_S)]
+    (found,) = storms(frames(rows, series=reported))
+    assert [entry.name for entry in found.clients] == ["c01", "c03"]
     assert found.without_series == ("001-vm-r1-c02",)
 
 
 def test_storms_of_campaigns_and_repeats_stand_apart() -> None:
     """Runs of one name in two campaigns, or in two repeats, are not one storm."""
-    told = both(storm(clients=2, campaign="slow"), storm(clients=3, campaign="fast"))
-    assert [(one.campaign, len(one.clients)) for one in storms(told)] == [("slow", 2), ("fast", 3)]
+    reported = both(storm(clients=2, campaign="slow"), storm(clients=3, campaign="fast"))
+    assert [(entry.campaign, len(entry.clients)) for entry in storms(reported)] == [
+        ("slow", 2),
+        ("fast", 3),
+    ]
     again = []
     for repeat in (1, 2):
         rows = [client(name, repeat=repeat) for name in ("c01", "c02")]
         points = [p for row in rows for p in series(row, "read", [1.0], start_s=START_S)]
         again.append(frames([result("vm") | row for row in rows], series=points))
-    assert [one.repeat for one in storms(both(*again))] == [1, 2]
+    assert [entry.repeat for entry in storms(both(*again))] == [1, 2]
 
 
 @pytest.mark.parametrize("lacking", ["utc", "phase", "second"])
 def test_what_is_no_storm(lacking: str) -> None:
     """One client, preparation, and series without times make no storm."""
-    told = storm(clients=2, stagger_s=5)
+    reported = storm(clients=2, stagger_s=5)
     if lacking == "utc":
-        told["series"]["utc"] = pd.Series([None] * len(told["series"]), dtype="string")
+        reported["series"]["utc"] = pd.Series([None] * len(reported["series"]), dtype="string")
     elif lacking == "phase":
-        told["summary"]["phase"] = "precondition"
+        reported["summary"]["phase"] = "precondition"
     else:
-        told["summary"] = told["summary"][told["summary"]["run"] == "001-vm-r1-c01"]
-    assert storms(told) == ()
+        reported["summary"] = reported["summary"][reported["summary"]["run"] == "001-vm-r1-c01"]
+    assert storms(reported) == ()
 
 
-@pytest.mark.parametrize(("limits", "told"), [((7000.0, 7000.0), 7000.0), ((None, 7000.0), None)])
+@pytest.mark.parametrize(
+    ("limits", "reported"), [((7000.0, 7000.0), 7000.0), ((None, 7000.0), None)]
+)
 def test_a_limit_counts_where_all_clients_share_it(
-    limits: tuple[float | None, ...], told: float | None
+    limits: tuple[float | None, ...], reported: float | None
 ) -> None:
     """Limits of several volumes are no limit of the sum."""
     rows = [
@@ -229,7 +234,7 @@ def test_a_limit_counts_where_all_clients_share_it(
     ]
     points = [p for row in rows for p in series(client_of(row), "read", [1.0], start_s=START_S)]
     (found,) = storms(frames(rows, series=points))
-    assert (None if np.isnan(found.limit_iops) else found.limit_iops) == told
+    assert (None if np.isnan(found.limit_iops) else found.limit_iops) == reported
 
 
 def client_of(row: Row) -> Row:

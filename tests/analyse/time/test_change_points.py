@@ -36,7 +36,7 @@ def test_noise_invents_no_change(phi: float, cv: float) -> None:
     assert sum(bool(find_changes(times(3600), values)) for values in series) <= 2
 
 
-def test_levels_before_and_after_are_told() -> None:
+def test_levels_before_and_after_are_reported() -> None:
     """A fall from 3,000 to 300 carries both numbers and their ratio."""
     values = 3 * noisy(1800, cv=0.02, seed=1)
     values[900:] *= 0.1

@@ -110,7 +110,7 @@ def test_only_blocks_of_both_passes_are_paired() -> None:
         (0.5, "never written, or filled with zeros.", True),
     ],
 )
-def test_zeros_are_told(share: float | None, words: str, *, never_written: bool) -> None:
+def test_zeros_are_reported(share: float | None, words: str, *, never_written: bool) -> None:
     """More than one block of zeros in a hundred means that the volume was not filled."""
     found = judge_cold([0.001] * 30, [0.001] * 30, zero_share=share)
     assert found.never_written is never_written

@@ -51,15 +51,15 @@ def test_what_was_found_is_said_in_words() -> None:
     begun = determine({WRITES: FALLING}, most=25)
     never = determine({WRITES: FALLING}, most=5)
     assert (steady.is_over, begun.is_over, never.is_over) == (True, False, True)
-    assert [one.words.partition(",")[0] for one in (steady, begun, never)] == [
+    assert [entry.words.partition(",")[0] for entry in (steady, begun, never)] == [
         "steady state at round 5",
         "not steady after 5 of at most 25 rounds",
         "steady state not achieved in 5 rounds",
     ]
-    assert all(one.words.endswith(CRITERION) for one in (steady, begun, never))
+    assert all(entry.words.endswith(CRITERION) for entry in (steady, begun, never))
 
 
-def test_the_window_is_told_with_its_line() -> None:
+def test_the_window_is_reported_with_its_line() -> None:
     """The fitted line falls by 2 a round; what came before the window does not count."""
     found = determine({WRITES: [900, 104, 102, 100, 98, 96]}, most=25)
     (variable,) = found.variables
@@ -88,14 +88,16 @@ def test_directions_are_put_together() -> None:
 
 
 def summary() -> pd.DataFrame:
-    """Return seven rounds of two jobs; the first two rounds are faster, and one Run failed."""
+    """Return seven rounds of two jobs; the first two rounds are faster, and one run failed."""
     rows = []
     for number in range(1, 8):
         factor = 3.0 if number < 3 else 1.0
         rows.append(row("r0-4k", number, "write", 100 * factor, read_percent=0, block=4096))
         for direction, iops in (("read", 65.0), ("write", 35.0)):
-            told = row("r65-64k", number, direction, iops * factor, read_percent=65, block=65536)
-            rows.append(told)
+            reported = row(
+                "r65-64k", number, direction, iops * factor, read_percent=65, block=65536
+            )
+            rows.append(reported)
     failed = row("r100-4k", 4, "read", 1.0, read_percent=100, block=4096)
     return frame_of(table_of("summary", [*rows, failed | {"status": "failed"}]))
 
@@ -129,12 +131,12 @@ def test_a_frame_is_judged_as_its_numbers_are() -> None:
     rounds = Rounds(max_rounds=25, track=(WRITES, MIXED))
     found = determination(summary(), rounds, profile="snia")
     assert found.at_round == 7
-    assert [one.by_round[0] for one in found.variables] == [300, 300]
+    assert [variable.by_round[0] for variable in found.variables] == [300, 300]
     assert determination(summary(), rounds, profile="other").rounds == 0
 
 
 def test_the_matrix_is_the_mean_over_the_window() -> None:
-    """What was faster before the window is not in it, and neither are failed Runs."""
+    """What was faster before the window is not in it, and neither are failed runs."""
     found = determination(summary(), Rounds(track=(WRITES, MIXED)), profile="snia")
     matrix = window_matrix(summary(), found, profile="snia")
     assert matrix["mix"].tolist() == ["65/35", "0/100"]

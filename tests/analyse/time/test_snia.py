@@ -27,7 +27,7 @@ def test_range_and_slope(rounds: list[float], *, passes: bool) -> None:
     assert judge_snia(rounds).steady is passes
 
 
-def test_the_numbers_are_told() -> None:
+def test_the_numbers_are_reported() -> None:
     """Range and slope are of the mean; the slope is that of the fitted line over four steps."""
     judged = judge_snia([104, 102, 100, 98, 96])
     assert judged.mean == 100
@@ -35,7 +35,7 @@ def test_the_numbers_are_told() -> None:
     assert judged.slope_ratio == pytest.approx(0.08)
 
 
-def test_the_first_round_that_passes_is_told() -> None:
+def test_the_first_round_that_passes_is_reported() -> None:
     """Three falls and then a level: the window that ends at round 8 is the first without them."""
     judged = judge_snia([400, 300, 200, 100, 100, 100, 100, 100, 100])
     assert judged.steady

@@ -16,12 +16,12 @@ RNG = np.random.default_rng(1)
 
 def noisy(level: float, seconds: int) -> list[float]:
     """Return a flat stretch with 1 % of noise."""
-    return [float(one) for one in level * (1 + RNG.normal(0, 0.01, seconds))]
+    return [float(entry) for entry in level * (1 + RNG.normal(0, 0.01, seconds))]
 
 
 def ramp(start: float, end: float, seconds: int) -> list[float]:
     """Return a slow climb or fall."""
-    return [float(one) for one in np.linspace(start, end, seconds)]
+    return [float(entry) for entry in np.linspace(start, end, seconds)]
 
 
 @pytest.mark.parametrize(

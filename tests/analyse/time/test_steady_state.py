@@ -32,7 +32,7 @@ def test_a_decline_is_not_steady(cv: float) -> None:
     assert verdicts(0.2, cv=cv, phi=0.8).count(State.STEADY) <= 2
 
 
-def test_a_decline_is_told_with_its_size() -> None:
+def test_a_decline_is_reported_with_its_size() -> None:
     """A fifth lost in an hour is a drift of -20 %, and its bound is larger."""
     values = np.linspace(1.1, 0.9, 3600) * noisy(3600, cv=0.03, phi=0.5, seed=1)
     judged = judge_steady(times(3600), values)
@@ -41,7 +41,7 @@ def test_a_decline_is_told_with_its_size() -> None:
     assert 0.2 < judged.drift_bound < 0.25
 
 
-def test_a_step_is_told_with_its_place() -> None:
+def test_a_step_is_reported_with_its_place() -> None:
     """A level that halves is stepped, however flat both halves are."""
     values = noisy(3600, cv=0.05, phi=0.5, seed=2)
     values[1200:] *= 0.5
@@ -72,7 +72,7 @@ def test_nothing_at_all_is_not_steady() -> None:
     assert math.isnan(judged.spread)
 
 
-def test_the_window_is_told() -> None:
+def test_the_window_is_reported() -> None:
     """Begin, end, blocks and spread are those of the series."""
     judged = judge_steady(times(600, 0.5) + 100, noisy(600, cv=0.02, seed=5), block_s=10.0)
     assert (judged.from_s, judged.to_s) == (100, 400)

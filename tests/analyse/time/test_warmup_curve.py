@@ -91,7 +91,7 @@ def test_warm_volume_has_no_penalty() -> None:
     assert time_to_steady(t_s, iops, plateau=1000) == 0
 
 
-def test_steady_is_told_from_its_begin() -> None:
+def test_steady_is_reported_from_its_begin() -> None:
     """The plateau begins where the series stays near it; a series that arrives last never did."""
     t_s = np.arange(1.0, 101.0)
     iops = np.where(t_s <= 30, 10 + 15 * t_s, 480.0)
@@ -144,7 +144,7 @@ def series_of(run: str, t_s: Floats, iops: Floats) -> pd.DataFrame:
 
 
 def test_second_pass_gives_the_warm_level() -> None:
-    """The next Run with equal settings is the warm pass; others between them are not."""
+    """The next run with equal settings is the warm pass; others between them are not."""
     t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
     summary = pd.DataFrame(
         [
@@ -171,7 +171,7 @@ def test_second_pass_gives_the_warm_level() -> None:
 
 
 def test_volume_that_was_filled_has_no_curve() -> None:
-    """After a warm-up the first measured Run is not the first touch."""
+    """After a warm-up the first measured run is not the first touch."""
     t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
     summary = pd.DataFrame([rows_of("fill", "warmup"), rows_of("first", "measured")])
     series = pd.concat([series_of(run, t_s, iops) for run in ("fill", "first")])
@@ -187,7 +187,7 @@ def test_flat_first_run_is_no_curve() -> None:
 
 
 def test_fill_adds_up_its_extents() -> None:
-    """A pass over a volume is the sum of its Runs, with its slowest and fastest extent."""
+    """A pass over a volume is the sum of its runs, with its slowest and fastest extent."""
     summary = pd.DataFrame(
         [
             rows_of("w1", "warmup", job="warm"),

@@ -15,7 +15,7 @@ from volbench.store.layout import Layout
 
 @pytest.fixture
 def stopped(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
-    """Return a campaign whose first Run failed and whose second was not started."""
+    """Return a campaign whose first run failed and whose second was not started."""
     profile = tmp_path / "p.yaml"
     profile.write_text(
         "name: p\nsample: 0\ndefaults: {size: 1m, ioengine: psync}\njobs:\n"
@@ -36,7 +36,7 @@ def change(out: Path, **options: str) -> None:
     sign_campaign(Layout(out))
 
 
-def test_the_rest_is_done_and_failed_runs_only_when_asked(
+def test_the_rest_is_done_and_failed_runs_only_when_requested(
     stopped: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """Resume does what was not started, and leaves a failure alone unless told."""

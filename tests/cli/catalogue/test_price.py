@@ -31,7 +31,10 @@ def _results(tmp_path: Path) -> Path:
 def run(*arguments: str | Path) -> Result:
     """Call volbench on a wide terminal."""
     return CliRunner().invoke(
-        cli, [str(one) for one in arguments], env={"COLUMNS": "250"}, catch_exceptions=True
+        cli,
+        [str(argument) for argument in arguments],
+        env={"COLUMNS": "250"},
+        catch_exceptions=True,
     )
 
 
@@ -47,9 +50,9 @@ def test_costs_of_a_campaign(results: Path) -> None:
     """Flavors are found by their label; what has no price is told."""
     done = run("price", results, *KAMATERA, "--unsteady", "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    offers = {offer["name"]: offer for offer in told["offers"]}
-    assert told["currency"] == "USD"
+    reported = json.loads(done.stdout)
+    offers = {offer["name"]: offer for offer in reported["offers"]}
+    assert reported["currency"] == "USD"
     assert offers["Standard_B2s"]["monthly"] == [30.66, 30.66]
     assert offers["2DCPU-4GB"]["family"] == "kamatera-dedicated"
     b2s = offers["Standard_B2s"]
@@ -58,7 +61,7 @@ def test_costs_of_a_campaign(results: Path) -> None:
     assert b2s["runs"] == 2
     assert offers["unknown"]["rank"] is None
     assert offers["unknown"]["monthly"] == [None, None]
-    assert "no price of the flavor unknown" in told["notes"]
+    assert "no price of the flavor unknown" in reported["notes"]
 
 
 def test_the_table_for_people(results: Path) -> None:
@@ -84,20 +87,20 @@ def test_bursts_and_what_is_paid_once(tmp_path: Path) -> None:
         "  t/slow: {monthly: 4}\n",
         encoding="utf-8",
     )
-    asked = ("price", results, "--prices", prices, "--unsteady")
-    table = run(*asked).output
+    requested = ("price", results, "--prices", prices, "--unsteady")
+    table = run(*requested).output
     assert "burst fee" in table
     assert "3.00 a month + 0.25 per million I/Os" in table
     assert "7.50" in table
     assert "once: paid for each new volume" in table
-    told = json.loads(run(*asked, "--json").stdout)["offers"]
-    offers = {offer["name"]: offer for offer in told}
+    reported = json.loads(run(*requested, "--json").stdout)["offers"]
+    offers = {offer["name"]: offer for offer in reported}
     assert offers["t/gp"]["monthly"] == [10, 10]
     assert offers["t/gp"]["once"] == [7.5, 7.5]
     assert offers["t/gp"]["burst_monthly"] == [3, 3]
     assert offers["t/gp"]["burst_per_million_ios"] == [0.25, 0.25]
     assert offers["t/slow"]["once"] == [0, 0]
-    without = run(*asked, "--where", "volume_type==t/slow").output
+    without = run(*requested, "--where", "volume_type==t/slow").output
     assert "burst fee" not in without
     assert "once" not in without
 
@@ -127,8 +130,8 @@ def test_prices_are_shown_and_checked(tmp_path: Path) -> None:
     shown = run("prices", "show", "kamatera-azure").output
     assert "0.022" in shown
     assert "16.06" in shown
-    told = json.loads(run("prices", "show", "kamatera-azure", "--json").output)
-    assert told["flavors"]["Standard_F2"]["monthly"] == 72.27
+    reported = json.loads(run("prices", "show", "kamatera-azure", "--json").output)
+    assert reported["flavors"]["Standard_F2"]["monthly"] == 72.27
     assert "flavors: 8, volume types: 0" in run("prices", "check", "kamatera-azure").output
     schema = json.loads(run("prices", "schema").output)
     assert {"flavors", "volume_types"} <= set(schema["properties"])
@@ -149,10 +152,10 @@ def test_volume_types_are_listed_and_shown(tmp_path: Path) -> None:
     assert "33m 20s" in shown
     rules = run("volume-types", "show", "aws/gp2").output
     assert "3 per GiB, at least 100, at most 16k" in rules
-    told = json.loads(run("volume-types", "show", "azure/P15", "--json").output)
-    assert told["limits"]["iops"] == 1100
-    assert told["limits"]["bandwidth_bytes_per_s"] == 125e6
-    assert told["bursts_s"]["burst of IOPS lasts"] == 1800
+    reported = json.loads(run("volume-types", "show", "azure/P15", "--json").output)
+    assert reported["limits"]["iops"] == 1100
+    assert reported["limits"]["bandwidth_bytes_per_s"] == 125e6
+    assert reported["bursts_s"]["burst of IOPS lasts"] == 1800
     own = tmp_path / "own.yaml"
     own.write_text(
         "provider: lab\nchecked: 2026-11-21\nsource: us\ntypes: {fast: {size: 1g, iops: 5}}\n",
@@ -188,8 +191,8 @@ def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
         "currency: USD\nchecked: 2026-11-21\nsource: us\n"
         "volume_types:\n  azure/P15: {monthly: 38.41}\n"
     )
-    told = json.loads(run("price", into, "--prices", prices, "--json").stdout)
-    (offer,) = told["offers"]
+    reported = json.loads(run("price", into, "--prices", prices, "--json").stdout)
+    (offer,) = reported["offers"]
     assert (offer["name"], offer["runs"], offer["unsteady"]) == ("azure/P15", 4, 0)
     assert offer["rank"] == 1
     assert offer["iops"]["estimate"] == pytest.approx(1100, rel=0.01)

@@ -43,11 +43,11 @@ def test_a_run_is_made_with_the_limits_of_the_file(
     types: Path, volbench: Volbench, scratch: Path, tmp_path: Path
 ) -> None:
     """Without the file the type is unknown; the campaign keeps the limits, for resume as well."""
-    asked = ("run", "own.yaml", "--on", scratch, "--output", "out")
-    unknown = volbench(*asked)
+    requested = ("run", "own.yaml", "--on", scratch, "--output", "out")
+    unknown = volbench(*requested)
     assert unknown.returncode == 2
     assert "there is no volume type 'lab/fast'" in unknown.stderr
-    done = volbench(*asked, "--volume-types", types)
+    done = volbench(*requested, "--volume-types", types)
     assert done.returncode == 0, done.stderr
     kept = json.loads((tmp_path / "out/campaign.json").read_text(encoding="utf-8"))
     (run,) = kept["campaign"]["runs"]
@@ -58,14 +58,14 @@ def test_a_run_is_made_with_the_limits_of_the_file(
 
 def test_overrides_know_the_types(types: Path, volbench: Volbench, scratch: Path) -> None:
     """`--set limits=` names a type of the file, too."""
-    asked = ("run", "plain.yaml", "--on", scratch, "--dry-run", "--set", "limits=lab/fast")
-    assert volbench(*asked).returncode == 2
-    done = volbench(*asked, "--volume-types", types)
+    requested = ("run", "plain.yaml", "--on", scratch, "--dry-run", "--set", "limits=lab/fast")
+    assert volbench(*requested).returncode == 2
+    done = volbench(*requested, "--volume-types", types)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         ("profile", "show", "own.yaml"),
         ("profile", "check", "own.yaml"),
@@ -75,15 +75,15 @@ def test_overrides_know_the_types(types: Path, volbench: Volbench, scratch: Path
     ],
 )
 def test_what_reads_files_knows_the_types(
-    types: Path, volbench: Volbench, asked: tuple[str, ...]
+    types: Path, volbench: Volbench, requested: tuple[str, ...]
 ) -> None:
     """Checking and showing take the same option as measuring."""
-    assert "there is no volume type 'lab/fast'" in volbench(*asked).stderr
-    done = volbench(*asked, "--volume-types", types)
+    assert "there is no volume type 'lab/fast'" in volbench(*requested).stderr
+    done = volbench(*requested, "--volume-types", types)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_bad_file_is_told(types: Path, volbench: Volbench, scratch: Path) -> None:
+def test_a_bad_file_is_reported(types: Path, volbench: Volbench, scratch: Path) -> None:
     """A file that can't be read stops everything with its name."""
     types.write_text("provider: lab\n", encoding="utf-8")
     done = volbench("run", "plain.yaml", "--on", scratch, "--volume-types", types)

@@ -36,7 +36,7 @@ def _long(tmp_path: Path, scratch: Path) -> list[str]:
     return ["run", str(profile), "--on", str(scratch), "--output", str(tmp_path / "out")]
 
 
-def test_a_long_campaign_is_asked_about(long: list[str], tmp_path: Path) -> None:
+def test_a_long_campaign_is_requested_about(long: list[str], tmp_path: Path) -> None:
     """Anything but yes is a refusal, and nothing was made."""
     status, stderr = at_a_terminal(long, "n")
     assert status == 3, stderr
@@ -55,7 +55,7 @@ def test_a_yes_begins(long: list[str], tmp_path: Path, typed: str, more: tuple[s
     assert (tmp_path / "out" / "campaign.json").exists()
 
 
-def test_scripts_are_never_asked(long: list[str], volbench: Volbench) -> None:
+def test_scripts_are_never_requested(long: list[str], volbench: Volbench) -> None:
     """Without a terminal the estimate is told, and the campaign begins."""
     slow = ["--set", "first.runtime=2h", "--set", "first.pause_before="]
     done = volbench(*long, *slow)
@@ -94,6 +94,6 @@ def test_prices_need_hosts_that_say_what_they_are(
     inventory.write_text(
         "hosts:\n  here: {address: local, labels: {flavor: small, volume_type: disk}}\n"
     )
-    told = volbench(*long, "--dry-run", "--prices", prices, "--inventory", inventory)
-    assert told.returncode == 0, told.stderr
-    assert "Money: about 1.20 USD." in told.stdout
+    reported = volbench(*long, "--dry-run", "--prices", prices, "--inventory", inventory)
+    assert reported.returncode == 0, reported.stderr
+    assert "Money: about 1.20 USD." in reported.stdout

@@ -38,7 +38,7 @@ def test_show_prints_the_file(volbench: Volbench, tmp_path: Path) -> None:
     assert "mine" in done.stdout
 
 
-def test_a_mistake_in_a_file_is_told(volbench: Volbench, tmp_path: Path) -> None:
+def test_a_mistake_in_a_file_is_reported(volbench: Volbench, tmp_path: Path) -> None:
     """A wrong scenario ends with code 2 and the place."""
     (tmp_path / "bad.yaml").write_text("name: bad\nsize: big\nservice: {read: 1ms, write: 1ms}\n")
     done = volbench("lab", "up", "bad.yaml")
@@ -50,7 +50,7 @@ def test_a_mistake_in_a_file_is_told(volbench: Volbench, tmp_path: Path) -> None
 def test_up_serves_until_stopped(
     volbench: Volbench, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """`lab up` prints a uri that `volbench run` measures, and takes everything down at the end."""
+    """`lab up` prints a URI that `volbench run` measures, and takes everything down at the end."""
     with subprocess.Popen(
         [*COMMAND, "lab", "up", "p15", "--size", "8m", "--output", "lab"],
         stdin=subprocess.DEVNULL,

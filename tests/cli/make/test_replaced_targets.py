@@ -5,6 +5,7 @@ The targets are real: loop devices, ext4, and a controller that is killed.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -35,10 +36,21 @@ jobs:
 """
 
 
+class ReservedDisks(Disks):
+    """Devices with numbers that ``losetup -f`` of other tests does not take meanwhile."""
+
+    def attach(self, file: Path | None = None, *options: str) -> str:
+        """Return a loop device with a high number."""
+        device = f"/dev/loop{200 + os.getpid() % 700}"
+        call("losetup", *options, device, str(file or self.image()))
+        self._undo.callback(call, "losetup", "-d", device)
+        return device
+
+
 @pytest.fixture
 def disks(tmp_path: Path) -> Iterator[Disks]:
     """Make devices and take them down."""
-    made = Disks(tmp_path.resolve())
+    made = ReservedDisks(tmp_path.resolve())
     yield made
     made.close()
 
@@ -80,8 +92,14 @@ def device_run(tmp_path: Path, text: str, device: str) -> tuple[Path, subprocess
 
 
 def replace_image(device: str, other: Path) -> None:
-    """Detach the image of a loop device, and attach another one under the same name."""
+    """Detach the image of a loop device, and attach another one under the same name.
+
+    A program that has it open for a moment, such as sync, delays the detaching.
+    """
     call("losetup", "-d", device)
+    until = time.monotonic() + 3
+    while Path("/sys/block", Path(device).name, "loop").exists() and time.monotonic() < until:
+        time.sleep(0.05)
     call("losetup", device, str(other))
 
 

@@ -270,7 +270,7 @@ def test_ctrl_c_stops_fio_keeps_what_is_finished_and_resumes(
 def test_kill_9_of_the_controller_loses_nothing(
     scratch: Path, tmp_path: Path, volbench: Volbench
 ) -> None:
-    """After SIGKILL, resume ends the fio that was left, keeps finished Runs and does the rest."""
+    """After SIGKILL, resume ends the fio that was left, keeps finished runs and does the rest."""
     out = tmp_path / "out"
     arguments = ["run", "quick", "--on", str(scratch), "--output", str(out)]
     process = subprocess.Popen(
@@ -316,17 +316,17 @@ def test_two_controllers_never_run_one_campaign(
 
 
 def states(out: Path) -> dict[str, str]:
-    """Return the state of each Run."""
+    """Return the state of each run."""
     return {run: str(note.state) for run, note in volbench_package.open_campaign(out).runs.items()}
 
 
 def started(out: Path, run: str) -> str:
-    """Return when a Run was started."""
+    """Return when a run was started."""
     return str(json.loads((out / "runs" / run / "status.json").read_text())["started_utc"])
 
 
 def wait_until_finished(out: Path, *, count: int) -> None:
-    """Wait until so many Runs are finished."""
+    """Wait until so many runs are finished."""
     until((out / "campaign.json").exists)
     until(lambda: list(states(out).values()).count("finished") >= count)
 

@@ -128,7 +128,7 @@ def test_a_folder_of_another_user_is_read_only(
 
 @pytest.mark.parametrize("verb", ["resume", "reap"])
 def test_an_unsigned_folder_is_read_only(stopped: Path, volbench: Volbench, verb: str) -> None:
-    """Without its signature nobody knows who agreed to the plan."""
+    """Without its signature it is unknown who agreed to the plan."""
     (stopped / "consent.json").unlink()
     done = volbench(verb, stopped)
     assert done.returncode == 7, done.stderr

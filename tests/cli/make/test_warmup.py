@@ -118,7 +118,7 @@ def test_an_interrupted_warm_up_goes_on_after_the_last_extent(
 
 
 def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
-    """Start volbench and kill it without notice when a Run has begun."""
+    """Start volbench and kill it without notice when a run has begun."""
     with subprocess.Popen(
         [*COMMAND, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
@@ -178,7 +178,7 @@ def test_only_what_exists_is_warmed(tmp_path: Path, volbench: Volbench) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_part_is_not_told_as_the_whole(tmp_path: Path, volbench: Volbench) -> None:
+def test_a_part_is_not_reported_as_the_whole(tmp_path: Path, volbench: Volbench) -> None:
     """Whoever warms less than the volume reads so in the proof; the rest stays as it was."""
     file = hole(tmp_path / "f", 8 * MIB)
     arguments = ("--mode", "write", "--size", "2m", "--allow-destroy", file, "--output", "c")
@@ -192,18 +192,18 @@ SERVICE = "service: {read: 20ms, write: 20ms, slots: 8}"
 SLOW = f"name: slow\nsize: 8m\nblock: 64k\nrestored: true\n{SERVICE}\n"
 
 
-def test_auto_finds_that_more_clones_are_faster(tmp_path: Path, volbench: Volbench) -> None:
-    """A volume that serves eight at a time at 20 ms each is read by several clones in the end."""
+def test_auto_finds_that_more_numjobs_are_faster(tmp_path: Path, volbench: Volbench) -> None:
+    """A volume that serves eight at a time at 20 ms each is read by several numjobs in the end."""
     with serve(load_scenario(SLOW, path="v.yaml"), tmp_path / "lab") as volume:
         arguments = ("--mode", "read", "--auto", "--size", "8m", "--bs", "64k", "--iodepth", 1)
         done = volbench("warmup", volume.uri, *arguments, "--output", "c")
     assert done.returncode == 0, done.stderr
-    clones = [
+    numjobs = [
         int(re.findall(r"numjobs=(\d+)", path.read_text())[0])
         for path in sorted((tmp_path / "c" / "runs").glob("*/job.fio"))
     ]
-    assert clones[:3] == [1, 2, 4]
-    assert max(clones) == 8
+    assert numjobs[:3] == [1, 2, 4]
+    assert max(numjobs) == 8
     assert f"read: {8 * MIB} of {8 * MIB} bytes" in done.stdout
 
 

@@ -47,13 +47,13 @@ def doubtful(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a campaign of one direct Run, on the root disk."""
+    """Return a campaign of one direct run, on the root disk."""
     text = CLEAN.replace("{rw", "{role: os, rw")
     return run_profile(tmp_path_factory.mktemp("clean"), text, role="os")
 
 
 def test_findings_are_grouped_by_rule(doubtful: Path, volbench: Volbench) -> None:
-    """A rule stands once, with all its Runs, why and what to do; the sums come last."""
+    """A rule stands once, with all its runs, why and what to do; the sums come last."""
     done = volbench("check", doubtful)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
@@ -66,7 +66,7 @@ def test_findings_are_grouped_by_rule(doubtful: Path, volbench: Volbench) -> Non
     assert lines[-1].endswith("6 of 6 runs affected")
 
 
-def test_equal_findings_of_repeats_are_told_once(doubtful: Path, volbench: Volbench) -> None:
+def test_equal_findings_of_repeats_are_reported_once(doubtful: Path, volbench: Volbench) -> None:
     """Both repeats of the deep job stand beside one sentence."""
     text = volbench("check", doubtful, "--rule", "queue-depth").stdout
     assert text.count("waits for each I/O") == 1
@@ -76,10 +76,10 @@ def test_equal_findings_of_repeats_are_told_once(doubtful: Path, volbench: Volbe
 def test_records_for_scripts(doubtful: Path, volbench: Volbench) -> None:
     """JSON holds the evidence as numbers, and a rule can be chosen."""
     done = volbench("check", doubtful, "--json", "--rule", "queue-depth", "--rule", "stall")
-    told = json.loads(done.stdout)
-    assert {one["rule"] for one in told} == {"queue-depth"}
-    assert [one["evidence"]["asked_depth"] for one in told] == [16, 16]
-    assert {one["job"] for one in told} == {"deep"}
+    reported = json.loads(done.stdout)
+    assert {entry["rule"] for entry in reported} == {"queue-depth"}
+    assert [entry["evidence"]["asked_depth"] for entry in reported] == [16, 16]
+    assert {entry["job"] for entry in reported} == {"deep"}
 
 
 def test_strict_exits_with_ten(doubtful: Path, volbench: Volbench) -> None:
@@ -91,16 +91,20 @@ def test_strict_exits_with_ten(doubtful: Path, volbench: Volbench) -> None:
     assert volbench("check", doubtful, "--strict", "--rule", "file-not-device").returncode == 0
 
 
-def test_a_clean_campaign_has_no_doubts(clean: Path, volbench: Volbench) -> None:
+def test_a_clean_campaign_has_no_findings(clean: Path, volbench: Volbench) -> None:
     """Only notes can stand there, and of the rules on options none."""
     done = volbench("check", clean, "--rule", "page-cache", "--rule", "compressible", "--strict")
     assert (done.returncode, done.stdout) == (0, "no data-quality warnings in 1 run\n")
-    told = json.loads(volbench("check", clean, "--json").stdout)
+    reported = json.loads(volbench("check", clean, "--json").stdout)
     machine = {"cpu-bound", "busy-device", "stall", "swapping"}  # what others do on this machine
-    assert [one for one in told if one["severity"] != "note" and one["rule"] not in machine] == []
+    assert [
+        entry for entry in reported if entry["severity"] != "note" and entry["rule"] not in machine
+    ] == []
 
 
-def test_several_campaigns_are_told_apart(clean: Path, doubtful: Path, volbench: Volbench) -> None:
+def test_several_campaigns_are_reported_apart(
+    clean: Path, doubtful: Path, volbench: Volbench
+) -> None:
     """Runs are named with their campaign, and all are counted."""
     text = volbench("check", clean, doubtful).stdout
     assert "of 7 runs affected" in text
@@ -116,11 +120,11 @@ def test_a_misspelt_rule(clean: Path, volbench: Volbench) -> None:
 def test_the_frame_can_be_exported(doubtful: Path, volbench: Volbench) -> None:
     """The findings frame leaves like any other."""
     done = volbench("export", doubtful, "--frame", "findings", "--format", "json")
-    assert {one["rule"] for one in json.loads(done.stdout)} >= {"page-cache", "queue-depth"}
+    assert {load["rule"] for load in json.loads(done.stdout)} >= {"page-cache", "queue-depth"}
 
 
-def test_show_counts_doubts_for_each_run(doubtful: Path, volbench: Volbench) -> None:
-    """A buffered Run with zeros has at least two; the dd job is marked too."""
+def test_show_counts_findings_for_each_run(doubtful: Path, volbench: Volbench) -> None:
+    """A buffered run with zeros has at least two; the dd job is marked too."""
     lines = volbench("show", doubtful).stdout.splitlines()
     marks = {line.split()[1]: line.split()[-1] for line in lines if "finished" in line}
     assert int(marks["buffered"].rstrip("!")) >= 2

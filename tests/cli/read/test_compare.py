@@ -59,8 +59,11 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compare(folder: Path, *arguments: str) -> Result:
     """Call the verb with the names of campaigns made into paths."""
-    told = [str(folder / one) if (folder / one).is_dir() else one for one in arguments]
-    return CliRunner().invoke(cli, ["compare", *told])
+    reported = [
+        str(folder / argument) if (folder / argument).is_dir() else argument
+        for argument in arguments
+    ]
+    return CliRunner().invoke(cli, ["compare", *reported])
 
 
 ALLOW = ("--allow-different", "rate_iops")
@@ -87,28 +90,28 @@ def test_it_refuses_and_names_both_values(folder: Path) -> None:
 
 
 def test_between_and_where(folder: Path) -> None:
-    """All campaigns below a folder are compared by a value; a condition chooses Runs."""
+    """All campaigns below a folder are compared by a value; a condition chooses runs."""
     where = ("--where", "job==reads and repeat<=4")
-    told = (*where, "--metric", "iops", "--format", "json")
-    result = compare(folder, ".", "--between", "rate_iops", *told)
-    (one,) = json.loads(result.stdout)["comparisons"]
-    assert (one["base"], one["candidate"], one["verdict"]) == ("1000", "1200", "faster")
-    assert one["candidate_repeats"] == 4
-    assert one["base_repeats"] == 6
-    assert one["base_volumes"] == 2
+    reported = (*where, "--metric", "iops", "--format", "json")
+    result = compare(folder, ".", "--between", "rate_iops", *reported)
+    (entry,) = json.loads(result.stdout)["comparisons"]
+    assert (entry["base"], entry["candidate"], entry["verdict"]) == ("1000", "1200", "faster")
+    assert entry["candidate_repeats"] == 4
+    assert entry["base_repeats"] == 6
+    assert entry["base_volumes"] == 2
 
 
 def test_a_regression_exits_with_10(folder: Path) -> None:
     """Back from 1,200 to 1,000 is a regression beyond 5 %, and none beyond 30 %."""
-    told = ("fast", "slow", *ALLOW, "--metric", "iops", "--baseline")
-    result = compare(folder, *told)
+    reported = ("fast", "slow", *ALLOW, "--metric", "iops", "--baseline")
+    result = compare(folder, *reported)
     assert isinstance(result.exception, RegressionError)
     assert result.exception.exit_code == 10
     assert "reads read iops in slow: slower 1" in str(result.exception)
     assert "slower 1" in result.stdout
-    assert compare(folder, *told, "--tolerance", "30%").exit_code == 0
-    assert compare(folder, "slow", "fast", *told[2:]).exit_code == 0
-    assert isinstance(compare(folder, *told, "--tolerance", "0").exception, RegressionError)
+    assert compare(folder, *reported, "--tolerance", "30%").exit_code == 0
+    assert compare(folder, "slow", "fast", *reported[2:]).exit_code == 0
+    assert isinstance(compare(folder, *reported, "--tolerance", "0").exception, RegressionError)
 
 
 def test_what_could_not_have_been_shown_is_said(folder: Path) -> None:
@@ -124,16 +127,18 @@ def test_what_could_not_have_been_shown_is_said(folder: Path) -> None:
 
 def test_formats_tell_the_same(folder: Path) -> None:
     """JSON and CSV hold the same numbers in full; Markdown is a table."""
-    told = ("slow", "fast", *ALLOW, "--metric", "iops,bw")
-    rows = list(csv.DictReader(io.StringIO(compare(folder, *told, "--format", "csv").stdout)))
-    found = json.loads(compare(folder, *told, "--format", "json").stdout)
+    reported = ("slow", "fast", *ALLOW, "--metric", "iops,bw")
+    rows = list(csv.DictReader(io.StringIO(compare(folder, *reported, "--format", "csv").stdout)))
+    found = json.loads(compare(folder, *reported, "--format", "json").stdout)
     assert [row["metric"] for row in rows] == ["iops", "bw_bytes_per_s"]
-    for row, one in zip(rows, found["comparisons"], strict=True):
-        assert float(row["ratio_low"]) == one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
-        assert one["simultaneous_low"] <= one["ratio_low"]
-        assert one["simultaneous_confidence"] == pytest.approx(0.975)
+    for row, entry in zip(rows, found["comparisons"], strict=True):
+        assert (
+            float(row["ratio_low"]) == entry["ratio_low"] <= entry["ratio"] <= entry["ratio_high"]
+        )
+        assert entry["simultaneous_low"] <= entry["ratio_low"]
+        assert entry["simultaneous_confidence"] == pytest.approx(0.975)
     assert any("rate_iops" in remark for remark in found["remarks"])
-    markdown = compare(folder, *told, "--format", "markdown").stdout.splitlines()
+    markdown = compare(folder, *reported, "--format", "markdown").stdout.splitlines()
     assert markdown[1].count("-- |") + markdown[1].count("--: |") == 7
     cells = [cell.strip() for cell in markdown[2].split("|")]
     assert cells[1:4] == ["reads", "read", "iops"]
@@ -168,7 +173,7 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
         (("slow", "fast", "--metric", ","), "--metric names nothing"),
     ],
 )
-def test_bad_input_is_told(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_reported(folder: Path, arguments: tuple[str, ...], message: str) -> None:
     """Each mistake is an InputError (exit code 2) that names it, before anything is printed."""
     result = compare(folder, *arguments)
     assert isinstance(result.exception, InputError), result.output
@@ -177,7 +182,7 @@ def test_bad_input_is_told(folder: Path, arguments: tuple[str, ...], message: st
     assert not result.stdout
 
 
-def test_a_condition_that_keeps_nothing_is_told(folder: Path) -> None:
+def test_a_condition_that_keeps_nothing_is_reported(folder: Path) -> None:
     """Nothing left is an error of its own, not an empty table."""
     result = compare(folder, "slow", "fast", "--where", "job==writes")
     assert isinstance(result.exception, ComparisonError)
@@ -202,9 +207,9 @@ def test_python_tells_the_same(folder: Path) -> None:
 def test_python_tells_too_few_repeats(folder: Path) -> None:
     """Where nothing can be said, numbers are NaN and the words say why."""
     frame = volbench.compare(folder / "slow", folder / "brief", metric=["iops"])
-    told = frame[frame["job"].str.contains("reads")].iloc[0]
-    assert told["words"] == "not enough repeats: 2"
-    assert math.isnan(told["ratio"])
+    reported = frame[frame["job"].str.contains("reads")].iloc[0]
+    assert reported["words"] == "not enough repeats: 2"
+    assert math.isnan(reported["ratio"])
     assert frame["ratio"].dtype == "float64"
 
 

@@ -1,4 +1,4 @@
-"""`volbench plot` with real Runs: options, numbers beside the picture, several folders."""
+"""`volbench plot` with real runs: options, numbers beside the picture, several folders."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_numbers_stand_beside_the_picture(results: Path, tmp_path: Path) -> None
     assert invoke("plot", "iops", results / "one", "--output", tmp_path).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["iops.csv", "iops.svg"]
     summary = api.open_campaign(results / "one").summary()
-    told = {row["job"]: float(row["iops"]) for row in rows_of(tmp_path / "iops.csv")}
-    assert told == dict(zip(summary["job"], summary["iops"], strict=True))
+    reported = {row["job"]: float(row["iops"]) for row in rows_of(tmp_path / "iops.csv")}
+    assert reported == dict(zip(summary["job"], summary["iops"], strict=True))
 
 
 def test_format_follows_the_name(results: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_kinds_are_listed() -> None:
 
 
 def test_wrong_words_are_refused(results: Path) -> None:
-    """A column or a condition that can't be read is told with the way out."""
+    """A column or a condition that can't be read is reported with a hint."""
     for arguments, words in (
         (("--by", "volum"), "no column 'volum'"),
         (("--where", "nothing==1"), "no column 'nothing'"),

@@ -49,10 +49,12 @@ def rows(result: Result) -> list[dict[str, str]]:
 
 def test_sql_agrees_with_the_frames(results: Path) -> None:
     """SQL sees the rows that Python sees, with the same names and labels."""
-    told = run("sql", "select * from summary order by run, direction", results, "--format", "json")
+    reported = run(
+        "sql", "select * from summary order by run, direction", results, "--format", "json"
+    )
     frame = volbench.open_campaigns(results).summary()
     frame = frame.sort_values(["run", "direction"], ignore_index=True)
-    found = pd.DataFrame(json.loads(told.stdout))
+    found = pd.DataFrame(json.loads(reported.stdout))
     assert sorted(found.columns) == sorted(frame.columns)
     assert found["run"].tolist() == frame["run"].tolist()
     assert found["iops"].tolist() == frame["iops"].tolist()
@@ -62,18 +64,18 @@ def test_sql_agrees_with_the_frames(results: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_every_frame_can_be_asked(results: Path, name: str) -> None:
+def test_every_frame_can_be_requested(results: Path, name: str) -> None:
     """Derived ones too: each has as many rows as in Python."""
     query = f"select count(*) as n from {name}"  # noqa: S608 - a name of our own
-    told = run("sql", query, results, "--format", "csv")
-    assert int(rows(told)[0]["n"]) == len(volbench.open_campaigns(results).frame(name))
+    reported = run("sql", query, results, "--format", "csv")
+    assert int(rows(reported)[0]["n"]) == len(volbench.open_campaigns(results).frame(name))
 
 
 def test_a_single_campaign_keeps_its_names(results: Path) -> None:
-    """One folder alone has the ids of Runs that show prints."""
-    told = run("sql", "select distinct run from summary order by 1", results / "c")
-    assert "001-mix-r1" in told.stdout
-    assert "c/001" not in told.stdout
+    """One folder alone has the ids of runs that show prints."""
+    reported = run("sql", "select distinct run from summary order by 1", results / "c")
+    assert "001-mix-r1" in reported.stdout
+    assert "c/001" not in reported.stdout
 
 
 def test_answers_of_all_types(results: Path, tmp_path: Path) -> None:
@@ -103,8 +105,8 @@ def test_tables_that_are_old_are_made_anew(results: Path) -> None:
     run("sql", "select 1 from summary", results)
     (layout.tables / "stamp").write_text("of another time\n")
     (layout.tables / "summary.parquet").write_bytes(b"")
-    told = run("sql", "select count(*) as n from summary", results / "c", "--format", "csv")
-    assert rows(told)[0]["n"] == "8"
+    reported = run("sql", "select count(*) as n from summary", results / "c", "--format", "csv")
+    assert rows(reported)[0]["n"] == "8"
 
 
 def test_a_folder_that_nobody_may_write_is_read(
@@ -112,14 +114,14 @@ def test_a_folder_that_nobody_may_write_is_read(
 ) -> None:
     """Without tables on disk the frames are taken from memory."""
     monkeypatch.setattr("os.access", lambda *_: False)
-    told = run(
+    reported = run(
         "sql", "select distinct campaign from summary order by 1", results, "--format", "csv"
     )
-    assert [row["campaign"] for row in rows(told)] == ["c", "second"]
+    assert [row["campaign"] for row in rows(reported)] == ["c", "second"]
     assert not Layout(results / "c").tables.exists()
 
 
-def test_a_place_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_place_that_is_none_is_reported(tmp_path: Path) -> None:
     """A folder that is missing, and one without campaigns."""
     with pytest.raises(InputError, match="no folder"):
         run("sql", "select 1", tmp_path / "missing")
@@ -128,18 +130,18 @@ def test_a_place_that_is_none_is_told(tmp_path: Path) -> None:
 
 
 def test_python_asks_as_well(results: Path) -> None:
-    """A dataset answers SQL, of the Runs that its condition keeps."""
-    asked = volbench.open_campaigns(results, where="volume_type==P15")
-    answer = asked.sql("select distinct s.host from summary s join percentiles using (run)")
+    """A dataset answers SQL, of the runs that its condition keeps."""
+    requested = volbench.open_campaigns(results, where="volume_type==P15")
+    answer = requested.sql("select distinct s.host from summary s join percentiles using (run)")
     assert answer["host"].tolist() == ["vm1"]
-    only = asked.sql("select count(distinct run) as n from percentiles")
-    assert only["n"].tolist() == [asked.frame("percentiles")["run"].nunique()]
+    only = requested.sql("select count(distinct run) as n from percentiles")
+    assert only["n"].tolist() == [requested.frame("percentiles")["run"].nunique()]
 
 
 def test_export_of_several_is_one_table(results: Path) -> None:
     """CSV of a folder has the rows of all its campaigns; a condition leaves some out."""
-    told = rows(run("export", results))
-    assert {row["campaign"] for row in told} == {"c", "second"}
+    reported = rows(run("export", results))
+    assert {row["campaign"] for row in reported} == {"c", "second"}
     kept = rows(run("export", results, "--where", "volume_type==P15", "--columns", "run,bs,p99"))
     assert list(kept[0]) == ["run", "block_bytes", "lat_p99_s"]
     assert {row["run"] for row in kept} == {"c/001-mix-r1", "c/002-mix-r1"}
@@ -155,9 +157,9 @@ def test_a_dataset_grows(results: Path, tmp_path: Path) -> None:
         "second.parquet",
     ]
     frame = volbench.open_campaigns(results).summary()
-    told = run("sql", "select run, iops from summary order by all", dataset, "--format", "json")
+    reported = run("sql", "select run, iops from summary order by all", dataset, "--format", "json")
     expected = frame[["run", "iops"]].sort_values(["run", "iops"], ignore_index=True)
-    assert pd.DataFrame(json.loads(told.stdout)).equals(expected)
+    assert pd.DataFrame(json.loads(reported.stdout)).equals(expected)
 
 
 def test_a_dataset_is_read_without_volbench(results: Path, tmp_path: Path) -> None:
@@ -193,12 +195,12 @@ def test_metrics_and_a_dashboard_need_time(results: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--frame", "all"], ["--format", "dataset"]])
 def test_many_files_need_a_folder(results: Path, arguments: list[str]) -> None:
     """Standard output holds one file."""
-    told = CliRunner().invoke(cli, ["export", str(results), *arguments])
-    assert isinstance(told.exception, InputError)
-    assert "--output" in str(told.exception)
+    reported = CliRunner().invoke(cli, ["export", str(results), *arguments])
+    assert isinstance(reported.exception, InputError)
+    assert "--output" in str(reported.exception)
 
 
-def test_a_dataset_that_cannot_be_written_is_told(results: Path, tmp_path: Path) -> None:
+def test_a_dataset_that_cannot_be_written_is_reported(results: Path, tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "set").write_text("")
     with pytest.raises(VolbenchError, match="cannot write"):
@@ -207,9 +209,9 @@ def test_a_dataset_that_cannot_be_written_is_told(results: Path, tmp_path: Path)
 
 def test_a_line_for_each_campaign(results: Path) -> None:
     """Name, profile, time, hosts, states and volume types, as a table and for scripts."""
-    told = run("show", "--all", results).stdout
-    assert "4 finished" in told
-    assert "1 finished" not in told.replace("second", "")[: told.index("4 finished")]
+    reported = run("show", "--all", results).stdout
+    assert "4 finished" in reported
+    assert "1 finished" not in reported.replace("second", "")[: reported.index("4 finished")]
     first, second = json.loads(run("show", "--all", "--json", results).stdout)
     assert (first["campaign"], first["volume_types"]) == ("c", ["P15"])
     assert first["hosts"] == ["vm1", "vm2", "vm3"]

@@ -97,7 +97,7 @@ def begun_s(layout: Layout, run_id: str) -> float:
 
 
 def status(layout: Layout, run_id: str) -> dict[str, object]:
-    """Return how a Run ended."""
+    """Return how a run ended."""
     found = json.loads(layout.run(run_id).status.read_text())
     assert isinstance(found, dict)
     return found
@@ -115,13 +115,13 @@ def test_clients_start_together(tmp_path: Path, data: Path) -> None:
     campaign = a_campaign(data, 6, steps=2)
     layout = run(tmp_path / "c", campaign)
     for step in (1, 2):
-        ids = [one.id for one in campaign.runs if one.step == step]
-        begun = [begun_s(layout, one) for one in ids]
+        ids = [entry.id for entry in campaign.runs if entry.step == step]
+        begun = [begun_s(layout, entry) for entry in ids]
         assert max(begun) - min(begun) < 1
-        starts = [status(layout, one)["start"] for one in ids]
-        assert all(isinstance(one, dict) for one in starts)
-        assert len({one["start_s"] for one in starts if isinstance(one, dict)}) == 1
-        assert all(0 <= one["late_s"] < 1 for one in starts if isinstance(one, dict))
+        starts = [status(layout, entry)["start"] for entry in ids]
+        assert all(isinstance(entry, dict) for entry in starts)
+        assert len({entry["start_s"] for entry in starts if isinstance(entry, dict)}) == 1
+        assert all(0 <= entry["late_s"] < 1 for entry in starts if isinstance(entry, dict))
     assert list(data.iterdir()) == []
 
 
@@ -129,7 +129,7 @@ def test_staggered_clients_start_one_after_another(tmp_path: Path, data: Path) -
     """The third begins twice the stagger after the first."""
     campaign = a_campaign(data, 3, start=Start.STAGGERED, stagger_s=1.5)
     layout = run(tmp_path / "c", campaign)
-    first, second, third = (begun_s(layout, one.id) for one in campaign.runs)
+    first, second, third = (begun_s(layout, entry.id) for entry in campaign.runs)
     assert second - first == pytest.approx(1.5, abs=0.5)
     assert third - first == pytest.approx(3, abs=0.5)
 
@@ -138,7 +138,7 @@ def test_in_turn_nobody_overlaps(tmp_path: Path, data: Path) -> None:
     """Each starts when the one before has ended."""
     campaign = a_campaign(data, 2, start=Start.SEQUENTIAL)
     layout = run(tmp_path / "c", campaign)
-    first, second = (begun_s(layout, one.id) for one in campaign.runs)
+    first, second = (begun_s(layout, entry.id) for entry in campaign.runs)
     assert second - first >= 2
 
 
@@ -154,14 +154,16 @@ def test_a_client_that_fails_early(tmp_path: Path, data: Path, policy: Policy) -
     events: list[Event] = []
     with pytest.raises(CampaignError):
         run(tmp_path / "c", campaign, events)
-    states = [status(Layout(tmp_path / "c"), one.id)["state"] for one in campaign.runs]
+    states = [status(Layout(tmp_path / "c"), entry.id)["state"] for entry in campaign.runs]
     others = "finished" if policy is Policy.BEST_EFFORT else "interrupted"
     assert states == [others, "failed", others]
-    assert not [one for one in events if isinstance(one, Notice) and "orphan" in one.message]
+    assert not [
+        entry for entry in events if isinstance(entry, Notice) and "orphan" in entry.message
+    ]
 
 
 def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -> None:
-    """That is no lost machine: each Run is told as failed, and the next one is tried."""
+    """That is no lost machine: each run is told as failed, and the next one is tried."""
     campaign = a_campaign(data, 1, steps=2)
     archive = Archive(
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
@@ -178,16 +180,16 @@ def test_a_step_is_repeated_on_all_clients(tmp_path: Path, data: Path, redo: int
     campaign = a_campaign(data, 2, steps=2)
     layout = run(tmp_path / "c", campaign)
     first, second, *others = campaign.runs
-    before = {one.id: status(layout, one.id)["started_utc"] for one in campaign.runs}
+    before = {entry.id: status(layout, entry.id)["started_utc"] for entry in campaign.runs}
     with Journal(layout.journal, seal_of(layout)) as journal:
         journal.write("run", run=second.id, state=RunState.INTERRUPTED, reason="rebooted")
     settings = Settings(redo_steps=frozenset({redo}))
     execute(layout, campaign, require_fio(LocalExecutor()), [], settings=settings)
-    after = {one.id: status(layout, one.id) for one in campaign.runs}
-    assert {one.id for one in others} == {
+    after = {entry.id: status(layout, entry.id) for entry in campaign.runs}
+    assert {entry.id for entry in others} == {
         name for name, found in after.items() if found["started_utc"] == before[name]
     }
-    starts = [after[one.id]["start"] for one in (first, second)]
+    starts = [after[entry.id]["start"] for entry in (first, second)]
     assert all(isinstance(start, dict) for start in starts)
     assert len({start["start_s"] for start in starts if isinstance(start, dict)}) == 1
     assert read_history(layout.journal).states[first.id] is RunState.FINISHED

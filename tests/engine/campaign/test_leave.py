@@ -13,7 +13,7 @@ BY_ID = "/dev/disk/by-id/scsi-1"
 
 
 def a_run(host: str, serial: str) -> Run:
-    """Return a Run on a disk of a host."""
+    """Return a run on a disk of a host."""
     pin = DevicePin(path="/dev/sdb", major=8, minor=16, size_bytes=1, serial=serial)
     volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/sdb", pin=pin)
     return Run(

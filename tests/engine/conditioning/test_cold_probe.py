@@ -161,7 +161,7 @@ def test_both_passes_read_the_same_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["", "new.img", "empty.img"])
-def test_nothing_to_probe_is_told(target: str, tmp_path: Path) -> None:
+def test_nothing_to_probe_is_reported(target: str, tmp_path: Path) -> None:
     """A folder, a file that is not there and an empty one are told apart from a failure."""
     place = tmp_path / "volume"
     place.mkdir()
@@ -215,7 +215,7 @@ def test_first_read_of_a_place_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0, 9000, 0, 4096\n", "fio: no log, 0, 0, 0, 0\n"])
-def test_damaged_logs_are_told(text: str, tmp_path: Path) -> None:
+def test_damaged_logs_are_reported(text: str, tmp_path: Path) -> None:
     """A log without offsets, or without a line, is no proof of warmth."""
     log = tmp_path / "reads_lat.1.log"
     log.write_text(text)
@@ -290,7 +290,7 @@ def a_campaign(target: str | Path, tmp_path: Path) -> Case:
 
 
 def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
-    """The probe comes before the first run, its numbers are kept, and doubts rest on them."""
+    """The probe comes before the first run, its numbers are kept, and findings rest on them."""
     with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:
         case = a_campaign(lab.uri, tmp_path)
         case.run()

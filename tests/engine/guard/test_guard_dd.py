@@ -48,7 +48,7 @@ def dd_refusal(
 def test_dd_needs_leave_for_a_foreign_file(
     executor: LocalExecutor, tmp_path: Path, options: dict[str, str]
 ) -> None:
-    """A dd job that names no direction writes, so a file of somebody else is safe from it."""
+    """A dd job that names no direction writes, so a foreign file is safe from it."""
     path = tmp_path.resolve() / "precious"
     path.write_text("x", encoding="utf-8")
     assert dd_refusal(executor, str(path), options).startswith(

@@ -135,7 +135,7 @@ def test_a_btrfs_of_several_devices_is_refused(server: Server, count: str, *, fi
 
 
 def test_a_device_nobody_can_look_at_is_refused(server: Server) -> None:
-    """Without blkid, or when it fails, nobody knows whether the device is a member."""
+    """Without blkid, or when it fails, membership of the device is unknown."""
     expected = "/dev/sdb cannot be searched for signatures of LVM, RAID and similar: /dev/sdb"
     server.machine.answers["blkid"] = lambda argv: Completed(argv, 2, "", "error: I/O error")
     assert refusal(server.machine, "/dev/sdb") == expected

@@ -35,7 +35,7 @@ def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecuto
 
 
 @pytest.mark.parametrize(
-    ("manager", "uid", "asked"),
+    ("manager", "uid", "requested"),
     [
         ("apt-get", "0", "env DEBIAN_FRONTEND=noninteractive apt-get -qy install fio"),
         ("apt-get", "1000", "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get -qy install fio"),
@@ -43,11 +43,11 @@ def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecuto
         ("apk", "1000", "sudo -n apk add fio"),
     ],
 )
-def test_the_manager_that_is_there_is_asked(manager: str, uid: str, asked: str) -> None:
+def test_the_manager_that_is_there_is_requested(manager: str, uid: str, requested: str) -> None:
     """It is started once, by sudo where the user is not root."""
     machine = a_machine(manager, uid=uid)
     assert find_fio(machine, may_install=True).path == "/usr/bin/fio"
-    assert [" ".join(argv) for argv in machine.ran if "fio" in argv[1:]] == [asked]
+    assert [" ".join(argv) for argv in machine.ran if "fio" in argv[1:]] == [requested]
 
 
 def test_nothing_is_installed_unasked() -> None:
@@ -66,7 +66,7 @@ def test_a_fio_that_is_there_stays() -> None:
     assert not [argv for argv in machine.ran if "install" in argv]
 
 
-def test_what_fails_is_told_in_its_own_words() -> None:
+def test_what_fails_is_reported_in_its_own_words() -> None:
     """The last line of the package manager, or that there is none."""
     with pytest.raises(FioError, match="apt-get: E: no such package"):
         find_fio(a_machine("apt-get", works=False), may_install=True)

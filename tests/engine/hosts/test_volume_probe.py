@@ -41,7 +41,7 @@ class TestHost:
         assert facts.fio_version == version.stdout.strip()
 
     def test_a_machine_that_tells_nothing(self) -> None:
-        """What is not told stays open."""
+        """What is not reported stays open."""
         facts = probe_host(FakeExecutor())
         assert facts.model_dump() == {
             "host": "fake",
@@ -55,15 +55,15 @@ class TestHost:
             "virtualization": "",
         }
 
-    def test_a_machine_is_told_from_others_without_its_id(self) -> None:
+    def test_a_machine_is_reported_from_others_without_its_id(self) -> None:
         """The machine-id is confidential: only a digest of it leaves."""
-        one, other = (
+        entry, other = (
             probe_host(FakeExecutor(files={"/etc/machine-id": f"{digit * 32}\n"})).machine
             for digit in "12"
         )
-        assert one != other
-        assert len(one) == 16
-        assert "1111" not in one
+        assert entry != other
+        assert len(entry) == 16
+        assert "1111" not in entry
 
     def test_a_guest(self) -> None:
         """CPUs are counted from the kernel's list, and its flags tell a guest."""
@@ -140,7 +140,7 @@ class TestTarget:
 
     @pytest.mark.parametrize("uri", ["nbd://host:10809/disk", "nbd+unix:///?socket=/run/nbd"])
     def test_exports(self, executor: LocalExecutor, uri: str) -> None:
-        """An NBD uri stays as it is, and needs no look at this machine."""
+        """An NBD URI stays as it is, and needs no look at this machine."""
         volume = find_volume(executor, role="data", target=uri)
         assert (volume.kind, volume.target) == (VolumeKind.NBD, uri)
         facts = probe_volume(executor, volume)
@@ -269,13 +269,13 @@ class TestVolume:
     def test_a_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:
         """A folder has the filesystem, the free bytes and the device that the system tells."""
         facts = probe_volume(executor, find_volume(executor, role="d", target=str(tmp_path)))
-        told = subprocess.run(
+        reported = subprocess.run(
             ["findmnt", "-n", "-o", "TARGET,FSTYPE", "-T", str(tmp_path)],
             capture_output=True,
             text=True,
             check=True,
         )
-        assert [facts.mount_point, facts.filesystem] == told.stdout.split()
+        assert [facts.mount_point, facts.filesystem] == reported.stdout.split()
         assert facts.free_bytes
         assert facts.content == ""
 

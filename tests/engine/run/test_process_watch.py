@@ -24,14 +24,14 @@ DEAF = (
 
 
 def start(folder: Path, program: str) -> Process:
-    """Start a Python program as a Run's process."""
+    """Start a Python program as a run's process."""
     return LocalExecutor().start(
         [sys.executable, "-c", program], cwd=str(folder), stderr=str(folder / "stderr")
     )
 
 
 def exists(pid: int) -> bool:
-    """Tell whether a process still runs."""
+    """Return whether a process still runs."""
     return (Path("/proc") / str(pid)).exists()
 
 
@@ -133,7 +133,7 @@ def test_orphan_is_recognised_and_ended(tmp_path: Path) -> None:
 
 
 def test_another_process_of_that_number_is_left_alone(tmp_path: Path) -> None:
-    """A pid that was given to somebody else, or another boot, is never touched."""
+    """A pid that was given to another process, or another boot, is never touched."""
     process = start(tmp_path, ASLEEP)
     executor = LocalExecutor()
     identity = identify(executor, process.pid)

@@ -55,7 +55,7 @@ def judged(run: Run, folder: Path, *, status: int, stderr: str) -> tuple[str, ..
 
 
 def problems(run: Run, folder: Path) -> tuple[str, ...]:
-    """Run the command of a Run for real and return its problems."""
+    """Run the command of a run for real and return its problems."""
     done = subprocess.run(
         prepared(run, folder),
         cwd=folder,
@@ -70,7 +70,7 @@ def problems(run: Run, folder: Path) -> tuple[str, ...]:
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
-    """Return an empty folder to work on, beside the Run's own."""
+    """Return an empty folder to work on, beside the run's own."""
     folder = tmp_path / "volume"
     folder.mkdir()
     return folder
@@ -171,7 +171,7 @@ def test_missing_directory_is_a_problem(tmp_path: Path) -> None:
 def test_killed_run_is_a_problem(
     number: signal.Signals, words: str, tmp_path: Path, volume: Path
 ) -> None:
-    """However fio is ended from outside, the Run is no success."""
+    """However fio is ended from outside, the run is no success."""
     job = psync(rw="randrw", time_based=1, runtime="60s")
     run = run_on(volume, VolumeKind.DIRECTORY, job, sample_s=0.2)
     process = subprocess.Popen(
@@ -279,7 +279,7 @@ def test_dd_command_is_kept_quoted(tmp_path: Path) -> None:
 
 
 def test_expected_names_entries_and_directions() -> None:
-    """Groups become one entry of the first section's name, clones one each."""
+    """Groups become one entry of the first section's name, numjobs one each."""
     run = run_on(
         "/d",
         VolumeKind.DIRECTORY,

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 SERVICE = "service: {read: 4ms, write: 4ms, slots: 4}"
 RISING = (
     f"name: rising\nsize: 4m\nblock: 64k\n{SERVICE}\nfirst_touch: {{write: 50ms}}\n"
-    "caps: {iops: 200}\n"  # kept on a busy machine too, where a latency alone is not
+    "limits: {iops: 200}\n"  # kept on a busy machine too, where a latency alone is not
 )
 SLOW = "service: {read: 20ms, write: 20ms, slots: 4}"  # a busy machine keeps up with this one
 FALLING = f"name: falling\nsize: 4m\nrestored: true\n{SLOW}\ndrift: -95%\n"
@@ -108,7 +108,7 @@ def run_until(
 
 
 def test_run_ends_when_the_volume_is_warm(tmp_path: Path) -> None:
-    """A volume that warms up for a few seconds ends a Run of five minutes orderly, with its data.
+    """A volume that warms up for a few seconds ends a run of five minutes orderly, with its data.
 
     fio is ended by SIGINT, which it tells with exit status 128; it still writes result and logs.
     """
@@ -150,7 +150,7 @@ def test_stop_of_the_user_stays_an_interruption(tmp_path: Path) -> None:
 
 
 def test_failing_volume_is_no_steady_one(tmp_path: Path) -> None:
-    """A server that goes away fails the Run, however even the rate was before."""
+    """A server that goes away fails the run, however even the rate was before."""
     pids: list[int] = []
 
     def end_server(_note: str, _stop: StopRequest) -> None:

@@ -99,7 +99,7 @@ def test_it_tells_both_clocks(tmp_path: Path, program: str) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_one_last_sample_when_asked_to_end(tmp_path: Path, program: str) -> None:
+def test_one_last_sample_when_requested_to_end(tmp_path: Path, program: str) -> None:
     """SIGTERM does not lose what happened since the last sample, however long the interval."""
     sampler = started(tmp_path, command(program, interval_s=1000))
     assert len(sampler.samples) == 1
@@ -161,7 +161,7 @@ def test_shell_where_python_is_none_or_broken(tmp_path: Path) -> None:
     assert len(sampler.samples) >= 2
 
 
-def test_a_host_without_either_is_told(tmp_path: Path) -> None:
+def test_a_host_without_either_is_reported(tmp_path: Path) -> None:
     """Nothing is sampled, the block goes on, and the reason is there."""
     with sampling(
         RunDirectory(FakeExecutor(), RunFolder(tmp_path)), ["sda"], interval_s=1.0, life_s=1.0
@@ -171,7 +171,7 @@ def test_a_host_without_either_is_told(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_failing_sampler_says_is_told(tmp_path: Path) -> None:
+def test_what_a_failing_sampler_says_is_reported(tmp_path: Path) -> None:
     """The reason is in its own words, and they stay in the folder."""
     sampler = Sampler(RunDirectory(LocalExecutor(), RunFolder(tmp_path)))
     sampler.start([["sh", "-c", "echo no room >&2; exit 1"]])

@@ -62,7 +62,7 @@ def _nothing_is_left(tmp_path: Path) -> Iterator[None]:
 
 
 def test_output_and_end_are_kept(tmp_path: Path) -> None:
-    """What it printed comes bit by bit; its exit status and its complaints are there at the end."""
+    """What it printed comes bit by bit; its exit status and its problems are there at the end."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     script = 'echo one; read -r go <"$0"; echo two; echo oh >&2; exit 3'
@@ -133,7 +133,7 @@ def test_it_ends_when_nobody_comes_back(tmp_path: Path) -> None:
     until(lambda: of_folder(tmp_path) == [])
 
 
-def test_a_killed_program_is_told_as_lost(tmp_path: Path) -> None:
+def test_a_killed_program_is_reported_as_lost(tmp_path: Path) -> None:
     """When even the shell that waits for it is gone, nobody claims to know how it ended."""
     process = started(tmp_path, "sleep", "60")
     until(lambda: len(of_folder(tmp_path)) >= 2)
@@ -142,7 +142,7 @@ def test_a_killed_program_is_told_as_lost(tmp_path: Path) -> None:
     assert "killed" in process.lost
 
 
-def test_a_restart_of_the_machine_is_told(tmp_path: Path) -> None:
+def test_a_restart_of_the_machine_is_reported(tmp_path: Path) -> None:
     """Another boot id means that whatever runs under this number is something else."""
     process = started(tmp_path, "sleep", "60")
     (tmp_path / ".tool" / "boot").write_text("0f0f0f0f-another-boot\n")

@@ -55,9 +55,9 @@ def test_usual_keys_are_those_that_are_there(tmp_path: Path) -> None:
     assert chosen.key_files == (tmp_path / ".ssh/mine",)
     assert chosen.identities_only is True
     config = "IdentityFile ~/.ssh/mine\nIdentityFile ~/.ssh/gone\nIdentitiesOnly yes\n"
-    told = route(tmp_path, WEB, config=config).target
-    assert told.key_files == (tmp_path / ".ssh/mine",)
-    assert told.identities_only is True
+    reported = route(tmp_path, WEB, config=config).target
+    assert reported.key_files == (tmp_path / ".ssh/mine",)
+    assert reported.identities_only is True
 
 
 def test_the_name_on_record_follows_ssh(tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ def test_a_jump_that_is_none_is_refused(tmp_path: Path, jump: str) -> None:
 
 def test_jumps_in_a_circle_are_refused(tmp_path: Path) -> None:
     """A host that is behind itself is told with the way round."""
-    one = Host(name="one", address="192.0.2.1", jump=("two",))
+    entry = Host(name="one", address="192.0.2.1", jump=("two",))
     two = Host(name="two", address="192.0.2.2", jump=("one",))
     with pytest.raises(InventoryError, match="one -> two -> one"):
-        route(tmp_path, one, two)
+        route(tmp_path, entry, two)
 
 
 def test_nothing_of_the_configuration_is_run(tmp_path: Path) -> None:

@@ -107,13 +107,13 @@ def test_values_of_every_kind(name: str, text: str | None, value: str) -> None:
     ("name", "text"),
     [("size", "4KiB"), ("size", "1.5g"), ("runtime", "1min"), ("bs", " 8k"), ("iodepth", "16k")],
 )
-def test_what_is_hardly_meant_is_told(name: str, text: str) -> None:
+def test_what_is_hardly_meant_is_reported(name: str, text: str) -> None:
     """A reading that differs from a person's comes with a word about it."""
     assert text in read_value(_option(name), text).surprise
 
 
 @pytest.mark.parametrize(("name", "text"), [("size", "64k"), ("runtime", "5m"), ("rw", "randrw")])
-def test_what_is_as_it_looks_is_not_told(name: str, text: str) -> None:
+def test_what_is_as_it_looks_is_not_reported(name: str, text: str) -> None:
     """There is nothing to say about values that a person reads the same."""
     assert not read_value(_option(name), text).surprise
 

@@ -192,7 +192,7 @@ def test_what_cant_be_kept_is_refused_with_its_line(text: str, line: int) -> Non
     assert all(problem.path == "mine.fio" for problem in caught.value.problems)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     """A file is refused with everything that is wrong in it, in order."""
     with pytest.raises(ProfileError) as caught:
         _import("[a]\niodeptj=4\nsize=big\n[b]\nrw = read\n")
@@ -216,7 +216,7 @@ def test_what_runs_programs_is_kept_when_allowed() -> None:
         ("[j k]\nsize=1m\n", "mine.fio:1: section 'j k' is renamed to j_k"),
     ],
 )
-def test_what_is_changed_is_told(text: str, words: str) -> None:
+def test_what_is_changed_is_reported(text: str, words: str) -> None:
     """Each change comes with a notice that names its line."""
     assert any(notice.startswith(words) for notice in _import(text).notices)
 

@@ -82,10 +82,10 @@ def test_other_text_is_no_help(text: str) -> None:
 
 def test_the_installed_table_holds_exactly_what_fio_lists() -> None:
     """Names are the binary's own, and everything it lists is known."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def ask(arguments: Sequence[str]) -> list[str]:
-        asked.extend(arguments)
+        requested.extend(arguments)
         return [_ask([argument]) for argument in arguments]
 
     table = installed_table(ask)
@@ -94,7 +94,7 @@ def test_the_installed_table_holds_exactly_what_fio_lists() -> None:
     assert table.engines == listed_engines(_ask(["--enghelp"]))
     assert table.source == "installed"
     known = shipped_table().options
-    assert {name for name in asked if name.startswith("--cmdhelp=")} == {
+    assert {name for name in requested if name.startswith("--cmdhelp=")} == {
         "--cmdhelp=all",
         *(f"--cmdhelp={name}" for name in general if name not in known),
     }

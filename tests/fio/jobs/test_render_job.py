@@ -144,7 +144,7 @@ def _without_comments(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("kind", [one for one in VolumeKind if one is not VolumeKind.UNKNOWN])
+@pytest.mark.parametrize("kind", [entry for entry in VolumeKind if entry is not VolumeKind.UNKNOWN])
 def test_targets_are_checked_again(kind: VolumeKind, text: str) -> None:
     """A target that fio would cut, replace or read as several lines is refused."""
     with pytest.raises(InputError, match="cannot be written into a job file"):
@@ -210,7 +210,7 @@ def test_no_seed_is_added_to_a_profiles_own() -> None:
 
 
 def test_seed_zero_is_never_rendered() -> None:
-    """The seed is a factor in fio, so 0 would send all clones to the same offsets."""
+    """The seed is a factor in fio, so 0 would send all numjobs to the same offsets."""
     run = run_on("/mnt/d").model_copy(update={"seed": 0})
     assert "\nrandseed=1\n" in render(run)
 
@@ -335,7 +335,7 @@ def test_run_is_not_changed_by_rendering() -> None:
     assert render(run) == render(run)
 
 
-def test_what_nobody_told_is_not_run() -> None:
+def test_what_nobody_reported_is_not_run() -> None:
     """An imported run names no volume that fio could be let loose on."""
     with pytest.raises(InputError, match="the volume it was measured on is unknown"):
         render(run_on("disk of somebody", VolumeKind.UNKNOWN))

@@ -40,8 +40,8 @@ def test_single_ios_are_counted_where_they_ended() -> None:
         assert cell.high_s <= 1.15 * cell.low_s
 
 
-def test_clones_are_added() -> None:
-    """The logs of two clones make one map."""
+def test_numjobs_are_added() -> None:
+    """The logs of two numjobs make one map."""
     text = single((100, 1_000_000, 0))
     (cell,) = read_latency_map([log("lat", text), log("lat", text, clone=2)], RECORDING)
     assert cell.count == 2

@@ -42,34 +42,38 @@ def test_logs_without_a_single_row_are_refused(kind: str, text: str) -> None:
         ("1000, 5, 0, 0\n2000, 5, 0, 0\0\n3000, 6, 0, 0\r\n", 1, 2, [5, 0, 6]),
     ],
 )
-def test_bad_lines_are_left_out_and_told(
+def test_bad_lines_are_left_out_and_reported(
     text: str, bad_rows: int, first_line: int, expected: list[float]
 ) -> None:
     """What is no whole row is counted, with the line of the first; the others still count."""
     reading = reading_of([log_of("iops", 1, text)], runtime_s=None)
     assert iops(reading.points) == expected
-    (told,) = reading.bad_rows
-    assert (told.log, told.bad_rows, told.first_line) == ("l_iops.1.log", bad_rows, first_line)
-    assert told.rows == sum(1 for rate in expected if rate)
+    (reported,) = reading.bad_rows
+    assert (reported.log, reported.bad_rows, reported.first_line) == (
+        "l_iops.1.log",
+        bad_rows,
+        first_line,
+    )
+    assert reported.rows == sum(1 for rate in expected if rate)
 
 
-def test_rows_outside_the_run_are_told() -> None:
+def test_rows_outside_the_run_are_reported() -> None:
     """A stamp long after the end, or a relative one among absolute ones, is no row of the run."""
     late = "1000, 1, 0, 0\n2000, 2, 0, 0\n90000, 9, 0, 0\n"
     reading = reading_of([log_of("iops", 1, late)], runtime_s=2.0)
     assert iops(reading.points) == [1, 2]
-    assert [one.bad_rows for one in reading.bad_rows] == [1]
+    assert [bad_row.bad_rows for bad_row in reading.bad_rows] == [1]
     start = 1_795_231_000_000
     mixed = f"{start + 1000}, 1, 0, 0\n17952, 9, 0, 0\n{start + 2000}, 2, 0, 0\n"
     reading = reading_of([log_of("iops", 1, mixed)], runtime_s=2.0)
     assert iops(reading.points) == [1, 2]
-    assert [one.first_line for one in reading.bad_rows] == [2]
+    assert [bad_row.first_line for bad_row in reading.bad_rows] == [2]
 
 
-def test_bad_rows_of_histograms_are_told() -> None:
+def test_bad_rows_of_histograms_are_reported() -> None:
     """A histogram that was cut off is left out; those before it count."""
     counts = ", ".join(["0"] * 100 + ["9"] + ["0"] * (BINS - 101))
     text = f"1000, 0, 4096, {counts}\n2000, 0, 4096, {counts[:-30]}\n"
     reading = reading_of([log_of("clat_hist", 1, text)], runtime_s=None)
     assert [point.lat_p50_s for point in reading.points] == [100e-9]
-    assert [(one.bad_rows, one.first_line) for one in reading.bad_rows] == [(1, 2)]
+    assert [(bad_row.bad_rows, bad_row.first_line) for bad_row in reading.bad_rows] == [(1, 2)]

@@ -1,4 +1,4 @@
-"""fio's logs become whole series: stalls are zeros, clones are added up, losses are left out."""
+"""fio's logs become whole series: stalls are zeros, numjobs are added up, losses are left out."""
 
 from __future__ import annotations
 
@@ -76,8 +76,10 @@ def read(logs: Sequence[Log], *, runtime_s: float | None = 4.0) -> tuple[SeriesP
         ("bw.1.log", None),
     ],
 )
-def test_names_of_logs_are_told_from_others(name: str, expected: tuple[str, int] | None) -> None:
-    """Kind and clone stand in the name; a log without a number may mix clones."""
+def test_names_of_logs_are_reported_from_others(
+    name: str, expected: tuple[str, int] | None
+) -> None:
+    """Kind and job number stand in the name; a log without a number may mix jobs."""
     assert parse_log_name(name) == expected
 
 
@@ -102,8 +104,8 @@ def test_averaged_logs_of_every_version_are_whole(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_clones_are_summed_as_far_as_all_were_reported(version: str) -> None:
-    """Three clones at 300 IOPS each make 900; a window that one of them lost is not shown."""
+def test_numjobs_are_summed_as_far_as_all_were_reported(version: str) -> None:
+    """Three numjobs at 300 IOPS each make 900; a window that one of them lost is not shown."""
     points = series_of(version, "logs-numjobs", interval_s=0.25)
     assert len(points) >= 2
     for point in points:
@@ -182,8 +184,8 @@ def test_late_rows_stay_in_their_windows() -> None:
     assert iops(read([log_of("iops", 1, rows)])) == [1, 2, 3, 4]
 
 
-def test_latency_of_clones_is_weighted_by_their_iops() -> None:
-    """A busy clone counts more in the mean than a slow one."""
+def test_latency_of_numjobs_is_weighted_by_their_iops() -> None:
+    """A busy job counts more in the mean than a slow one."""
     points = read(
         [
             log_of("iops", 1, "1000, 300, 0, 0\n2000, 300, 0, 0\n"),
@@ -198,7 +200,7 @@ def test_latency_of_clones_is_weighted_by_their_iops() -> None:
 
 
 def test_absolute_times_are_kept_and_made_relative() -> None:
-    """Epoch stamps give instants, and a clone that began later is shifted on the grid."""
+    """Epoch stamps give instants, and a job that began later is shifted on the grid."""
     start = 1_795_231_000_000
     first = "".join(f"{start + n * 1000}, 10, 0, 0, 0\n" for n in (1, 2, 3))
     second = "".join(f"{start + n * 1000}, 5, 0, 0, 0\n" for n in (2, 3))
@@ -240,8 +242,8 @@ def test_coarse_histograms_are_read(coarseness: int) -> None:
     assert low <= point.lat_p50_s <= high
 
 
-def test_histograms_of_clones_are_summed_before_percentiles() -> None:
-    """The median of all I/Os is that of the busier clone, not between both."""
+def test_histograms_of_numjobs_are_summed_before_percentiles() -> None:
+    """The median of all I/Os is that of the busier job, not between both."""
     rows = []
     for bin_, count in ((100, 9), (110, 1)):
         counts = [0] * BINS
@@ -264,7 +266,7 @@ def test_sync_rows_are_no_direction_of_the_series() -> None:
 
 
 def test_a_stall_at_the_start_is_not_moved_to_the_end() -> None:
-    """Absolute times begin with the first row; the end of the run tells what passed before it."""
+    """Absolute times begin with the first row; the end of the run gives what passed before it."""
     start = 1_795_231_000
     rows = "".join(f"{(start + n) * 1000 + 2}, {n}, 0, 0, 0\n" for n in (4, 5, 6))
     logs = [log_of("iops", 1, rows), log_of("lat", 1, rows)]
@@ -305,7 +307,7 @@ def test_maxima_beside_means_are_read() -> None:
     assert [point.direction for point in points] == [Direction.WRITE]
 
 
-def test_single_ios_of_clones_are_counted_together() -> None:
+def test_single_ios_of_numjobs_are_counted_together() -> None:
     """Percentiles are those of all I/Os, and a latency beyond fio's last bin is not cut."""
     first = "".join(f"{n}, 1000, 0, 4096, 0\n" for n in range(99))
     second = f"500, {60 * 10**9}, 0, 8192, 0\n1200, 1, 0, 512, 0\n"

@@ -137,8 +137,8 @@ def compare_direction(found: DirectionResult, raw: Raw, version: tuple[int, int]
         assert ours == number(raw, theirs) * 1024
     for key in ("iops_min", "iops_max", "iops_mean", "iops_stddev"):
         # Zeros without a single sample say nothing: they are not told.
-        told = version >= (3, 0) and raw["iops_samples"] != 0
-        assert getattr(found, key) == (raw[key] if told else None)
+        reported = version >= (3, 0) and raw["iops_samples"] != 0
+        assert getattr(found, key) == (raw[key] if reported else None)
     for latency, name in ((found.lat, "lat"), (found.clat, "clat"), (found.slat, "slat")):
         compare_latency(latency, below(raw, name if version < (3, 0) else f"{name}_ns"), version)
 
@@ -339,7 +339,7 @@ def test_constants_of_old_versions_among_the_bins_are_left_out() -> None:
     assert parse_output(changed).jobs == parse_output(text).jobs
 
 
-def test_clients_are_told_apart_and_their_sum_left_out() -> None:
+def test_clients_are_reported_apart_and_their_sum_left_out() -> None:
     """With clients each entry names its host, and fio's own sum is not a job."""
     raw = raw_of("fio-3.33/randtrim-null")
     entry = listed(raw, "jobs")[0]

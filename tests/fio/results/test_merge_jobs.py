@@ -1,4 +1,4 @@
-"""Clones of one section become one result: totals, exact pools and percentiles of merged bins."""
+"""Jobs of one section become one result: totals, exact pools and percentiles of merged bins."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def clone(samples_ns: list[int], *, runtime_s: float = 1.0, error: int = 0) -> J
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_clones_of_a_section_are_added_up(version: str) -> None:
+def test_numjobs_of_a_section_are_added_up(version: str) -> None:
     """Totals are sums, rates are totals over the longest runtime, and members are counted."""
     jobs = jobs_of(version, "numjobs-separate")
     (merged,) = merge_jobs(jobs)
@@ -87,7 +87,7 @@ def test_different_sections_are_never_added_up(version: str) -> None:
 
 
 def test_the_same_name_in_another_group_is_another_section() -> None:
-    """A name alone does not make entries clones of each other."""
+    """A name alone does not make entries numjobs of each other."""
     jobs = (clone([1]), replace(clone([2]), groupid=1))
     assert merge_jobs(jobs) == jobs
 
@@ -109,14 +109,14 @@ def test_pooled_numbers_are_those_of_all_samples() -> None:
 
 
 def test_rates_over_windows_are_combined_as_documented() -> None:
-    """Minimum, mean and maximum are summed; deviations as those of independent clones."""
+    """Minimum, mean and maximum are summed; deviations as those of independent numjobs."""
     found = write_of(merge_jobs([clone([1]), clone([2]), clone([3])])[0])
     assert (found.iops_min, found.iops_mean, found.iops_max) == (30.0, 60.0, 90.0)
     assert found.iops_stddev == pytest.approx(math.sqrt(27))
 
 
 def test_percentiles_are_never_averaged() -> None:
-    """Where one clone has no bins the merged result has neither bins nor percentiles."""
+    """Where one job has no bins the merged result has neither bins nor percentiles."""
     bare = clone([5, 6])
     direction = write_of(bare)
     assert direction.clat is not None
@@ -143,28 +143,28 @@ def test_percentiles_never_exceed_the_maximum() -> None:
     assert found.percentiles[100.0] <= found.max_s
 
 
-def test_two_equal_clones_have_the_percentiles_of_one() -> None:
+def test_two_equal_numjobs_have_the_percentiles_of_one() -> None:
     """Doubling every bin changes no percentile, and the rate doubles."""
     (job,) = jobs_of("fio-3.33", "randrw-jsonplus")
-    one, two = write_of(job), write_of(merge_jobs([job, job])[0])
-    assert one.clat is not None
+    entry, two = write_of(job), write_of(merge_jobs([job, job])[0])
+    assert entry.clat is not None
     assert two.clat is not None
-    for percentile, value_s in one.clat.percentiles.items():
-        assert two.clat.percentiles[percentile] == min(value_s, one.clat.max_s)
-    assert two.clat.mean_s == pytest.approx(one.clat.mean_s)
-    assert two.iops == pytest.approx(2 * (one.iops or 0), rel=1e-6)
+    for percentile, value_s in entry.clat.percentiles.items():
+        assert two.clat.percentiles[percentile] == min(value_s, entry.clat.max_s)
+    assert two.clat.mean_s == pytest.approx(entry.clat.mean_s)
+    assert two.iops == pytest.approx(2 * (entry.iops or 0), rel=1e-6)
 
 
 def test_the_first_error_is_kept_and_the_processor_averaged() -> None:
-    """An error of any clone is the section's; shares of a processor are averaged."""
+    """An error of any job is the section's; shares of a processor are averaged."""
     merged = merge_jobs([clone([1, 2]), clone([1] * 4, error=28), clone([1] * 6, error=5)])[0]
     assert merged.error == 28
     assert merged.cpu_usr == 4.0
     assert merged.context_switches == 12
 
 
-def test_a_direction_of_some_clones_is_kept() -> None:
-    """Clones that did nothing in a direction do not hide those that did."""
+def test_a_direction_of_some_numjobs_is_kept() -> None:
+    """Jobs that did nothing in a direction do not hide those that did."""
     idle = replace(clone([1]), directions=())
     (merged,) = merge_jobs([idle, clone([1, 2])])
     assert write_of(merged).total_ios == 2

@@ -55,7 +55,7 @@ def test_a_stall_shows_as_zero() -> None:
 
 
 def test_the_quiet_start_is_no_stall() -> None:
-    """In the first seconds fio tells no rates yet, which is unknown and not 0."""
+    """In the first seconds fio reports no rates yet, which is unknown and not 0."""
     assert glance(STALLED, elapsed_s=1.5).read_iops is None
     assert glance("Jobs: 1 (f=1)", elapsed_s=9.0).read_iops is None
 
@@ -96,7 +96,7 @@ def test_states_follow_the_letters(states: str, state: str) -> None:
 
 
 def test_nothing_stalls_during_ramp() -> None:
-    """A line without rates in ramp time tells nothing of I/O."""
+    """A line without rates in ramp time has nothing of I/O."""
     assert glance("Jobs: 1 (f=1): [/(1)][-.-%][eta 00m:09s]").read_iops is None
 
 

@@ -86,7 +86,7 @@ def test_jobs_one_after_another_have_no_problems(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_refused_option_is_told_in_the_words_of_fio(version: str) -> None:
+def test_a_refused_option_is_reported_in_the_words_of_fio(version: str) -> None:
     """Without a result the exit status and stderr say why."""
     problems = judge(f"{version}/bad-option", Expected("r", 1, (READ,)))
     assert problems[0].startswith("fio ended with exit status 1: Bad option <nosuchoption=1>")
@@ -94,7 +94,7 @@ def test_a_refused_option_is_told_in_the_words_of_fio(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_missing_file_is_told_in_the_words_of_fio(version: str) -> None:
+def test_a_missing_file_is_reported_in_the_words_of_fio(version: str) -> None:
     """An all-zero result with error 0 is no success."""
     problems = judge(f"{version}/missing-file", Expected("r", 1, (READ,)))
     assert any("disallowed by allow_file_create=0" in problem for problem in problems)
@@ -128,7 +128,7 @@ def test_errors_that_fio_went_on_after_count() -> None:
 
 
 def test_a_missing_entry_is_named() -> None:
-    """Each clone has to be there."""
+    """Each job has to be there."""
     problems = problems_of(
         finished(), exit_status=0, stderr="", expected=[Expected("w", 4, (WRITE,))]
     )
@@ -162,7 +162,7 @@ def test_words_of_fio_count_with_exit_status_0(line: str) -> None:
     assert judge_output(replace(finished(), diagnostics=line)) == (f"fio reported: {line}",)
 
 
-def test_the_same_words_are_told_once() -> None:
+def test_the_same_words_are_reported_once() -> None:
     """What stands on stderr stands in fio's output file too, which makes no second problem."""
     line = "fio: pid=4711, got signal=9"
     output = replace(finished(), diagnostics=line)

@@ -149,7 +149,7 @@ def test_dumped_documents_read_back() -> None:
 def test_an_error_has_its_place(text: str, place: tuple[int, int, str], words: str) -> None:
     """Line and column are those of the value, or of the key where the key is wrong."""
     problems = problems_of(text)
-    found = {(one.line, one.column, one.key): str(one) for one in problems}
+    found = {(problem.line, problem.column, problem.key): str(problem) for problem in problems}
     assert place in found
     assert words in found[place]
 

@@ -52,7 +52,7 @@ def test_what_is_no_yaml_has_its_place(text: str, line: int, column: int) -> Non
 
 
 def test_only_tabs_are_blamed_on_tabs() -> None:
-    """The way out belongs to the mistake."""
+    """The hint belongs to the mistake."""
     assert "tabs" in problem_of("a:\n\tb: 1\n").hint
     assert "tabs" not in problem_of("a: {b: c\n").hint
     assert "line 1" in problem_of("a: {b: c\n").hint

@@ -35,7 +35,7 @@ def test_every_alias_means_a_column() -> None:
     assert set(ALIASES.values()) <= {*COLUMNS, *STEADY}
 
 
-def test_near_names_are_told() -> None:
+def test_near_names_are_reported() -> None:
     """A slip of the finger is answered with what was probably meant."""
     with pytest.raises(InputError, match="'volume_typ'") as caught:
         find_column("volume_typ", COLUMNS)

@@ -1,4 +1,4 @@
-"""The registry of what matters when Runs are compared."""
+"""The registry of what matters when runs are compared."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def imported(text: str) -> ImportedJob:
         ("[j]\nrw=write\nsize=1m\ndirect=1\nbs=1000\n", 5),
     ],
 )
-def test_contradictions_are_told_with_their_line(text: str, line: int) -> None:
+def test_contradictions_are_reported_with_their_line(text: str, line: int) -> None:
     """What fio parses but can't run is named where it stands in the job file."""
     with pytest.raises(ProfileError) as caught:
         imported(text)

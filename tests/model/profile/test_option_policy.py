@@ -32,7 +32,7 @@ TABLE = shipped_table()
 
 @pytest.mark.parametrize("name", [name for name in RISKY if TABLE.find(name)])
 def test_risky_options_need_leave(name: str) -> None:
-    """What runs programs or leaves the Run's folder is refused without --allow-exec."""
+    """What runs programs or leaves the run's folder is refused without --allow-exec."""
     with pytest.raises(InputError, match="is refused") as caught:
         check_option(TABLE, name, "1")
     assert "--allow-exec" in caught.value.hint
@@ -144,7 +144,7 @@ def test_an_unknown_engine_needs_leave() -> None:
 
 
 def test_no_imported_job_file_copies_a_file_into_the_volume() -> None:
-    """A job file of somebody else is held to the same rules."""
+    """A foreign job file is held to the same rules."""
     text = "[j]\nrw=write\nsize=4k\nbuffer_pattern='/etc/shadow'\n"
     with pytest.raises(ProfileError, match="'/etc/shadow'"):
         parse_jobfile(text, path="x.fio", table=TABLE)

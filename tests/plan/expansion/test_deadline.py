@@ -1,4 +1,4 @@
-"""Deadlines never end a Run that does what it was asked; bytes are never told too small."""
+"""Deadlines never end a run that does what it was asked; bytes are never told too small."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DEVICE = Volume(
 
 
 def run_of(volume: Volume, *sections: dict[str, str], tool: Tool = Tool.FIO) -> Run:
-    """Return a Run with these sections."""
+    """Return a run with these sections."""
     named = tuple(Section(name=f"s{n}", options=own) for n, own in enumerate(sections))
     return Run(id="001-a-r1", profile="p", job="a", volume=volume, tool=tool, sections=named)
 
 
 def written(run: Run) -> int | None:
-    """Return the bytes a campaign of one Run writes."""
+    """Return the bytes a campaign of one run writes."""
     campaign = Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=1)
     return estimate(campaign).bytes_written
 
@@ -58,7 +58,7 @@ def test_a_timed_section_beside_a_sized_one_gets_its_time() -> None:
     ],
 )
 def test_a_run_that_is_slow_on_purpose_gets_its_time(slow: dict[str, str], needed_s: float) -> None:
-    """A rate, a think time or repeats that the profile asks for never end a Run early."""
+    """A rate, a think time or repeats that the profile asks for never end a run early."""
     run = run_of(DEVICE, {"rw": "write", "size": str(GIB), **slow})
     assert needed_s <= deadline_s(run, grace_s=0) < needed_s * 1.2 + GIB / 1e6
 
@@ -83,7 +83,7 @@ def test_shares_of_a_device() -> None:
 
 
 def test_dd_writes_unless_it_reads() -> None:
-    """A dd Run without rw writes its size once, on files and devices alike."""
+    """A dd run without rw writes its size once, on files and devices alike."""
     transfer = {"bs": "1048576", "size": str(GIB)}
     for volume in (FOLDER, FILE, DEVICE):
         assert written(run_of(volume, transfer, tool=Tool.DD)) == GIB

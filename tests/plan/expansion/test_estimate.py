@@ -66,7 +66,7 @@ def test_bytes_written(job: str, kind: VolumeKind, written: int | None) -> None:
 
 
 def test_files_are_counted_once_for_each_clone_of_their_own() -> None:
-    """Clones share a named file, and make one each without a name."""
+    """Parallel jobs share a named file, and make one each without a name."""
     (shared,) = planned("rw: read, size: 1g, numjobs: 4, filename: f").runs
     (own,) = planned("rw: read, size: 1g, numjobs: 4").runs
     (device,) = planned("rw: read, size: 1g, numjobs: 4", kind=VolumeKind.DEVICE).runs
@@ -74,7 +74,7 @@ def test_files_are_counted_once_for_each_clone_of_their_own() -> None:
 
 
 def test_deadlines_grow_with_what_takes_longer() -> None:
-    """More bytes, a slower rate or a longer pause never end a Run earlier."""
+    """More bytes, a slower rate or a longer pause never end a run earlier."""
     jobs = (
         "rw: write, size: 64m",
         "rw: write, size: 1g",
@@ -160,7 +160,7 @@ def test_what_nothing_bounds_is_counted_apart() -> None:
 
 
 def test_a_file_is_laid_out_once() -> None:
-    """Reads of a file that an earlier Run made write nothing; a larger one is made anew."""
+    """Reads of a file that an earlier run made write nothing; a larger one is laid out again."""
     read = "rw: read, filename: f, size: "
     assert estimate(planned(f"{read}1g", f"{read}1g", repeat=3)).bytes_written == GIB
     assert estimate(planned(f"{read}1g", f"{read}2g")).bytes_written == 3 * GIB

@@ -1,4 +1,4 @@
-"""From profiles to Runs: order, names, seeds, inheritance."""
+"""From profiles to runs: order, names, seeds, inheritance."""
 
 from __future__ import annotations
 

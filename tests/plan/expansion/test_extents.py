@@ -17,34 +17,34 @@ DEVICE = VolumeKind.DEVICE
 
 
 @pytest.mark.parametrize("size", [1, 300, 4096, 4097, MIB, MIB + 512, 33 * MIB, 10**9 + 7, 1 << 40])
-@pytest.mark.parametrize("clones", [1, 3, 32])
+@pytest.mark.parametrize("numjobs", [1, 3, 32])
 @pytest.mark.parametrize("count", [0, 1, 7])
-def test_pieces_cover_the_volume_once(size: int, clones: int, count: int) -> None:
-    """Each piece begins where the last one ended, and every clone does whole blocks."""
+def test_pieces_cover_the_volume_once(size: int, numjobs: int, count: int) -> None:
+    """Each piece begins where the last one ended, and every job does whole blocks."""
     at = 0
-    for piece in cut(size, block_bytes=MIB, numjobs=clones, count=count):
+    for piece in cut(size, block_bytes=MIB, numjobs=numjobs, count=count):
         assert piece.offset_bytes == at
         assert piece.size_bytes > 0
         assert piece.size_bytes % (piece.block_bytes * piece.numjobs) == 0
-        assert piece.numjobs <= clones
+        assert piece.numjobs <= numjobs
         at += piece.size_bytes
     assert at == size
 
 
 @pytest.mark.parametrize("size", [MIB, 100 * MIB, 10**9 + 7])
-def test_every_rung_divides_extents_whose_clones_are_found(size: int) -> None:
-    """With any number of clones an extent is still done as a whole, in whole blocks."""
+def test_every_rung_divides_extents_whose_numjobs_are_found(size: int) -> None:
+    """With any number of numjobs an extent is still done as a whole, in whole blocks."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
     found = [t for t in touches(job, {}, size_bytes=size, kind=VolumeKind.NBD) if t.extent.auto]
     most = auto_numjobs(size, block_bytes=MIB)
     for touch in found:
-        for clones in (rung for rung in LADDER if rung <= most):
-            options = with_numjobs(touch.section, touch.extent, clones).options
-            assert int(options["size"]) * clones == touch.extent.size_bytes
+        for numjobs in (rung for rung in LADDER if rung <= most):
+            options = with_numjobs(touch.section, touch.extent, numjobs).options
+            assert int(options["size"]) * numjobs == touch.extent.size_bytes
             assert int(options["size"]) % MIB == 0
 
 
-def test_finding_the_clones_of_a_large_volume_costs_little() -> None:
+def test_finding_the_numjobs_of_a_large_volume_costs_little() -> None:
     """Extents stay as small as without it: one job over a large part would take hours."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
     sizes = [touch.extent.size_bytes for touch in touches(job, {}, size_bytes=1 << 40, kind=DEVICE)]
@@ -92,7 +92,7 @@ def test_a_profile_with_warming_reads_back() -> None:
         ("  warmup:", "  measured:", "preparation, not measurement"),
     ],
 )
-def test_what_is_no_warm_up_is_told(old: str, new: str, words: str) -> None:
+def test_what_is_no_warm_up_is_reported(old: str, new: str, words: str) -> None:
     """Mistakes are found before anything is touched."""
     text = TEXT.replace(old, new)
     if "measured" in new:

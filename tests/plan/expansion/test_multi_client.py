@@ -87,7 +87,7 @@ def test_ids_tell_step_job_repeat_and_client() -> None:
     assert [run.id for run in both.runs][-1] == "002-boot-r1-vm02-c02"
 
 
-def test_host_and_client_of_each_run_are_told() -> None:
+def test_host_and_client_of_each_run_are_reported() -> None:
     """Hosts stand in the plan with their labels; this machine alone needs no entry."""
     both = planned(STORM, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 4))
     assert both.hosts == (VM1, VM2)
@@ -122,8 +122,8 @@ def test_clients_are_spread_evenly(hosts: int, count: int, numbers: list[tuple[i
 def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
     """Client i starts i x stagger later, over all hosts."""
     runs = planned(STORM, *clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 4)).runs
-    told = {(run.phase, run.start, run.start_offset_s) for run in runs if run.step == 1}
-    assert told == {(Phase.PRECONDITION, Start.TOGETHER, 0.0)}
+    reported = {(run.phase, run.start, run.start_offset_s) for run in runs if run.step == 1}
+    assert reported == {(Phase.PRECONDITION, Start.TOGETHER, 0.0)}
     assert [run.start_offset_s for run in runs if run.step == 2] == [0.0, 20.0, 40.0, 60.0]
     assert {run.start for run in runs if run.step == 2} == {Start.STAGGERED}
 
@@ -193,7 +193,7 @@ def test_files_are_not_renamed_where_a_client_is_alone() -> None:
 
 
 def ranges(campaign: Campaign) -> list[tuple[int, int]]:
-    """Return where each Run begins and ends on its device."""
+    """Return where each run begins and ends on its device."""
     found = []
     for run in campaign.runs:
         for section in run.sections:

@@ -88,7 +88,7 @@ def test_bad_expressions(tmp_path: Path, expression: str) -> None:
     """Each is named with its place in the mapping."""
     with pytest.raises(InventoryError, match="JMESPath") as caught:
         mapped(tmp_path, f'hosts:\n  from: "{expression}"\n')
-    assert [(one.line, one.column) for one in caught.value.problems] == [(2, 9)]
+    assert [(problem.line, problem.column) for problem in caught.value.problems] == [(2, 9)]
 
 
 def test_a_bad_value_in_the_outputs(tmp_path: Path) -> None:

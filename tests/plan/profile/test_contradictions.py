@@ -47,7 +47,7 @@ def test_what_dd_can_not_do_is_refused(setting: str) -> None:
         (BOTH, ["size="]),
     ],
 )
-def test_contradictions_are_told_before_the_run(text: str, settings: list[str]) -> None:
+def test_contradictions_are_reported_before_the_run(text: str, settings: list[str]) -> None:
     """Both programs would fail only when they run; the message names settings and job."""
     with pytest.raises(InputError) as caught:
         options_after(text, *settings)

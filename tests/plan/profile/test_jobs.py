@@ -48,7 +48,7 @@ def test_a_template_may_use_another_name_of_an_option() -> None:
     assert [job.name for job in profile.jobs] == ["4k-x", "8k-x"]
 
 
-def test_two_cells_of_one_name_are_told() -> None:
+def test_two_cells_of_one_name_are_reported() -> None:
     """A template that leaves an axis out would give two jobs one folder."""
     text = 'name: x\nmatrix:\n  name: "{rw}"\n  rw: [read]\n  bs: [4k, 8k]\n'
     assert "already" in problems(text)[0][1]
@@ -75,7 +75,7 @@ def test_phases_come_in_the_order_they_run() -> None:
     ]
 
 
-def test_a_contradiction_is_told_where_it_was_written_last() -> None:
+def test_a_contradiction_is_reported_where_it_was_written_last() -> None:
     """In the defaults, the job or the section; inside a matrix at the axis or the inclusion."""
     assert problems("name: x\ndefaults:\n  bs: 2m\njobs:\n  a:\n    size: 1m\n")[0][0] == 3
     assert problems("name: x\ndefaults:\n  size: 1m\njobs:\n  a:\n    bs: 2m\n")[0][0] == 6
@@ -87,12 +87,12 @@ def test_a_contradiction_is_told_where_it_was_written_last() -> None:
     assert problems(included)[0][0] == 6
 
 
-def test_an_option_under_two_names_is_told() -> None:
+def test_an_option_under_two_names_is_reported() -> None:
     """Nobody can know which of them was meant."""
     found = problems("name: x\njobs:\n  a:\n    bs: 4k\n    blocksize: 8k\n")
     assert found == [(5, "is given twice, once as an alias")]
 
 
-def test_null_in_a_dd_job_is_told() -> None:
+def test_null_in_a_dd_job_is_reported() -> None:
     """A dd job inherits nothing that could be taken away."""
     assert problems("name: x\njobs:\n  d:\n    tool: dd\n    size: 1m\n    bs: null\n")[0][0] == 6

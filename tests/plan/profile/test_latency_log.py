@@ -23,13 +23,13 @@ def load(text: str) -> Profile:
 
 
 def job_file(profile: Profile) -> list[str]:
-    """Return the lines of the job file of its only Run."""
+    """Return the lines of the job file of its only run."""
     volumes = {"data": Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")}
     (run,) = expand([profile], volumes, Terms(name="c")).runs
     return render(run).splitlines()
 
 
-def test_fio_is_asked_for_histograms_at_every_sample() -> None:
+def test_fio_is_requested_for_histograms_at_every_sample() -> None:
     """Only where the profile says so, and as often as the other logs."""
     assert {"write_hist_log=series", "log_hist_msec=500"} <= {*job_file(load(LOGGED))}
     assert not any("hist" in line for line in job_file(load(PLAIN)))

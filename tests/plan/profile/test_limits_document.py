@@ -58,7 +58,7 @@ def test_p15_in_a_profile() -> None:
         "{type: aws/gp3, size: 500g, iops: 6000, bandwidth: 250MB/s}",
     ],
 )
-def test_what_is_bought_of_a_type(limits: str) -> None:
+def test_what_is_billed_of_a_type(limits: str) -> None:
     """Size, IOPS and bandwidth stand in the text or beside the type."""
     found = profile(limits).limits["*"]
     assert (found.iops, found.bandwidth_bytes_per_s, found.name) == (6000, 250e6, "aws/gp3")
@@ -132,7 +132,7 @@ def test_set_names_a_type() -> None:
     assert (found.iops, found.bandwidth_bytes_per_s) == (9000, 125 << 20)
 
 
-def test_set_changes_what_is_bought() -> None:
+def test_set_changes_what_is_billed() -> None:
     """A number set beside a type that waits for its size is what is bought of it."""
     found = planned(changed("aws/gp3", "limits.iops=9000"), size_bytes=100 * GIB).runs[0].limits
     assert (found.iops, found.name) == (9000, "aws/gp3")
@@ -157,7 +157,7 @@ def test_set_changes_what_is_bought() -> None:
         ("{iops: 5, burst_iops: 3}", "p.yaml:2:31: limits.burst_iops", "must be above iops"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(limits: str, place: str, message: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(limits: str, place: str, message: str) -> None:
     """Each defect is reported with file, line, column and key."""
     with pytest.raises(ProfileError) as caught:
         profile(limits)

@@ -103,7 +103,7 @@ def test_dd_jobs_have_their_own_options() -> None:
     ],
 )
 def test_what_could_not_run_is_refused(text: str, setting: str) -> None:
-    """The message quotes the setting and tells the way out."""
+    """The message quotes the setting, and there is a hint."""
     with pytest.raises(InputError) as caught:
         changed(text, setting)
     assert setting in caught.value.message

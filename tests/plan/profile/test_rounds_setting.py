@@ -59,7 +59,7 @@ def planned(profile: Profile, **terms: int) -> Campaign:
 
 
 def runtime_of(run: Run) -> str | None:
-    """Return the runtime of a Run's only section."""
+    """Return the runtime of a run's only section."""
     return run.effective(run.sections[0]).get("runtime")
 
 
@@ -81,7 +81,7 @@ def test_what_is_dumped_reads_back() -> None:
     assert load(dump_profile(load())) == load()
 
 
-def test_editors_are_told_of_it() -> None:
+def test_editors_are_reported_of_it() -> None:
     """The schema takes what the loader takes, and finds a metric that there is not."""
     schema = Draft202012Validator(json_schema(TABLE))
     yaml = YAML(typ="safe", pure=True)
@@ -115,7 +115,7 @@ def test_rounds_are_planned_up_to_the_most() -> None:
         ("rounds: 5", "rounds: must be a mapping"),
     ],
 )
-def test_rounds_that_can_not_be_are_told(line: str, words: str) -> None:
+def test_rounds_that_can_not_be_are_reported(line: str, words: str) -> None:
     """Each mistake has its own words, at its place."""
     text = FULL.replace(FULL.splitlines()[2], line)
     with pytest.raises(ProfileError, match=words):
@@ -132,7 +132,7 @@ def test_rounds_that_can_not_be_are_told(line: str, words: str) -> None:
         ("{rw: read, pause_before: long}", "pause_before"),
     ],
 )
-def test_jobs_that_can_not_pause_or_run_longer_are_told(job: str, words: str) -> None:
+def test_jobs_that_can_not_pause_or_run_longer_are_reported(job: str, words: str) -> None:
     """An unknown word, a margin below 1 and a runtime that is not there."""
     text = f"name: x\ndefaults: {{size: 1m, runtime: 5s, time_based: 1}}\njobs:\n  a: {job}\n"
     with pytest.raises(ProfileError, match=words):
@@ -196,12 +196,12 @@ def test_a_number_of_repeats_is_refused() -> None:
 
 
 def test_several_clients_are_refused() -> None:
-    """Clients are not steady at the same time; the way out is told."""
+    """Clients are not steady at the same time; a hint says what to do."""
     clients = [Client(Host(name=f"vm{n}", address="x"), 0, {"data": VOLUME}) for n in (1, 2)]
     with pytest.raises(InputError, match="not steady at the same time"):
         expand_clients([load()], clients, Terms(name="c", seed=1))
-    one = expand_clients([load()], clients[:1], Terms(name="c", seed=1))
-    assert set(one.rounds) == {"full"}
+    entry = expand_clients([load()], clients[:1], Terms(name="c", seed=1))
+    assert set(entry.rounds) == {"full"}
 
 
 @pytest.mark.parametrize(

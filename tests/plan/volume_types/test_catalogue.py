@@ -93,7 +93,7 @@ def test_limits_are_those_of_the_provider(row: list[str]) -> None:
         iops=number(iops),
         bandwidth_bytes_per_s=number(bandwidth),
     )
-    told = (
+    reported = (
         found.iops,
         found.bandwidth_bytes_per_s,
         found.burst_iops,
@@ -101,7 +101,7 @@ def test_limits_are_those_of_the_provider(row: list[str]) -> None:
         found.burst_bandwidth_bytes_per_s,
         found.burst_bytes,
     )
-    for value, text in zip(told, row[4:], strict=True):
+    for value, text in zip(reported, row[4:], strict=True):
         wanted = number(text)
         assert value == (None if wanted is None else pytest.approx(wanted, rel=1e-6)), text
 
@@ -116,8 +116,8 @@ def test_sizes_end_where_the_table_does(name: str) -> None:
     """The largest size is allowed, as the table shows, and one more GiB is not."""
     kind = bundled_types()[name]
     most = kind.most_bytes or kind.tiers[-1].size_bytes
-    bought = 200_000.0 if name == "gcp/hyperdisk-extreme" else 10_000.0
-    iops = bought if kind.buys_iops else None
+    billed = 200_000.0 if name == "gcp/hyperdisk-extreme" else 10_000.0
+    iops = billed if kind.buys_iops else None
     rate = parse_rate("500MiB/s") if kind.buys_bandwidth else None
     assert limits_of(name, size_bytes=most, iops=iops, bandwidth_bytes_per_s=rate).name == name
     with pytest.raises(InputError, match=f"there is no {name} volume of"):

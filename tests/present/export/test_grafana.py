@@ -38,26 +38,26 @@ def _dashboard() -> dict[str, Any]:
 def without_nothing(value: object) -> object:
     """Return JSON without empty lists, empty objects and nulls, which mean the same as none."""
     if isinstance(value, dict):
-        told = {name: without_nothing(own) for name, own in value.items()}
-        return {name: own for name, own in told.items() if own not in (None, {}, [], "")}
+        reported = {name: without_nothing(own) for name, own in value.items()}
+        return {name: own for name, own in reported.items() if own not in (None, {}, [], "")}
     return [without_nothing(own) for own in value] if isinstance(value, list) else value
 
 
-def holds(model: object, told: object, path: str = "") -> list[str]:
+def holds(model: object, reported: object, path: str = "") -> list[str]:
     """Return where a model lacks, or changes, what was told."""
-    if isinstance(told, dict) and isinstance(model, dict):
+    if isinstance(reported, dict) and isinstance(model, dict):
         return [
-            lack
-            for name, own in told.items()
-            for lack in holds(model.get(name), own, f"{path}.{name}")
+            missing
+            for name, own in reported.items()
+            for missing in holds(model.get(name), own, f"{path}.{name}")
         ]
-    if isinstance(told, list) and isinstance(model, list) and len(told) == len(model):
+    if isinstance(reported, list) and isinstance(model, list) and len(reported) == len(model):
         return [
-            lack
-            for place, (left, right) in enumerate(zip(model, told, strict=True))
-            for lack in holds(left, right, f"{path}[{place}]")
+            missing
+            for place, (left, right) in enumerate(zip(model, reported, strict=True))
+            for missing in holds(left, right, f"{path}[{place}]")
         ]
-    return [] if model == told else [path]
+    return [] if model == reported else [path]
 
 
 def test_grafana_knows_every_field(dashboard: dict[str, Any]) -> None:
@@ -102,24 +102,24 @@ def test_every_query_names_an_exported_metric(dashboard: dict[str, Any]) -> None
 
 def test_panels_lie_side_by_side(dashboard: dict[str, Any]) -> None:
     """No two panels cover one another, and each has an id of its own."""
-    places = [(one["gridPos"]["x"], one["gridPos"]["y"]) for one in dashboard["panels"]]
-    assert len(set(places)) == len(places) == len({one["id"] for one in dashboard["panels"]})
-    assert all(one["gridPos"]["x"] + one["gridPos"]["w"] <= 24 for one in dashboard["panels"])
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]]
+    assert len(set(places)) == len(places) == len({panel["id"] for panel in dashboard["panels"]})
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in dashboard["panels"])
 
 
 def test_it_opens_on_the_campaign(dashboard: dict[str, Any]) -> None:
     """Time, campaign and the window of rates are those of the data."""
     assert dashboard["time"]["from"] <= "2026-01-01T00:00:00"
     assert dashboard["time"]["to"] >= "2026-01-01T00:00:02.500Z"
-    chosen = {one["name"]: one.get("current", {}) for one in dashboard["templating"]["list"]}
+    chosen = {entry["name"]: entry.get("current", {}) for entry in dashboard["templating"]["list"]}
     assert chosen["campaign"]["value"] == ["c"]
     assert chosen["window"]["value"] == "5s"
     slow = json.loads(render_dashboard(frames(every_s=10.0)))
-    [window] = [one for one in slow["templating"]["list"] if one["name"] == "window"]
+    [window] = [entry for entry in slow["templating"]["list"] if entry["name"] == "window"]
     assert window["current"]["value"] == "1m"
 
 
-def test_a_campaign_without_time_is_told() -> None:
+def test_a_campaign_without_time_is_reported() -> None:
     """Nothing to show is an error with a hint."""
     empty = {name: frame.head(0) for name, frame in frames().items()}
     with pytest.raises(InputError, match="time of day"):

@@ -61,7 +61,7 @@ def latex_rows(text: str) -> list[list[str]]:
     for line in lines:
         cells = re.split(r"(?<!\\)&", line.removesuffix(r" \\"))
         rows.append(
-            [pattern.sub(lambda m: words.get(m[0], m[0][-1]), one.strip()) for one in cells]
+            [pattern.sub(lambda m: words.get(m[0], m[0][-1]), cell.strip()) for cell in cells]
         )
     return rows
 

@@ -49,9 +49,9 @@ def _stored(text: str, tmp_path_factory: pytest.TempPathFactory) -> Samples:
     stored: Samples = {}
     for line in promtool("tsdb", "dump", folder / "blocks").splitlines():
         labels, value, stamp = line.rsplit(" ", 2)
-        told = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-        name = told.pop("__name__")
-        key = tuple(told.get(one, "") for one in ("run", "device", "mode", "statistic"))
+        reported = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        name = reported.pop("__name__")
+        key = tuple(reported.get(entry, "") for entry in ("run", "device", "mode", "statistic"))
         stored.setdefault(name, {}).setdefault(key, []).append((int(stamp), float(value)))
     return stored
 
@@ -77,15 +77,17 @@ def test_the_device_did_what_the_frame_says(
     """Counters end at the sum of all intervals, for each device."""
     device = campaign.device()
     assert not device.empty
-    told = device.dropna(subset=["device"])
+    reported = device.dropna(subset=["device"])
     amounts = {
-        "node_disk_reads_completed_total": told["read_iops"] * told["interval_s"],
-        "node_disk_writes_completed_total": told["write_iops"] * told["interval_s"],
-        "node_disk_written_bytes_total": told["write_bw_bytes_per_s"] * told["interval_s"],
-        "node_disk_io_time_seconds_total": told["active_percent"] / 100 * told["interval_s"],
+        "node_disk_reads_completed_total": reported["read_iops"] * reported["interval_s"],
+        "node_disk_writes_completed_total": reported["write_iops"] * reported["interval_s"],
+        "node_disk_written_bytes_total": reported["write_bw_bytes_per_s"] * reported["interval_s"],
+        "node_disk_io_time_seconds_total": reported["active_percent"]
+        / 100
+        * reported["interval_s"],
     }
     for name, amount in amounts.items():
-        ends = amount.groupby(told["device"]).sum().to_dict()
+        ends = amount.groupby(reported["device"]).sum().to_dict()
         found = {key[1]: samples[-1][1] for key, samples in stored.get(name, {}).items()}
         assert found == pytest.approx(ends, rel=0.02, abs=1.0), name
 
@@ -132,8 +134,8 @@ def test_fio_said_what_the_frame_says(campaign: volbench.CampaignData, stored: S
         assert found == pytest.approx(expected, rel=1e-9), name
 
 
-def test_what_ended_is_told_to_have_ended(stored: Samples) -> None:
-    """A rate falls to nothing behind a Run: Prometheus would go on with its last value."""
+def test_what_ended_is_reported_to_have_ended(stored: Samples) -> None:
+    """A rate falls to nothing behind a run: Prometheus would go on with its last value."""
     for name, ends in (("volbench_iops", 0.0), ("volbench_latency_seconds", math.nan)):
         for samples in stored[name].values():
             assert samples[-1][0] - samples[-2][0] == 1
@@ -175,14 +177,14 @@ def test_names_and_values_are_made_fit() -> None:
     assert (labels["label_disk_type"], labels["label_disk_type_"]) == ("P15", "P20")
 
 
-def test_nothing_over_time_is_told(campaign: volbench.CampaignData, tmp_path: Path) -> None:
+def test_nothing_over_time_is_reported(campaign: volbench.CampaignData, tmp_path: Path) -> None:
     """An empty campaign is an error with a hint, not an empty file."""
     empty = {name: campaign.frame(name).head(0) for name in FRAMES}
     with pytest.raises(InputError, match="time of day"):
         (tmp_path / "x").write_text(render_openmetrics(empty))
 
 
-def test_the_command_writes_what_was_asked_for(
+def test_the_command_writes_what_was_requested_for(
     campaign: volbench.CampaignData, text: str, tmp_path: Path
 ) -> None:
     """Both frames unless one is named; a folder gets a file, and ``-`` is standard output."""

@@ -36,7 +36,7 @@ def test_charts_show_iops_bandwidth_and_latency(workbook: Workbook) -> None:
     assert len(charts) == 3
     for chart, columns in zip(charts, (["C"], ["D"], ["E", "F", "G"]), strict=True):
         drawn = [series.val.numRef.f for series in chart.series]
-        assert drawn == [f"'charts'!${one}$2:${one}${sheet.max_row}" for one in columns]
+        assert drawn == [f"'charts'!${column}$2:${column}${sheet.max_row}" for column in columns]
         assert {series.cat.numRef.f for series in chart.series} == {
             f"'charts'!$A$2:$A${sheet.max_row}"
         }

@@ -36,14 +36,16 @@ def test_every_interval_is_drawn(comparison: Comparison) -> None:
         rows = [row for row in comparison.rows if row.measure.name == panel.title]
         intervals = [row.interval for row in rows if row.interval]
         whiskers = the_mark(panel, Whiskers)
-        assert column(whiskers, whiskers.low) == [one.low for one in intervals]
-        assert column(whiskers, whiskers.high) == [one.high for one in intervals]
-        assert column(the_mark(panel, Points), "ratio") == [one.estimate for one in intervals]
+        assert column(whiskers, whiskers.low) == [interval.low for interval in intervals]
+        assert column(whiskers, whiskers.high) == [interval.high for interval in intervals]
+        assert column(the_mark(panel, Points), "ratio") == [
+            interval.estimate for interval in intervals
+        ]
         assert panel.x.scale == "log"
         assert panel.x.limits is not None
         low, high = panel.x.limits
-        assert low < min(one.low for one in intervals)
-        assert max(one.high for one in intervals) < high
+        assert low < min(interval.low for interval in intervals)
+        assert max(interval.high for interval in intervals) < high
         assert the_mark(panel, ReferenceLine).value == 1
         span = the_mark(panel, Span)
         assert (span.low, span.high) == (0.999, 1.001)

@@ -36,7 +36,7 @@ def test_sweep_has_a_line_per_pattern() -> None:
     assert iops.y.limits[0] == 0
     assert latency.y.label == "p99 of total latency"
     assert (iops.x.label, latency.x.label) == ("", "Queue depth of each job")
-    assert [(one.label, one.marker) for one in plot.series] == [
+    assert [(entry.label, entry.marker) for entry in plot.series] == [
         ("randread", "circle"),
         ("randwrite", "square"),
     ]

@@ -106,8 +106,8 @@ def test_long_lines_keep_their_extremes() -> None:
     values = np.full(50_000, 500.0)
     values[12_345], values[40_001] = 9_000.0, 0.0
     given = frames([row], series=intervals(row, [500.0]))
-    one = given["series"]
-    given["series"] = one.loc[one.index.repeat(len(values))].reset_index(drop=True)
+    entry = given["series"]
+    given["series"] = entry.loc[entry.index.repeat(len(values))].reset_index(drop=True)
     given["series"]["iops"] = values
     given["series"]["t_s"] = np.arange(len(values), dtype=float)
     line = draw(build_plot("series", given)).axes[0].lines[0]
@@ -131,7 +131,7 @@ def test_themes_change_colours_alone(theme: str, page: str) -> None:
 
 
 def test_unknown_theme_is_refused() -> None:
-    """A theme nobody knows is refused with those there are."""
+    """An unknown theme is refused with those there are."""
     with pytest.raises(InputError, match="no theme 'sepia'") as caught:
         draw(build_plot("iops", frames(aks())), theme="sepia")
     assert "light, dark, print" in caught.value.hint

@@ -70,7 +70,7 @@ def parsed(html: str) -> Page:
 
 
 def run_of(number: int, job: str, *, note: str = "") -> Run:
-    """Return a planned Run."""
+    """Return a planned run."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     return Run(
         id=f"{number:03d}-{job}-r1",
@@ -108,7 +108,7 @@ def row_of(run: Run, **values: object) -> dict[str, object]:
 
 
 def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
-    """Return the content of a report about Runs that finished."""
+    """Return the content of a report about runs that finished."""
     return ReportContent(
         title="A campaign",
         campaign=Campaign(

@@ -31,7 +31,7 @@ from volbench.present.report.downloads import downloads
 
 @pytest.fixture
 def content() -> ReportContent:
-    """Return a report on two Runs, one direct and one through the page cache."""
+    """Return a report on two runs, one direct and one through the page cache."""
     runs = (run_of(1, "direct"), run_of(2, "cached"))
     limits = {"limit_iops": 500.0, "limit_bw_bytes_per_s": 60e6}
     rows = [
@@ -121,8 +121,8 @@ def test_missing_is_not_zero() -> None:
     """What the tool did not tell reads n/a and sorts apart from zero."""
     run = run_of(1, "a")
     page = parsed(render_report(content_of((run,), [row_of(run, iops=0.0)])))
-    told = [a for a in page.all("td") if "data-value" in a]
-    cells = [(a["data-value"], text) for a, text in zip(told, page.text("td"), strict=False)]
+    reported = [a for a in page.all("td") if "data-value" in a]
+    cells = [(a["data-value"], text) for a, text in zip(reported, page.text("td"), strict=False)]
     assert ("0.0", "0") in cells
     assert ("", "n/a") in cells
 
@@ -163,10 +163,10 @@ def test_the_csv_is_the_summary(content: ReportContent) -> None:
     assert list(rows[0]) == [column.name for column in SUMMARY]
 
 
-def test_what_is_too_large_is_told(content: ReportContent) -> None:
+def test_what_is_too_large_is_reported(content: ReportContent) -> None:
     """A frame that does not fit is named with the command that gives it."""
-    (told,) = downloads(content.frames, campaign="c", room_chars=100)
-    assert (told.name, told.rows, told.link) == ("summary", 2, "")
+    (reported,) = downloads(content.frames, campaign="c", room_chars=100)
+    assert (reported.name, reported.rows, reported.link) == ("summary", 2, "")
 
 
 def test_the_summary_is_in_words(content: ReportContent) -> None:
@@ -200,7 +200,7 @@ def test_limits_are_judged(content: ReportContent) -> None:
 
 
 def test_both_directions_count_against_a_limit() -> None:
-    """Reads and writes of a mixed Run are added up, as the provider counts them."""
+    """Reads and writes of a mixed run are added up, as the provider counts them."""
     run = run_of(1, "mixed")
     rows = [row_of(run, direction=way, iops=250.0, limit_iops=1000.0) for way in ("read", "write")]
     assert "50 %" in parsed(render_report(content_of((run,), rows))).text("td")
@@ -225,7 +225,7 @@ def test_warmup_is_no_main_number() -> None:
 
 
 def test_failed_runs_speak_for_themselves(content: ReportContent) -> None:
-    """A failed Run is counted, linked and quoted; one that never ran is listed too."""
+    """A failed run is counted, linked and quoted; one that never ran is listed too."""
     states = {"001-direct-r1": RunNote(RunState.FAILED, "fio: No space left\nline two")}
     page = parsed(render_report(replace(content, states=states)))
     assert "Of 2 runs, 1 never ran and 1 failed." in page.text("p")
@@ -246,8 +246,8 @@ def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -
 def test_provenance_is_complete(content: ReportContent) -> None:
     """Command line, seed, versions, host and volumes are there, and the job files word by word."""
     page = parsed(render_report(content))
-    for told in ("'a b'", "42", "fio-3.33", "volbench 9.9.9", "Linux 6.1", "/data"):
-        assert told in page.text("td")
+    for reported in ("'a b'", "42", "fio-3.33", "volbench 9.9.9", "Linux 6.1", "/data"):
+        assert reported in page.text("td")
     assert "[direct]\nrw=randwrite" in page.text("code")
 
 
@@ -283,8 +283,8 @@ def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
     page = parsed(html)
     assert page.faults == []
     part = html[html.index('<section id="device"') : html.index('<section id="jobs"')]
-    for told in ("125 (25 %)", "2.5 ms", "latency", "device seen", "no bottleneck"):
-        assert told in part
+    for reported in ("125 (25 %)", "2.5 ms", "latency", "device seen", "no bottleneck"):
+        assert reported in part
     assert "a seen" not in part
     assert html.count("device seen</figcaption>") == 1
     assert len(page.all("script")) == 1

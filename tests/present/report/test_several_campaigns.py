@@ -16,7 +16,7 @@ TINY = Size(jobs=1, repeats=1, seconds=4)
 
 @pytest.fixture(scope="module", name="results")
 def _results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a campaign, and one whose Runs are twice as long."""
+    """Return a folder with a campaign, and one whose runs are twice as long."""
     folder = tmp_path_factory.mktemp("results")
     make_campaign(folder, name="short", size=TINY)
     make_campaign(folder, name="long", size=Size(jobs=1, repeats=1, seconds=8))
@@ -56,7 +56,7 @@ def test_further_charts(results: Path, tmp_path: Path) -> None:
     assert text.count('id="chart-iops"') == 1
 
 
-def test_an_unknown_chart_is_told(results: Path, tmp_path: Path) -> None:
+def test_an_unknown_chart_is_reported(results: Path, tmp_path: Path) -> None:
     """A misspelt kind is an error with the nearest name."""
     done = report(results / "short", "--chart", "iopz", "--output", tmp_path / "page.html")
     assert isinstance(done.exception, InputError)

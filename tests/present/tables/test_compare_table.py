@@ -25,7 +25,7 @@ def test_the_table_has_verdicts_and_notes(comparison: Comparison) -> None:
     text = "\n".join(table.notes)
     assert "12 comparisons: family-wise confidence 95 % (Holm-Bonferroni)" in text
     assert "does not generalise to the volume type" in text
-    kinds = {one.verdict for one in comparison.rows}
+    kinds = {row.verdict for row in comparison.rows}
     assert kinds == {Verdict.FASTER, Verdict.SLOWER, Verdict.NOT_SHOWN, Verdict.TOO_FEW}
     assert len(notes(comparison)) == 3
 

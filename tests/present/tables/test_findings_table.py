@@ -51,8 +51,8 @@ def test_nothing_to_doubt() -> None:
     assert shown(runs=1) == "no data-quality warnings in 1 run\n"
 
 
-def test_equal_findings_are_told_once() -> None:
-    """Six Runs with the same sentence are three names and a count; others keep their line."""
+def test_equal_findings_are_reported_once() -> None:
+    """Six runs with the same sentence are three names and a count; others keep their line."""
     rows = [finding(f"00{n}-a-r{n}") for n in range(1, 7)]
     text = shown(*rows, finding("007-b-r1", message="Another."))
     assert text.count("No I/O completed") == 1
@@ -78,8 +78,8 @@ def test_the_heaviest_rule_comes_first() -> None:
     }
 
 
-def test_time_and_direction_are_told() -> None:
-    """A Finding about a part of a Run says which."""
+def test_time_and_direction_are_reported() -> None:
+    """A Finding about a part of a run says which."""
     assert "write, 20s to 28s: No" in shown(finding(direction="write", from_s=20.0, to_s=28.0))
 
 
@@ -97,7 +97,7 @@ def test_campaigns_are_named_when_there_are_several() -> None:
     assert "d/001-a-r1" in text
 
 
-def test_results_show_how_many_doubts_there_are() -> None:
+def test_results_show_how_many_findings_there_are() -> None:
     """A column beside the status, with a mark for an invalid number; notes don't count."""
     rows = [finding(), finding(severity="invalid"), finding(severity="note"), finding("002-b-r1")]
     marks = warning_marks(rows)
@@ -110,7 +110,7 @@ def test_results_show_how_many_doubts_there_are() -> None:
 
 @pytest.fixture
 def doubted() -> ReportContent:
-    """Return a report on two Runs, the faster of them invalid."""
+    """Return a report on two runs, the faster of them invalid."""
     runs = (run_of(1, "slow"), run_of(2, "fast"))
     rows = [row_of(runs[0], iops=500.0), row_of(runs[1], iops=90000.0)]
     findings = [
@@ -129,7 +129,7 @@ def badges(page: Page) -> list[str]:
     return [mark["href"] for mark in marks if "title" in mark]
 
 
-def test_the_report_marks_what_is_tainted(doubted: ReportContent) -> None:
+def test_the_report_marks_what_is_excluded(doubted: ReportContent) -> None:
     """Only the row of that direction has a badge, it leads to its rule, and notes have none."""
     page = parsed(render_report(doubted))
     assert badges(page) == ["#finding-never-written"]
@@ -150,15 +150,15 @@ def test_the_report_tells_each_finding(doubted: ReportContent) -> None:
 
 
 def test_an_invalid_number_is_no_headline(doubted: ReportContent) -> None:
-    """The faster Run measured something else."""
+    """The faster run measured something else."""
     page = parsed(render_report(doubted))
     assert "500" in page.text("dd")
     assert "90k" not in page.text("dd")
 
 
-def test_a_report_without_findings_has_no_section(doubted: ReportContent) -> None:
-    """Neither link nor heading."""
+def test_a_report_without_findings_says_so(doubted: ReportContent) -> None:
+    """A sentence, and no badge."""
     empty = doubted.frames["findings"].head(0)
     page = parsed(render_report(replace(doubted, frames={**doubted.frames, "findings": empty})))
-    assert "#findings" not in {a.get("href") for a in page.all("a")}
+    assert "No data-quality warnings." in page.text("p")
     assert badges(page) == []

@@ -34,7 +34,7 @@ def summary(**values: object) -> list[Row]:
 
 
 def run_of(name: str) -> Run:
-    """Return a planned Run."""
+    """Return a planned run."""
     options = {"rw": "randwrite", "bs": "4096", "iodepth": "16", "direct": "1"}
     sections = (Section(name=name),)
     return Run(
@@ -158,7 +158,7 @@ def test_states_keep_every_line_of_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "told"),
+    ("facts", "reported"),
     [
         ({"memory_bytes": 8 << 30}, {"memory": "8 GiB (8589934592 bytes)"}),
         ({"serial": "", "model": None}, {"serial": "not known", "model": "not known"}),
@@ -171,9 +171,9 @@ def test_states_keep_every_line_of_a_reason() -> None:
         ),
     ],
 )
-def test_facts_in_words(facts: dict[str, object], told: dict[str, str]) -> None:
+def test_facts_in_words(facts: dict[str, object], reported: dict[str, str]) -> None:
     """Facts get a label without underscores and units, and a value that stays exact."""
-    assert facts_text(facts) == told
+    assert facts_text(facts) == reported
 
 
 def test_a_facts_table_has_its_title() -> None:
@@ -183,7 +183,7 @@ def test_a_facts_table_has_its_title() -> None:
     assert "model" in text
 
 
-def test_rows_of_one_job_are_told_apart_by_their_run() -> None:
+def test_rows_of_one_job_are_reported_apart_by_their_run() -> None:
     """Extents of a warm-up have one job and no repeat: the id of the run identifies them."""
     rows = [{"run": f"00{place}-fill-{place}of2-r1", "job": "fill"} for place in (1, 2)]
     columns = [column.name for column in summary_table(rows).columns if column.priority == IDENTITY]

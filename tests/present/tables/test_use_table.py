@@ -1,4 +1,4 @@
-"""The USE table for people: every cell tells its number, its unit, or that it was not told."""
+"""The USE table for people: each cell has number and unit, or says that it was not reported."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_each_cell_has_its_unit() -> None:
     }
 
 
-def test_columns_that_nobody_told_are_left_out() -> None:
+def test_columns_that_nobody_reported_are_left_out() -> None:
     """A kernel without pressure has no such column; with it there is one."""
     assert "pressure" not in cells(ROW)
-    told = use_columns([ROW, ROW | {"io_pressure_some_percent": 7.0}])
-    assert "pressure" in [column.heading for column in told]
+    reported = use_columns([ROW, ROW | {"io_pressure_some_percent": 7.0}])
+    assert "pressure" in [column.heading for column in reported]
 
 
 def test_without_limits_there_is_no_share() -> None:
@@ -66,7 +66,7 @@ def test_without_limits_there_is_no_share() -> None:
     assert shown["bandwidth"] == "4.5 MB/s"
 
 
-def test_not_told_is_not_zero() -> None:
+def test_not_reported_is_not_zero() -> None:
     """A Run without a device has no rate and no errors of it."""
     blank: dict[str, object] = {"label": "nbd", "repeat": 1, "phase": "measured"}
     assert set(cells(blank).values()) == {MISSING}
@@ -88,13 +88,13 @@ def test_errors_say_whose_they_are() -> None:
     assert cells(ROW | {"io_errors": None})["errors"] == "fio 0"
 
 
-def test_latencies_of_both_directions_are_told() -> None:
+def test_latencies_of_both_directions_are_reported() -> None:
     """With reads and writes, each latency says whose it is."""
     assert cells(ROW | {"read_lat_s": 0.001})["latency"] == "1 ms r, 14.5 ms w"
 
 
 def test_a_level_has_the_unit_of_its_limit() -> None:
-    """A bandwidth limit is bytes a second; a Run bound by latency has no level."""
+    """A bandwidth limit is bytes a second; a run limited by latency has no level."""
     shown = cells(ROW | {"bottleneck": "bandwidth-limit", "bottleneck_level": 125e6})
     assert shown["bottleneck"] == "bandwidth-limit 125 MB/s"
     assert (
@@ -102,7 +102,7 @@ def test_a_level_has_the_unit_of_its_limit() -> None:
     )
 
 
-def test_runs_are_told_apart() -> None:
+def test_runs_are_reported_apart() -> None:
     """Repeats have their number, other phases their name."""
     again = ROW | {"repeat": 2}
     assert run_names([ROW]) == ["test4"]

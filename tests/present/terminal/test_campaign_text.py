@@ -13,7 +13,7 @@ from volbench.present.terminal.campaign_text import came_from, sources
 
 
 def imported(number: int, *names: str, read_as: str = "") -> Run:
-    """Return a Run that was imported from files."""
+    """Return a run that was imported from files."""
     files = tuple(SourceFile(name=name, source=f"in/{name}", sha256="0") for name in names)
     return run_of(number, f"job{number}").model_copy(
         update={"imported": Imported(files=files, jobs=(), read_as=read_as)}
@@ -21,7 +21,7 @@ def imported(number: int, *names: str, read_as: str = "") -> Run:
 
 
 def test_results_and_logs_are_counted_once() -> None:
-    """One file with several Runs is one; logs alone are no results."""
+    """One file with several runs is one; logs alone are no results."""
     runs = (
         imported(1, "a.json", "l_bw.1.log"),
         imported(2, "a.json", "l_bw.2.log"),

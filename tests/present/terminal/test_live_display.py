@@ -32,7 +32,7 @@ VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 
 
 def run_of(name: str) -> Run:
-    """Return a planned Run."""
+    """Return a planned run."""
     return Run(id=name, profile="p", job=name, volume=VOLUME, sections=(Section(name=name),))
 
 
@@ -82,20 +82,20 @@ def plain(events: Iterable[Event | float]) -> list[str]:
 
 
 def running(*, note: str = "", **rates: float) -> list[Event | float]:
-    """Return the events of a Run that told these rates ten seconds after its start."""
-    told = Progress(10.0, 60.0, "run", note=note, **rates)
-    return [STARTED, RunStarted(FIRST, 60.0), 10.0, RunProgress(FIRST, told)]
+    """Return the events of a run that told these rates ten seconds after its start."""
+    reported = Progress(10.0, 60.0, "run", note=note, **rates)
+    return [STARTED, RunStarted(FIRST, 60.0), 10.0, RunProgress(FIRST, reported)]
 
 
 def test_time_left_is_the_sum_of_what_is_expected() -> None:
-    """What is left of the Run under way and the whole of those that wait add up."""
+    """What is left of the run under way and the whole of those that wait add up."""
     text = screen(running())
     assert "0/2 runs, 2m 20s left" in text
     assert "10s of 1m 00s" in text
 
 
 def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
-    """The extents that are done tell how long the others take, each by its bytes."""
+    """The extents that are done predict how long the others take, each by its bytes."""
     runs = [
         run_of(f"00{number}-fill-r1").model_copy(
             update={
@@ -122,7 +122,7 @@ def test_the_clock_goes_on_between_reports() -> None:
 
 
 def test_unknown_length_is_a_dash() -> None:
-    """Without an expected length neither the Run nor the campaign invents a time."""
+    """Without an expected length neither the run nor the campaign invents a time."""
     text = screen([CampaignStarted(CAMPAIGN, CAMPAIGN.runs), RunStarted(FIRST, None), 3.0])
     assert "3s of -" in text
     assert "0/2 runs, - left" in text
@@ -143,7 +143,7 @@ def test_unknown_is_shown_as_a_dash() -> None:
 
 
 def test_note_stands_after_the_rates() -> None:
-    """How far from steady a Run is can be read while it goes on."""
+    """How far from steady a run is can be read while it goes on."""
     text = screen(running(write_iops=475.0, note="until steady: now drifting +14 %"))
     assert "475 IOPS -  until steady: now drifting +14 %" in text
 
@@ -172,20 +172,20 @@ def test_the_state_is_in_words() -> None:
 
 
 def test_runs_at_the_same_time_each_have_a_bar() -> None:
-    """With two Runs under way both are seen, each with its rates."""
+    """With two runs under way both are seen, each with its rates."""
     text = screen([STARTED, RunStarted(FIRST, 60.0), RunStarted(SECOND, 90.0)])
     assert text.count("0s of") == 2
     assert "002-[b]-r1: running" in text
 
 
 def test_failures_are_counted_on_the_bar() -> None:
-    """A failed Run stays in sight."""
+    """A failed run stays in sight."""
     ended = RunEnded(FIRST, RunState.FAILED, "No space left")
     assert "1/2 runs, 1 failed, 1m 30s left" in screen([*running(), ended])
 
 
 def test_a_log_has_a_line_for_start_and_end() -> None:
-    """Every Run is told twice, with place, length and reason."""
+    """Every run is told twice, with place, length and reason."""
     lines = plain(
         [
             STARTED,
@@ -210,7 +210,7 @@ def test_a_log_has_a_line_for_start_and_end() -> None:
 ROUNDS = {"p": Rounds(track=(Track(job="a", metric=Metric.IOPS),))}
 
 
-def test_what_is_not_needed_is_told_and_counts_no_more() -> None:
+def test_what_is_not_needed_is_reported_and_counts_no_more() -> None:
     """The bar is full without it, and until then the time left is the most."""
     campaign = CAMPAIGN.model_copy(update={"rounds": ROUNDS})
     started = CampaignStarted(campaign, campaign.runs, STARTED.expected_s)
@@ -225,7 +225,7 @@ def test_what_is_not_needed_is_told_and_counts_no_more() -> None:
     ]
 
 
-def test_a_pause_is_told_as_such() -> None:
+def test_a_pause_is_reported_as_such() -> None:
     """Nobody takes a volume that is left alone for one that hangs."""
     pause = RunProgress(FIRST, Progress(4.0, 300.0, state="paused"))
     shown = screen([STARTED, RunStarted(FIRST, 60.0), pause], width=100)
@@ -303,8 +303,8 @@ def test_a_pipe_gets_lines() -> None:
         assert isinstance(listener, PlainProgress)
 
 
-def crowd(*silent_s: float) -> list[Event | float]:
-    """Return the events of Runs under way on as many hosts, heard from so long ago."""
+def many_running(*silent_s: float) -> list[Event | float]:
+    """Return the events of runs under way on as many hosts, heard from so long ago."""
     runs = [
         run_of(f"001-a-r1-vm{number}").model_copy(update={"host": f"vm{number}", "job": "a"})
         for number in range(len(silent_s))
@@ -312,14 +312,14 @@ def crowd(*silent_s: float) -> list[Event | float]:
     campaign = CAMPAIGN.model_copy(update={"runs": tuple(runs)})
     events: list[Event | float] = [CampaignStarted(campaign, campaign.runs, {})]
     for run, silent in zip(runs, silent_s, strict=True):
-        told = Progress(10.0, 60.0, "run", read_iops=400.0, write_iops=600.0, silent_s=silent)
-        events += [RunStarted(run, 60.0), RunProgress(run, told)]
+        reported = Progress(10.0, 60.0, "run", read_iops=400.0, write_iops=600.0, silent_s=silent)
+        events += [RunStarted(run, 60.0), RunProgress(run, reported)]
     return events
 
 
 def test_many_at_once_are_a_table() -> None:
     """A row for each host with its rates and its time left; those long silent stand first."""
-    lines = screen(crowd(0.0, 0.0, 42.0, 0.0, 0.0, 0.0), width=100).splitlines()
+    lines = screen(many_running(0.0, 0.0, 42.0, 0.0, 0.0, 0.0), width=100).splitlines()
     rows = [line for line in lines if line.startswith("vm")]
     assert len(rows) == 6
     assert rows[0].startswith("vm2")
@@ -331,7 +331,7 @@ def test_many_at_once_are_a_table() -> None:
 
 def test_clients_of_a_step_take_their_time_together() -> None:
     """Six hosts with 50 s left each have 50 s left, and stand in the order of the plan."""
-    started, *others = crowd(*[0.0] * 6)
+    started, *others = many_running(*[0.0] * 6)
     assert isinstance(started, CampaignStarted)
     runs = tuple(run.model_copy(update={"step": 1}) for run in started.pending)
     together = CampaignStarted(started.campaign, runs, {run.id: 60.0 for run in runs})
@@ -343,11 +343,11 @@ def test_clients_of_a_step_take_their_time_together() -> None:
 
 def test_more_than_fit_are_counted() -> None:
     """A screen of 25 lines shows the first of a hundred hosts, and says how many there are."""
-    text = screen(crowd(*[0.0] * 100), width=100)
+    text = screen(many_running(*[0.0] * 100), width=100)
     assert "and 81 more" in text
     assert len(text.splitlines()) < 25
 
 
 def test_a_few_at_once_are_bars() -> None:
     """Up to four keep a bar each."""
-    assert "heard" not in screen(crowd(0.0, 0.0, 0.0), width=100)
+    assert "heard" not in screen(many_running(0.0, 0.0, 0.0), width=100)

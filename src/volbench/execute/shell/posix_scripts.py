@@ -57,9 +57,21 @@ EDGES = (
 )
 """Print the SHA-256 of the first and last MiB of a device: path, its size, sudo or empty."""
 
-PRIVATE = 'if [ -e "$1" ] || [ -L "$1" ]; then exit 3; fi; mkdir -m 700 -- "$1" || exit 97; exit 0'
+PRIVATE = (
+    'if [ -e "$1" ] || [ -L "$1" ]; then exit 3; fi; '
+    'if [ "$2" ] && ! mkdir -m 700 -- "$1" 2>/dev/null; then '
+    'sudo -n -- mkdir -m 700 -- "$1" && sudo -n -- chown -h "$(id -u)" -- "$1" || exit 97; exit 0; '
+    'fi; if [ -z "$2" ]; then mkdir -m 700 -- "$1" || exit 97; fi; exit 0'
+)
+"""Make a folder for its owner alone: path, sudo (where only root may write) or empty."""
+
 FREE = 'stat -f -c "%a %S" -- "$1"; exit $?'
-REMOVE_FOLDER = 'rmdir -- "$1"; exit $?'
+REMOVE_FOLDER = (
+    'if [ "$2" ] && ! rmdir -- "$1" 2>/dev/null; then sudo -n -- rmdir -- "$1"; exit $?; fi; '
+    'if [ -z "$2" ]; then rmdir -- "$1"; exit $?; fi; exit 0'
+)
+"""Remove an empty folder: path, sudo or empty."""
+
 CLOCK = "echo ready; while read -r x; do date +%s.%N; done; exit 0"
 """Print the time once for each line of standard input."""
 

@@ -191,7 +191,9 @@ class ShellFiles:
             RefusedError: the system refused.
         """
         answer = self._call(
-            ScriptCall(posix_scripts.PRIVATE, (path,), f"making {path}", repeatable=False)
+            ScriptCall(
+                posix_scripts.PRIVATE, (path, self._sudo), f"making {path}", repeatable=False
+            )
         )
         if answer.status == posix_scripts.EXISTS:
             return False
