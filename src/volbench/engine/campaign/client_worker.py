@@ -374,7 +374,7 @@ class Worker:
             devices=(facts.device, *facts.backing) if facts.device else (),
             on_intent=record_intent,
             on_start=record_start,
-            on_look=self._scratch.watcher(planned_files(run)),
+            on_poll=self._scratch.watcher(planned_files(run)),
             gate=gate,
         )
 

@@ -23,8 +23,8 @@ WAITING = "waiting"
 """State of a run's progress before its start."""
 
 FOLDER = "gate"
-_LOOK_S = 0.2
-_CONFIRMED_LOOK_S = 0.02
+_POLL_S = 0.2
+_CONFIRMED_POLL_S = 0.02
 _NEVER = "never"
 _READY, _GO, _WOKE, _MISSED = (f"{FOLDER}/{name}" for name in ("ready", "go", "woke", "missed"))
 
@@ -45,7 +45,7 @@ class Gate:
         self._clock = clock
         self.patience_s = patience_s
         self._directory: RunDirectory | None = None
-        self._looked_s = 0.0
+        self._polled_s = 0.0
         self._ready_s: float | None = None
         self._arrived_s = 0.0
         self._at_s: float | None = None
@@ -100,16 +100,16 @@ class Gate:
         """Wait until all clients of the step have ended their measurements."""
         self._barrier.end(self._run_id)
         while not self._barrier.is_quiet and not stop.requested:
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Report the process as ready to the barrier, and announce the start to the process."""
         if self._directory is None or self._at_s is not None or self._reason:
             return
         now_s = time.monotonic()
-        if now_s - self._looked_s < _LOOK_S:
+        if now_s - self._polled_s < _POLL_S:
             return
-        self._looked_s = now_s
+        self._polled_s = now_s
         if self._ready_s is None:
             self._ready_s = self._read(_READY)
             if self._ready_s is None:
@@ -132,7 +132,7 @@ class Gate:
             return
         self._barrier.confirm(self._run_id)
         while self._barrier.signal(self._run_id) is None:
-            time.sleep(_CONFIRMED_LOOK_S)
+            time.sleep(_CONFIRMED_POLL_S)
 
     def leave(self) -> None:
         """Remove this run from the barrier."""

@@ -49,11 +49,11 @@ def survey(hosts: Sequence[ConnectedHost]) -> list[HostSurvey]:
         HostSurvey(name=host.name, problem=result.message, hint=result.hint)
         if isinstance(result, VolbenchError)
         else result
-        for host, result in zip(hosts, on_each(hosts, _look), strict=True)
+        for host, result in zip(hosts, on_each(hosts, _survey_host), strict=True)
     ]
 
 
-def _look(host: ConnectedHost) -> HostSurvey:
+def _survey_host(host: ConnectedHost) -> HostSurvey:
     executor = host.executor
     volumes: dict[str, VolumeFacts] = {}
     problems: dict[str, str] = {}

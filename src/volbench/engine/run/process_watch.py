@@ -18,7 +18,7 @@ PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 """Grace period after each signal. fio reacts to SIGINT only when I/O in flight completes."""
 
 URGENT_S = 1.0
-"""The same after a second stop request."""
+"""Grace period after a second stop request."""
 
 
 class Ending(StrEnum):

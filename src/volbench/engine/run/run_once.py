@@ -42,7 +42,7 @@ def _ignore_start(_process: Process, _sampler: Sampler) -> None:
     """Record nothing."""
 
 
-def _ignore_look(_elapsed_s: float) -> None:
+def _ignore_poll(_elapsed_s: float) -> None:
     """Check nothing."""
 
 
@@ -61,7 +61,7 @@ class Attempt:
         devices: kernel names of that device and of those below it, to sample.
         on_intent: called before the start with the handles of the process and of its sampler; not
             if they end with the controller.
-        on_look: called several times a second with the seconds since the start.
+        on_poll: called several times a second with the seconds since the start.
         on_start: called with the process and its sampler right after the start.
         gate: start gate shared with the other runs of its step; None to start immediately.
     """
@@ -76,7 +76,7 @@ class Attempt:
     devices: tuple[str, ...] = ()
     on_intent: Callable[[str, str], None] = _ignore_intent
     on_start: Callable[[Process, Sampler], None] = _ignore_start
-    on_look: Callable[[float], None] = _ignore_look
+    on_poll: Callable[[float], None] = _ignore_poll
     gate: Gate | None = field(default=None)
 
     @property
@@ -148,7 +148,7 @@ class _Execution:
 
     @cached_property
     def command(self) -> Command:
-        """Return the command to start."""
+        """Command to start."""
         attempt = self._attempt
         return command_of(attempt.run, fio=attempt.host.fio, is_gated=attempt.gate is not None)
 
@@ -187,7 +187,7 @@ class _Execution:
         report = sampler.beside(reporter)
 
         def on_output(text: str, elapsed_s: float) -> None:
-            attempt.on_look(elapsed_s)
+            attempt.on_poll(elapsed_s)
             report(text, elapsed_s)
 
         watched = watch(

@@ -37,19 +37,19 @@ class LiveLatency:
         self._executor = executor
         self._path = None if number is None else f"/sys/dev/block/{number[0]}:{number[1]}/stat"
         self._interval_s = interval_s
-        self._looked_s = 0.0
-        self._before = self._look()
+        self._read_s = 0.0
+        self._before = self._counters()
         self._latency_s: float | None = None
 
     def mean_s(self, elapsed_s: float) -> float | None:
         """Return seconds per I/O since the last reading; None if no I/O has completed."""
-        if elapsed_s - self._looked_s >= self._interval_s:
-            now = self._look()
+        if elapsed_s - self._read_s >= self._interval_s:
+            now = self._counters()
             self._latency_s = _mean_s(self._before, now)
-            self._before, self._looked_s = now, elapsed_s
+            self._before, self._read_s = now, elapsed_s
         return self._latency_s
 
-    def _look(self) -> tuple[int, int] | None:
+    def _counters(self) -> tuple[int, int] | None:
         """Return the number of I/Os and milliseconds so far."""
         text = None if self._path is None else self._executor.read_text(self._path)
         fields = [int(word) for word in (text or "").split() if word.isdecimal()]
@@ -111,7 +111,7 @@ class ProgressReporter:
     def __call__(self, text: str, elapsed_s: float) -> None:
         """Process new output, possibly empty, and report the state of the run."""
         if self._gate is not None:
-            self._gate.look()
+            self._gate.poll()
         is_fio = self._run.tool is Tool.FIO
         progress = self._reader.feed(text, elapsed_s=elapsed_s) if is_fio else None
         if progress is not None and self._steady is not None:

@@ -124,7 +124,7 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
-    """Return the directions that must show I/O; in a mix, those that chance cannot omit."""
+    """Return the directions that must show I/O; in a mix, only the likely ones."""
     if _flag(options, "create_only") or "read_iolog" in options:
         return ()
     directions = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0], ())

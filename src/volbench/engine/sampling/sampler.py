@@ -159,14 +159,14 @@ class Sampler:
             # The mark starts on a new line: a killed sampler may have left an incomplete line.
             self._keep(f"\n! {text}\n")
 
-    def beside(self, tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
+    def beside(self, on_output: Callable[[str, float], None]) -> Callable[[str, float], None]:
         """Return a listener of the measured process that also collects samples."""
 
-        def tell_and_collect(text: str, elapsed_s: float) -> None:
+        def report_and_collect(text: str, elapsed_s: float) -> None:
             self.collect()
-            tell(text, elapsed_s)
+            on_output(text, elapsed_s)
 
-        return tell_and_collect
+        return report_and_collect
 
     def stop(self) -> None:
         """End the process after one last sample; kill it if it does not end."""
