@@ -158,7 +158,7 @@ class Barrier:
             missing = set(self._runs) - self._ready - self._ended - self._gone
             if missing and not self._is_overdue(missing):
                 return
-            self._leave_behind(missing)
+            self._mark_late(missing)
             if self._has_quorum():
                 self._confirm_until_s = self._elapsed() + CONFIRM_S
         if self._too_few is None and not self._is_sequential:
@@ -180,7 +180,7 @@ class Barrier:
         unconfirmed = self._ready - self._ended - self._gone - self._late - self._confirmed
         if unconfirmed and self._elapsed() < (self._confirm_until_s or 0.0):
             return
-        self._leave_behind(unconfirmed)
+        self._mark_late(unconfirmed)
         if self._has_quorum():
             self._at_s = self._clock() + self._margin_s
 
@@ -190,7 +190,7 @@ class Barrier:
         own_s = MARGIN_S + 4 * self._wait.round_trip_s
         return own_s if self._is_sequential else own_s + MARGIN_PER_CLIENT_S * len(self._runs)
 
-    def _leave_behind(self, run_ids: Collection[str]) -> None:
+    def _mark_late(self, run_ids: Collection[str]) -> None:
         if run_ids:
             self._late.update(run_ids)
             self._wait.on_late([run for run in self._runs.values() if run.id in run_ids])
@@ -202,11 +202,11 @@ class Barrier:
             return True
         self._too_few = StartSignal(
             None,
-            f"only {len(ready)} of {len(self._runs)} clients are ready{self._absentees(ready)}",
+            f"only {len(ready)} of {len(self._runs)} clients are ready{self._missing_text(ready)}",
         )
         return False
 
-    def _absentees(self, ready: Collection[str]) -> str:
+    def _missing_text(self, ready: Collection[str]) -> str:
         """Return the names of the missing clients, with reasons."""
         groups = {
             "did not answer": self._late,

@@ -186,7 +186,7 @@ class Worker:
         for run in pending:
             if self.context.stop.requested:
                 return
-            if judge is not None and self._is_left_out(run, pending, judge):
+            if judge is not None and self._is_not_needed(run, pending, judge):
                 continue
             gate = gate_of(run)
             try:
@@ -206,7 +206,7 @@ class Worker:
             self.context.layout, self.context.campaign, is_finished=self._states.is_finished
         )
 
-    def _is_left_out(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
+    def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
         """Return whether a run is not needed; if so, record it for all runs of these rounds."""
         if self._states.state(run) is RunState.NOT_NEEDED:
             return True
@@ -239,7 +239,7 @@ class Worker:
             outcome = RunOutcome(RunState.FAILED, error.message)
         except (RefusedError, ArchiveError) as error:
             # The next run would fail too: a changed volume, or no room for results.
-            if not self._waits_there(run, error):
+            if not self._keeps_results_remote(run, error):
                 self._end(run, stopped_by(error))
             raise
         except VolbenchError as error:
@@ -266,7 +266,7 @@ class Worker:
             self._states.notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
         return not stop.requested
 
-    def _waits_there(self, run: Run, error: VolbenchError) -> bool:
+    def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
         """Return whether a run's results stay on its machine until there is space here."""
         is_running = self._states.state(run) is RunState.RUNNING
         if not isinstance(error, ArchiveError) or not is_running:

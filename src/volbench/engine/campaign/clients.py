@@ -48,7 +48,7 @@ class Steps:
             silent_s=lambda run: self._workers[run.id].silent_s,
             is_given_up=self._is_given_up,
             round_trip_s=max(worker.host.clock.round_trip_s for worker in pending),
-            on_late=self._leave_behind,
+            on_late=self._report_late,
         )
         self._barriers = {
             step: Barrier(
@@ -65,7 +65,7 @@ class Steps:
         worker = self._workers[run.id]
         return worker in self._given_up and worker.silent_s >= self._settings.ready_timeout_s
 
-    def _leave_behind(self, runs: Sequence[Run]) -> None:
+    def _report_late(self, runs: Sequence[Run]) -> None:
         """Report clients that a step no longer waits for."""
         self._given_up.update(self._workers[run.id] for run in runs)
         for run in runs:

@@ -159,7 +159,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
         request.clients,
     )
     clients = [client for client in planned if client.host.name in found]
-    if not _may_be_incomplete(request, results, clients=len(clients)):
+    if not _may_start_partially(request, results, clients=len(clients)):
         raise_all(hosts, results)
     campaign = expand_clients(
         request.profiles, clients, request.terms, policy=request.policy, quorum=request.quorum
@@ -194,7 +194,7 @@ def _provenance(found: Sequence[_ProbedHost]) -> Provenance:
     )
 
 
-def _may_be_incomplete(request: Request, results: _Results, *, clients: int) -> bool:
+def _may_start_partially(request: Request, results: _Results, *, clients: int) -> bool:
     """Return whether the policy lets a campaign start without the failed hosts.
 
     A refusal always stops it: the user must examine the data at risk on that host.

@@ -140,7 +140,7 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
 
     def ready(host: ConnectedHost) -> ConnectedHost:
         if planned.get(host.name) != machine_of(host.executor):
-            raise _moved(host)
+            raise _wrong_machine(host)
         table = options_on(host.executor)
         for run in plan.runs:
             if run.host == host.name:
@@ -226,7 +226,7 @@ def _repinned(run: Run, pins: Mapping[str, Mapping[str, DevicePin]]) -> Run:
     return run.model_copy(update={"volume": run.volume.model_copy(update={"pin": pin})})
 
 
-def _moved(host: ConnectedHost) -> RefusedError:
+def _wrong_machine(host: ConnectedHost) -> RefusedError:
     if host.name == LOCAL:
         return RefusedError(
             "this campaign was planned on another machine, with other devices and files",

@@ -84,7 +84,7 @@ class RoundJudge:
         values = {
             track: _through_last(
                 {
-                    number: combined(self._measured(run), track.metric)
+                    number: combined(self._results_of(run), track.metric)
                     for (job, number), run in tracked.items()
                     if job == track.job and number <= (last or rounds.max_rounds)
                 }
@@ -93,7 +93,7 @@ class RoundJudge:
         }
         return determine(values, most=rounds.max_rounds)
 
-    def _measured(self, run: Run) -> tuple[Part, ...]:
+    def _results_of(self, run: Run) -> tuple[Part, ...]:
         """Return the cached results of a finished run."""
         if run.id not in self._parts:
             self._parts[run.id] = ()

@@ -147,7 +147,7 @@ class Reader:
         if watched.ending is Ending.STOPPED:
             self._check_stop()
         status = -9 if watched.exit_status is None else watched.exit_status
-        return self._judged(step, name, status, expected_error)
+        return self._checked_result(step, name, status, expected_error)
 
     def _check_stop(self) -> None:
         if self.stop.requested:
@@ -175,7 +175,7 @@ class Reader:
             device_sample_s=0,
         )
 
-    def _judged(
+    def _checked_result(
         self, step: RunFolder, name: str, exit_status: int, expected_error: int
     ) -> RunOutput:
         """Return the results of a process, or raise an error with fio's message."""
@@ -185,15 +185,15 @@ class Reader:
             output = parse_output(read_text(step.fio_output), path=str(step.fio_output))
         except OutputError as error:
             problems = problems_of(None, exit_status=exit_status, stderr=stderr, expected=expected)
-            raise self._unread((*problems, error.message)) from error
+            raise self._probe_error((*problems, error.message)) from error
         if expected_error and output.jobs and output.jobs[0].error == expected_error:
             return output
         problems = problems_of(output, exit_status=exit_status, stderr=stderr, expected=expected)
         if problems:
-            raise self._unread(problems)
+            raise self._probe_error(problems)
         return output
 
-    def _unread(self, problems: tuple[str, ...]) -> FioError:
+    def _probe_error(self, problems: tuple[str, ...]) -> FioError:
         reasons = " ".join(f"{problem.rstrip('.')}." for problem in problems)
         return FioError(
             f"{self.volume.target} cannot be probed: {reasons}",

@@ -107,7 +107,7 @@ class HeldDevices:
                 return
             use.is_written = True
             use.is_unknown |= _trims(run)
-            self._note(number, "")
+            self._record(number, "")
 
     def _release(self, number: str, run: Run) -> None:
         with self._lock:
@@ -118,11 +118,11 @@ class HeldDevices:
             del self._uses[number]
             try:
                 if use.is_written and not use.is_unknown and run.volume.pin is not None:
-                    self._note(number, use.held.digest(run.volume.pin.size_bytes))
+                    self._record(number, use.held.digest(run.volume.pin.size_bytes))
             finally:
                 use.held.close()
 
-    def _note(self, number: str, digest: str) -> None:
+    def _record(self, number: str, digest: str) -> None:
         if self._edges.get(number) != digest:
             self._edges[number] = digest
             self._log.write("edges", host=self._executor.host, target=number, digest=digest)

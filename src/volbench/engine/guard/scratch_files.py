@@ -161,7 +161,7 @@ class Scratch:
         with self._lock:
             absent = [path for path in paths if self._identity(path) is None]
             self._awaited.update(path for path in paths if path in absent or self.owns(path))
-            self._note(dict.fromkeys(absent))
+            self._record(dict.fromkeys(absent))
 
     def watcher(self, paths: Sequence[str]) -> Callable[[float], None]:
         """Return a function that polls for new files, called with the seconds since the start."""
@@ -192,7 +192,7 @@ class Scratch:
             }
             self._awaited -= {path for path in changed if self._files.get(path) is not None}
             self._made.update(changed)
-            self._note(changed)
+            self._record(changed)
 
     def claim_open(self, run: Run, *, pid: int) -> None:
         """Record the files of a run that its orphaned process holds open."""
@@ -224,7 +224,7 @@ class Scratch:
             made = {
                 path: found.identity for path, found in seen.items() if found and is_made(found)
             }
-            self._note({path: mark for path, mark in made.items() if mark != self._files[path]})
+            self._record({path: mark for path, mark in made.items() if mark != self._files[path]})
 
     def remove(self) -> tuple[str, ...]:
         """Remove the files and folders that volbench created, and nothing else.
@@ -263,7 +263,7 @@ class Scratch:
         """All recorded paths, sorted."""
         return tuple(sorted(self._files))
 
-    def _note(self, files: _Identities) -> None:
+    def _record(self, files: _Identities) -> None:
         if files:
             self._log.write("scratch", host=self._executor.host, files=dict(files))
             self._files.update(files)

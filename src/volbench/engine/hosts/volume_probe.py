@@ -164,13 +164,13 @@ def _device_facts(executor: Executor, device: BlockDevice | None) -> dict[str, o
         "size_bytes": size_bytes(executor, device),
         "rotational": rotational == "1" if rotational else None,
         "scheduler": match[1] if (match := _CHOSEN.search(scheduler)) else scheduler,
-        "logical_block_bytes": _whole(attribute(executor, disk, "queue/logical_block_size")),
-        "physical_block_bytes": _whole(attribute(executor, disk, "queue/physical_block_size")),
+        "logical_block_bytes": _integer(attribute(executor, disk, "queue/logical_block_size")),
+        "physical_block_bytes": _integer(attribute(executor, disk, "queue/physical_block_size")),
         "write_cache": attribute(executor, disk, "queue/write_cache"),
         "read_only": is_read_only(executor, device),
         "backing": tuple(lower.name for lower in backing),
     }
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     return int(text) if text.isdecimal() else None

@@ -75,18 +75,18 @@ class Sampler:
     """One sampling process and the log of its output.
 
     Args:
-        place: directory of the run that is sampled.
+        directory: directory of the sampled run.
 
     Attributes:
         samples: every complete sample so far.
         problem: reason why sampling stopped; empty while it works.
     """
 
-    def __init__(self, place: RunDirectory) -> None:
+    def __init__(self, directory: RunDirectory) -> None:
         self.samples: list[Sample] = []
         self.problem = ""
-        self._place = place
-        self._log = place.folder.samples
+        self._directory = directory
+        self._log = directory.folder.samples
         self._errors = self._log.with_suffix(".stderr").name
         self._reader = SampleReader()
         self._process: Process | None = None
@@ -102,7 +102,9 @@ class Sampler:
         for argv in commands:
             self.problem = ""
             try:
-                self._process = self._place.start(argv, stderr=self._errors, longest_s=longest_s)
+                self._process = self._directory.start(
+                    argv, stderr=self._errors, longest_s=longest_s
+                )
             except TransportError as error:
                 problem = error.message
                 continue
@@ -115,7 +117,7 @@ class Sampler:
     @property
     def expected_handle(self) -> str:
         """Handle of the first process to start; empty if it ends with the controller."""
-        return self._place.executor.handle_of(self._place.path_of(self._errors))
+        return self._directory.executor.handle_of(self._directory.path_of(self._errors))
 
     @property
     def handle(self) -> str:
@@ -182,11 +184,11 @@ class Sampler:
     def tidy(self) -> None:
         """Remove the sampler's standard error file when it is empty."""
         if not self._stderr():
-            self._place.executor.remove(self._place.path_of(self._errors))
+            self._directory.executor.remove(self._directory.path_of(self._errors))
 
     def _stderr(self) -> str:
-        path = self._place.path_of(self._errors)
-        return (self._place.executor.read_text(path) or "").strip()
+        path = self._directory.path_of(self._errors)
+        return (self._directory.executor.read_text(path) or "").strip()
 
     def _keep(self, text: str) -> None:
         if not text:
@@ -205,7 +207,7 @@ class Sampler:
 
 @contextmanager
 def sampling(
-    place: RunDirectory,
+    directory: RunDirectory,
     devices: Sequence[str],
     *,
     interval_s: float,
@@ -214,19 +216,19 @@ def sampling(
     """Sample while the block runs, and end the sampler with it.
 
     Args:
-        place: directory of the run.
+        directory: directory of the run.
         devices: kernel names of the block devices to sample.
         interval_s: seconds between samples; 0 for no sampling.
         life_s: longest time the block may take.
     """
-    sampler = Sampler(place)
+    sampler = Sampler(directory)
     if interval_s <= 0:
         yield sampler
         return
     life_s += _LIFE_SLACK_S
     with ended_after(sampler):
         sampler.start(
-            sampler_commands(place.executor, devices, interval_s=interval_s, life_s=life_s),
+            sampler_commands(directory.executor, devices, interval_s=interval_s, life_s=life_s),
             longest_s=life_s,
         )
         yield sampler
