@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
 
 FLOORS = {
     "errors": 1,
@@ -113,3 +116,33 @@ def test_downward_imports_are_no_breach() -> None:
         "volbench.store.layout": "from volbench import __version__",
     }
     assert breaches({name: ast.parse(text) for name, text in made_up.items()}) == []
+
+
+def import_graph(sources: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Return the modules that each module imports, the package itself left out."""
+    graph: dict[str, set[str]] = {module: set() for module in sources if "." in module}
+    for module, targets in graph.items():
+        for node in ast.walk(sources[module]):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named = (f"{node.module}.{alias.name}" for alias in node.names)
+                found = {name if name in graph else node.module for name in named}
+                targets.update((found & graph.keys()) - {module})
+    return graph
+
+
+def test_there_is_no_import_circle(sources: dict[str, ast.Module]) -> None:
+    """No modules import each other, not even inside functions or for types only."""
+    order = list(TopologicalSorter(import_graph(sources)).static_order())
+    assert len(order) > 300
+
+
+def test_a_circle_is_found() -> None:
+    """Two modules that import each other have no order."""
+    made_up = {
+        "volbench.fio.dd": "def f():\n    from volbench.fio.version import parse_version",
+        "volbench.fio.version": "from volbench.fio import dd",
+    }
+    with pytest.raises(CycleError):
+        TopologicalSorter(
+            import_graph({name: ast.parse(text) for name, text in made_up.items()})
+        ).prepare()

@@ -13,28 +13,18 @@ from io import TextIOBase
 from typing import TextIO
 
 from volbench.model.campaign.event import (
-    CampaignEnded,
     Event,
     Listener,
-    Notice,
-    RunEnded,
     RunProgress,
-    RunsNotNeeded,
     RunStarted,
 )
-from volbench.model.campaign.planned_run import RunState
-from volbench.present.formatting import printable
-from volbench.present.terminal.campaign_text import first_line
+from volbench.present.terminal.event_lines import lasting_line, plain_line
 from volbench.present.terminal.progress import Clock, Tally
 from volbench.units import format_duration
-
-Line = tuple[tuple[str, str], ...]
-"""Parts of a line: text, and its style in rich's words; empty for none."""
 
 _PROGRESS_S = 60.0
 _SILENT_S = 10.0
 _MAX_SILENT = 5
-_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
 class PlainProgress:
@@ -59,10 +49,10 @@ class PlainProgress:
             word = "about" if event.run.until is None else "at most"
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
             place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
-            line = _plain(f"{place} started {event.run.id}{length}")
+            line = plain_line(f"{place} started {event.run.id}{length}")
         now_s = self._tally.clock()
         if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
-            line = _plain(_progress_words(self._tally))
+            line = plain_line(_progress_words(self._tally))
         if line is not None:
             self._wrote_s = now_s
             self._stream.write("".join(text for text, _ in line) + "\n")
@@ -95,47 +85,3 @@ def listener_for(stream: TextIO) -> Iterator[Listener]:
                 yield listener
             return
     yield PlainProgress(stream)
-
-
-def lasting_line(event: Event, tally: Tally) -> Line | None:
-    """Return the line of an event that stays; None when it has none.
-
-    Args:
-        event: that was reported.
-        tally: of the events before it.
-    """
-    match event:
-        case RunEnded():
-            return _ended_line(event, tally)
-        case RunsNotNeeded():
-            count = len(event.runs)
-            what = "1 run is" if count == 1 else f"{count} runs are"
-            return _plain(f"{what} not needed: {event.reason}")
-        case Notice():
-            return _plain(f"note: {event.message}")
-        case CampaignEnded():
-            counts = [f"{len(event.finished)} finished"]
-            counts += [f"{len(event.failed)} failed"] if event.failed else []
-            counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
-            counts += [f"{len(event.left)} not run"] if event.left else []
-            return _plain(f"campaign ended: {', '.join(counts)}")
-    return None
-
-
-def _plain(text: str) -> Line:
-    return ((printable(text), ""),)
-
-
-def _ended_line(event: RunEnded, tally: Tally) -> Line:
-    """Return how a run ended, after how long, and why."""
-    rest = " " + printable(event.run.id)
-    if event.run.id in tally.active:
-        seconds = tally.clock() - tally.active[event.run.id].started_s
-        rest += f" after {format_duration(round(seconds))}"
-    if event.state is not RunState.FINISHED:
-        rest += ": " + printable(first_line(event.reason))
-    return (
-        (f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ", ""),
-        (event.state.value, _STATE_STYLES.get(event.state, "yellow")),
-        (rest, ""),
-    )

@@ -1,0 +1,60 @@
+"""Lines of events that stay on the terminal and in logs, with styles for terminals."""
+
+from __future__ import annotations
+
+from volbench.model.campaign.event import CampaignEnded, Event, Notice, RunEnded, RunsNotNeeded
+from volbench.model.campaign.planned_run import RunState
+from volbench.present.formatting import printable
+from volbench.present.terminal.campaign_text import first_line
+from volbench.present.terminal.progress import Tally
+from volbench.units import format_duration
+
+Line = tuple[tuple[str, str], ...]
+"""Parts of a line: text, and its style in rich's words; empty for none."""
+
+_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
+
+
+def lasting_line(event: Event, tally: Tally) -> Line | None:
+    """Return the line of an event that stays; None when it has none.
+
+    Args:
+        event: that was reported.
+        tally: of the events before it.
+    """
+    match event:
+        case RunEnded():
+            return _ended_line(event, tally)
+        case RunsNotNeeded():
+            count = len(event.runs)
+            what = "1 run is" if count == 1 else f"{count} runs are"
+            return plain_line(f"{what} not needed: {event.reason}")
+        case Notice():
+            return plain_line(f"note: {event.message}")
+        case CampaignEnded():
+            counts = [f"{len(event.finished)} finished"]
+            counts += [f"{len(event.failed)} failed"] if event.failed else []
+            counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
+            counts += [f"{len(event.left)} not run"] if event.left else []
+            return plain_line(f"campaign ended: {', '.join(counts)}")
+    return None
+
+
+def plain_line(text: str) -> Line:
+    """Return a line without style, with control characters escaped."""
+    return ((printable(text), ""),)
+
+
+def _ended_line(event: RunEnded, tally: Tally) -> Line:
+    """Return how a run ended, after how long, and why."""
+    rest = " " + printable(event.run.id)
+    if event.run.id in tally.active:
+        seconds = tally.clock() - tally.active[event.run.id].started_s
+        rest += f" after {format_duration(round(seconds))}"
+    if event.state is not RunState.FINISHED:
+        rest += ": " + printable(first_line(event.reason))
+    return (
+        (f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ", ""),
+        (event.state.value, _STATE_STYLES.get(event.state, "yellow")),
+        (rest, ""),
+    )
