@@ -40,7 +40,7 @@ def load_inventory(
     *,
     mapping: Path | str | None = None,
     ssh_config: Path | str | None = None,
-    tell: Callable[[str], None] = _LOG.warning,
+    on_note: Callable[[str], None] = _LOG.warning,
 ) -> Inventory:
     """Read a list of hosts: volbench's own YAML, an Ansible inventory, or Terraform's outputs.
 
@@ -52,7 +52,7 @@ def load_inventory(
         mapping: file that says where in Terraform's outputs the hosts are.
         ssh_config: OpenSSH's client configuration, by which two aliases are known to be one
             machine; None to take names as they are.
-        tell: is called with each note, such as variables of Ansible's that have no meaning here.
+        on_note: called with each note, such as an Ansible variable that volbench ignores.
 
     Raises:
         InventoryError: everything that is wrong in it, in file order.
@@ -63,7 +63,7 @@ def load_inventory(
     inventory = _assemble(reader, sheet, aliases)
     _raise_if_any(reader.problems)
     for note in dict.fromkeys(reader.notes):
-        tell(f"{path}: {note}")
+        on_note(f"{path}: {note}")
     return inventory
 
 

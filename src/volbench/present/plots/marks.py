@@ -19,7 +19,7 @@ Within = Literal["data", "panel"]
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Something drawn for each row of a frame.
+    """Shape drawn for each row of a frame.
 
     Attributes:
         data: a row for each point; NaN leaves a gap.
@@ -87,7 +87,7 @@ class Points(Mark):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Whiskers(Mark):
-    """Ranges from `low` to `high` along one axis, at the place of the point on the other."""
+    """Ranges from `low` to `high` along one axis, at the position of the point on the other."""
 
     at: str = "_row"
     low: str = "_low"
@@ -180,7 +180,7 @@ class ReferenceLine:
 
 @dataclass(frozen=True)
 class Span:
-    """A shaded stretch of one axis, across the panel."""
+    """A shaded range of one axis, across the panel."""
 
     low: float
     high: float
@@ -191,7 +191,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Table:
-    """Texts in rows and columns, in a panel of its own; `series` gives each row a colour."""
+    """Text table in a separate panel; `series` gives each row a colour."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
