@@ -137,7 +137,7 @@ def test_a_program_runs_to_its_end(machine: Machine) -> None:
 
 def test_a_missing_program_is_a_transport_error(machine: Machine) -> None:
     """A program that is not there is named, with the way to look for it."""
-    with pytest.raises(TransportError, match="no-such-program can't be started") as caught:
+    with pytest.raises(TransportError, match="no-such-program cannot be started") as caught:
         machine.executor.run(["no-such-program"])
     assert "command -v no-such-program" in caught.value.hint
 

@@ -109,7 +109,7 @@ def test_much_output_blocks_nobody(tmp_path: Path) -> None:
 
 def test_standard_error_that_can_not_be_written_is_reported(tmp_path: Path) -> None:
     """A missing folder for standard error is an error before anything is started."""
-    with pytest.raises(TransportError, match="can't be written: No such file"):
+    with pytest.raises(TransportError, match="cannot be written: No such file"):
         EXECUTOR.start(["true"], cwd=str(tmp_path), stderr=str(tmp_path / "none" / "stderr"))
 
 
@@ -143,14 +143,14 @@ def test_what_can_not_be_examined_is_an_error(tmp_path: Path) -> None:
     """A loop of symlinks is not taken for a place where nothing stands."""
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    with pytest.raises(InputError, match="can't be examined: Too many levels"):
+    with pytest.raises(InputError, match="cannot be examined: Too many levels"):
         EXECUTOR.stat(str(loop))
-    with pytest.raises(InputError, match="can't be examined"):
+    with pytest.raises(InputError, match="cannot be examined"):
         EXECUTOR.free_bytes(str(tmp_path / "missing"))
 
 
 def test_what_can_not_be_removed_is_an_error(tmp_path: Path) -> None:
     """A folder in the place of a file stays, and is told."""
-    with pytest.raises(VolbenchError, match="can't be removed"):
+    with pytest.raises(VolbenchError, match="cannot be removed"):
         EXECUTOR.remove(str(tmp_path))
     assert stat.S_ISDIR(tmp_path.stat().st_mode)

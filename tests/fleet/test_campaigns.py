@@ -139,7 +139,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     too_few = ended(desk.run("--policy", "quorum:4"), status=4)
     assert "1 of 4 hosts cannot take part: vm9" in too_few
     said = ended(desk.run("--policy", "quorum:3"))
-    assert "left out: vm9: vm9 can't be reached" in said
+    assert "left out: vm9: vm9 cannot be reached" in said
     assert "only 3 of 4" in ended(desk.start("show", desk.out))
     check_once(desk)
     campaign = volbench.open_campaign(desk.out)
@@ -159,7 +159,7 @@ def test_a_host_loses_its_power(desk: Desk) -> None:
     desk.fleet[1].power_on()
     said = ended(process, status=9)
     assert "1 of 6 runs failed" in said
-    assert "its machine restarted" in " ".join(said.split())
+    assert "its host rebooted" in " ".join(said.split())
     assert sorted(desk.states()) == ["failed"] + ["finished"] * 5
     ended(desk.start("resume", desk.out, "--retry-failed"))
     assert desk.states() == ["finished"] * 6
@@ -167,7 +167,7 @@ def test_a_host_loses_its_power(desk: Desk) -> None:
 
 
 def test_a_full_disk_under_the_results_is_reported(desk: Desk) -> None:
-    """What can't be stored stays where it was measured, until there is room for it."""
+    """What cannot be stored stays where it was measured, until there is room for it."""
     room = desk.folder / "room"
     room.mkdir()
     desk.prepare()

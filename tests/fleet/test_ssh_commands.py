@@ -140,7 +140,7 @@ def test_sudo_is_used_where_it_is_needed(hosts: Fleet) -> None:
         assert executor.run(["id", "-un"], sudo=True).stdout == "root\n"
         reported = executor.run(["sh", "-c", "id -un; echo $1", "sh", "/dev/null"])
         assert reported.stdout == "root\n/dev/null\n"
-        with pytest.raises(TransportError, match="no-such can't be started"):
+        with pytest.raises(TransportError, match="no-such cannot be started"):
             executor.run(["no-such"], sudo=True)
 
 

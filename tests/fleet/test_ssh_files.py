@@ -101,7 +101,7 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
 
 def test_a_missing_file_is_named(machine: ShellExecutor, tmp_path: Path) -> None:
     """What is not there leaves nothing behind, here or there."""
-    with pytest.raises(TransportError, match="/tmp/gone can't be fetched from h0: No such file"):
+    with pytest.raises(TransportError, match="/tmp/gone cannot be fetched from h0: No such file"):
         machine.fetch("/tmp/gone", tmp_path / "copy")
     assert names(tmp_path) == []
 
@@ -116,7 +116,7 @@ def test_a_full_controller_is_reported_apart(
     try:
         for size_bytes in (3_000_000, 5_000):
             (hosts[0].tmp / "log").write_bytes(os.urandom(size_bytes))
-            with pytest.raises(ArchiveError, match="can't be written: No space left"):
+            with pytest.raises(ArchiveError, match="cannot be written: No space left"):
                 machine.fetch("/tmp/log", small / "copy")
             assert names(small) == []
             call("mount", "-o", "remount,size=4k", str(small))

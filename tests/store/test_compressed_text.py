@@ -40,7 +40,7 @@ def test_damage_is_reported(form: str) -> None:
 
 def test_what_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to more than a result can have is no result."""
-    monkeypatch.setattr(compressed_text, "MOST_BYTES", 1000)
+    monkeypatch.setattr(compressed_text, "MAX_BYTES", 1000)
     with pytest.raises(OutputError, match="more than 1000,"):
         unpack(PACKED["gzip"])
 

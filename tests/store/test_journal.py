@@ -116,7 +116,7 @@ def test_a_changed_journal_is_refused(tmp_path: Path, change: str) -> None:
     }.get(change, [first, second, third])
     path.write_text("\n".join(lines) + "\n")
     seal = {"other key": Seal(b"other", "plan"), "other plan": Seal(b"key", "other")}
-    with pytest.raises(ArchiveError, match="not written by your volbench"):
+    with pytest.raises(ArchiveError, match="not signed with your key"):
         Journal(path, seal.get(change, SEAL))
 
 

@@ -56,7 +56,7 @@ def test_damage_shows_while_reading(tmp_path: Path, kind: str, damage: str) -> N
         open_log(path) as stream,
     ):
         stream.read()
-    assert "copy" in caught.value.hint
+    assert "backup" in caught.value.hint
 
 
 def test_a_missing_log_is_an_error(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_only_large_logs_are_compressed_at_once(tmp_path: Path) -> None:
     small, large = tmp_path / "series_bw.1.log", tmp_path / "series_lat.1.log"
     small.write_text("1000, 1, 0, 0\n")
     large.write_text("1000, 1, 0, 0\n" * 100)
-    compress_logs(tmp_path, least_bytes=1000)
+    compress_logs(tmp_path, min_bytes=1000)
     assert small.exists()
     assert not large.exists()
     compress_logs(tmp_path)

@@ -1,1 +1,1 @@
-"""Executors: what starts programs and looks at files on a machine, local or remote."""
+"""Executors: program execution and file access on a local or remote host."""

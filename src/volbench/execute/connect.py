@@ -1,4 +1,4 @@
-"""Connection to the hosts of an inventory: an executor for each; SSH is loaded only when used."""
+"""Executors for the hosts of an inventory; SSH is imported only when used."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Connect = Callable[[Host], Executor]
 
 @dataclass(frozen=True)
 class HostKeyPolicy:
-    """Which host keys are trusted.
+    """Policy for unknown SSH host keys.
 
     Attributes:
-        known_hosts: the project's own file; None for the default one.
-        accept_new: add keys of unknown hosts to it.
+        known_hosts: volbench's known_hosts file; None for the default path.
+        accept_new: whether to add the keys of unknown hosts to it.
     """
 
     known_hosts: Path | None = None
@@ -29,10 +29,10 @@ class HostKeyPolicy:
 
 @contextmanager
 def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterator[list[Executor]]:
-    """Yield an executor for each host, in their order; connections are made at the first use.
+    """Yield one executor per host, in order; connections are opened on first use.
 
     Raises:
-        InputError: no route to a host is found.
+        InputError: no route to a host exists.
     """
     with ExitStack() as stack:
         connect: dict[HostKind, Connect] = {HostKind.LOCAL: lambda host: LocalExecutor(host.name)}
@@ -43,7 +43,7 @@ def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterato
 
 @contextmanager
 def _ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
-    from volbench.execute.ssh.connection_pool import open_pool  # noqa: PLC0415 - paramiko is slow to import
+    from volbench.execute.ssh.connection_pool import open_pool  # noqa: PLC0415 - paramiko imports slowly
     from volbench.execute.ssh.ssh_channel import ssh_executor  # noqa: PLC0415 - the same
 
     pool = open_pool(hosts, known_hosts=host_keys.known_hosts, accept_new=host_keys.accept_new)

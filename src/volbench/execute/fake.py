@@ -1,7 +1,7 @@
-"""Scripted executor: a machine made of files, links, devices and answers.
+"""Scripted executor for tests: a host simulated by dictionaries of files, devices and outputs.
 
-It can be what no test machine is: a RAID, a hung program, a host without fio. Folders follow from
-what is in them. No time passes.
+It simulates hosts that a test machine cannot provide: a RAID, a hung program, a host without fio.
+Directories exist implicitly as parents of scripted paths. Waits return at once.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 from volbench.model.campaign.target import FileIdentity
 
 ROOT_FILESYSTEM = (8, 1)
-"""Device number of the filesystem that every scripted file is on."""
+"""Device number of the filesystem of all scripted files."""
 
 _LINK_LIMIT = 40
 
 
 @dataclass
 class FakeProcess(LocalProcessBase):
-    """A scripted process: each wait is one step, and every step may write something.
+    """A scripted process that advances by one step per wait.
 
     Attributes:
-        steps: what it writes while each step passes; it ends after the last.
-        exit_status: how it ends by itself; None to run until a signal ends it.
-        ignores: signals that do not end it.
-        pid: its process id.
-        signals: what it was sent.
+        steps: output of each step; the process exits after the last.
+        exit_status: its exit status; None to run until a signal terminates it.
+        ignores: signals that do not terminate it.
+        pid: process id.
+        signals: signals received.
     """
 
     steps: Sequence[str] = ()
@@ -45,22 +45,22 @@ class FakeProcess(LocalProcessBase):
     _ended: int | None = None
 
     def poll(self) -> int | None:
-        """Return the exit status, or None while it runs."""
+        """Return the exit status, or None while the process runs."""
         if self._ended is None and self._step >= len(self.steps):
             self._ended = self.exit_status
         return self._ended
 
     def read_output(self) -> str:
-        """Return what the steps since the last call wrote."""
+        """Return the output of the steps since the last call."""
         text = "".join(self.steps[self._read : self._step])
         self._read = self._step
         return text
 
     def skip_output(self, count: int) -> None:
-        """Do nothing: it is not found again."""
+        """Do nothing: scripted processes are never reattached."""
 
     def signal(self, number: int) -> None:
-        """Record a signal, and end by it unless it is ignored."""
+        """Record a signal and terminate, unless the signal is ignored."""
         if self.poll() is not None:
             return
         self.signals.append(number)
@@ -68,7 +68,7 @@ class FakeProcess(LocalProcessBase):
             self._ended = -number
 
     def wait(self, timeout_s: float) -> int | None:
-        """Let one step pass, unless no time is given, and return the exit status."""
+        """Advance one step, unless the timeout is zero, and return the exit status."""
         if timeout_s > 0 and self.poll() is None:
             self._step = min(self._step + 1, len(self.steps))
         return self.poll()
@@ -76,7 +76,7 @@ class FakeProcess(LocalProcessBase):
 
 @dataclass(frozen=True)
 class FakeHeldDevice:
-    """A scripted device that is open."""
+    """An open scripted device."""
 
     number: tuple[int, int]
     is_exclusive: bool
@@ -92,21 +92,21 @@ class FakeHeldDevice:
 
 @dataclass
 class FakeExecutor(LocalBase):
-    """A scripted machine.
+    """A scripted host.
 
     Attributes:
-        host: its name.
+        host: host name.
         files: path to text.
-        stats: path to what it is, for devices and other special files.
+        stats: path to stat result, for devices and other special files.
         links: path of a symlink to its absolute target.
-        answers: program name to a function of its argument list.
-        processes: program name to a function that makes its process.
-        busy: path of a block device to why it can't be opened exclusively.
+        answers: program name to a function that maps its argv to its result.
+        processes: program name to a function that creates its process.
+        busy: path of a block device to the error of an exclusive open.
         edges: path of a block device to the digest of its first and last MiB.
         free: bytes free on every filesystem.
-        ran: every argument list that was run or started.
-        timeouts_s: time limit of every program that was run.
-        started_in: folder of every process that was started.
+        ran: argv of each program run or started.
+        timeouts_s: time limit of each program run.
+        started_in: working directory of each process started.
     """
 
     host: str = "fake"
@@ -123,10 +123,10 @@ class FakeExecutor(LocalBase):
     started_in: list[str] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
-        """Return the scripted answer of a program.
+        """Return the scripted result of a program.
 
         Raises:
-            TransportError: none is scripted.
+            TransportError: the program is not scripted.
         """
         answer = self.answers.get(PurePosixPath(argv[0]).name)
         if answer is None:
@@ -138,10 +138,10 @@ class FakeExecutor(LocalBase):
     def start(
         self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
     ) -> FakeProcess:
-        """Return the scripted process of a program; its error file is empty.
+        """Return the scripted process of a program; its standard error is empty.
 
         Raises:
-            TransportError: none is scripted.
+            TransportError: the program is not scripted.
         """
         begin = self.processes.get(PurePosixPath(argv[0]).name)
         if begin is None:
@@ -153,7 +153,7 @@ class FakeExecutor(LocalBase):
         return begin(tuple(argv))
 
     def find(self, handle: str) -> FakeProcess:
-        """Raise: no process is found again.
+        """Raise: scripted processes cannot be reattached.
 
         Raises:
             TransportError: always.
@@ -161,35 +161,36 @@ class FakeExecutor(LocalBase):
         raise _missing([handle])
 
     def which(self, program: str) -> str | None:
-        """Return a path for every scripted program, or None."""
+        """Return the path of a scripted program, or None."""
         known = program in self.answers or program in self.processes
         return f"/usr/bin/{program}" if known else None
 
     def read_text(self, path: str) -> str | None:
-        """Return a scripted file's text, or None."""
+        """Return the text of a scripted file, or None."""
         return self.files.get(self.real_path(path))
 
     def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names of what is scripted in a folder."""
+        """Return the sorted names of the scripted entries of a directory."""
         start = self.real_path(path).rstrip("/") + "/"
-        below = (p.removeprefix(start) for p in self._everything() if p.startswith(start))
+        below = (p.removeprefix(start) for p in self._all_paths() if p.startswith(start))
         return tuple(sorted({rest.partition("/")[0] for rest in below if rest}))
 
     def real_path(self, path: str) -> str:
         """Return the path with every scripted symlink resolved."""
-        waiting, here, hops = _parts(path), "", 0
-        while waiting:
-            part = waiting.pop(0)
+        pending, resolved, followed = _parts(path), "", 0
+        while pending:
+            part = pending.pop(0)
             if part == "..":
-                here = here.rpartition("/")[0]
+                resolved = resolved.rpartition("/")[0]
                 continue
-            here = f"{here}/{part}"
-            if here in self.links and hops < _LINK_LIMIT:
-                waiting, here, hops = [*_parts(self.links[here]), *waiting], "", hops + 1
-        return here or "/"
+            resolved = f"{resolved}/{part}"
+            if resolved in self.links and followed < _LINK_LIMIT:
+                pending = [*_parts(self.links[resolved]), *pending]
+                resolved, followed = "", followed + 1
+        return resolved or "/"
 
     def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return what a scripted path is, or None when nothing is there."""
+        """Return the stat result of a scripted path, or None if it does not exist."""
         if not follow and path in self.links:
             return FileStat("other", ROOT_FILESYSTEM, (0, 0), zlib.crc32(path.encode()), 0)
         real = self.real_path(path)
@@ -203,22 +204,22 @@ class FakeExecutor(LocalBase):
         return None
 
     def exclusive_error(self, path: str) -> str:
-        """Return why a block device is busy, or "" when it is free."""
+        """Return the error of an exclusive open, or "" if the device is free."""
         found = self.stat(path)
         if found is None or found.kind != "block":
             return "not a block device"
         return self.busy.get(self.real_path(path), "")
 
     def free_bytes(self, path: str) -> int:
-        """Return the scripted free space, wherever `path` is."""
+        """Return the scripted free space for any path."""
         return self.free if path else 0
 
     def remove(self, path: str) -> None:
-        """Forget one file; nothing happens when it is gone."""
+        """Remove a scripted file, if it exists."""
         self.files.pop(path, None)
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Forget a file if it is the one with an identity."""
+        """Remove a scripted file if its identity matches."""
         found = self.stat(path, follow=False)
         if found is None or found.identity != identity:
             return found is None
@@ -226,7 +227,7 @@ class FakeExecutor(LocalBase):
         return True
 
     def make_private_folder(self, path: str) -> bool:
-        """Script a folder; False when something is there already."""
+        """Add a directory; return False if the path exists."""
         if self.stat(path, follow=False) is not None:
             return False
         inode = zlib.crc32(path.encode())
@@ -234,24 +235,24 @@ class FakeExecutor(LocalBase):
         return True
 
     def hold(self, path: str, *, exclusive: bool) -> FakeHeldDevice:
-        """Return a scripted device.
+        """Return an open scripted device.
 
         Raises:
-            RefusedError: it is busy.
+            RefusedError: the device is busy.
         """
         found = self.stat(path)
         reason = self.exclusive_error(path) if exclusive else ""
         if found is None or reason:
             raise RefusedError(
-                f"{path} cannot be opened exclusively: {reason}", hint="script it otherwise"
+                f"{path} cannot be opened exclusively: {reason}", hint="adapt the script"
             )
         return FakeHeldDevice(found.rdev, exclusive, self.edges.get(self.real_path(path), ""))
 
     def write_text(self, path: str, text: str) -> None:
-        """Keep a text under its path."""
+        """Store the text of a file."""
         self.files[path] = text
 
-    def _everything(self) -> set[str]:
+    def _all_paths(self) -> set[str]:
         return {*self.files, *self.stats, *self.links}
 
 
@@ -261,7 +262,7 @@ def _parts(path: str) -> list[str]:
 
 def _missing(argv: Sequence[str]) -> TransportError:
     return TransportError(
-        f"{argv[0]} can't be started: no such program",
+        f"{argv[0]} cannot be started: no such program",
         hint=f"check that it is installed: command -v {argv[0]}",
         context={"argv": tuple(argv)},
     )

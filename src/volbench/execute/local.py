@@ -1,7 +1,7 @@
-"""Executor of the controller's own machine.
+"""Executor for the controller's own machine.
 
-A started process writes its standard output to an unlinked file: a slow reader never holds it up,
-and it does not die of a broken pipe when the controller does.
+Processes write standard output to an unlinked file: a slow reader never blocks them, and they get
+no SIGPIPE when the controller dies.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 from volbench.model.campaign.target import FileIdentity
 
 _SYSTEM_PATH = ("/usr/sbin", "/sbin")
-"""Folders of blkid and the like; not on every ordinary user's PATH."""
+"""Directories of system tools such as blkid; not in every unprivileged user's PATH."""
 
 _ABSENT = {errno.ENOENT, errno.ENOTDIR}
 _KILL_PATIENCE_S = 5.0
 
 
 class LocalProcess(LocalProcessBase):
-    """A process on this machine that leads its own session."""
+    """A local process in a session of its own."""
 
     def __init__(self, process: subprocess.Popen[bytes], output: int) -> None:
         self._process = process
@@ -47,17 +47,17 @@ class LocalProcess(LocalProcessBase):
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Return the exit status (negative: ended by that signal), or None while it runs."""
+        """Return the exit status (negative: signal number), or None while the process runs."""
         return self._process.poll()
 
     def read_output(self) -> str:
-        """Return what it wrote to standard output since the last call."""
+        """Return the standard output since the last call."""
         parts = []
-        end = os.fstat(self._output).st_size  # a fast writer must not keep us here
+        end = os.fstat(self._output).st_size  # ends the loop even if the process writes faster
         while self._offset < end:
             part = os.pread(self._output, 65536, self._offset)
             self._offset += len(part)
@@ -65,34 +65,34 @@ class LocalProcess(LocalProcessBase):
         return "".join(parts)
 
     def skip_output(self, count: int) -> None:
-        """Skip the first bytes of its output."""
+        """Skip the first bytes of the output."""
         self._offset = count
 
     def signal(self, number: int) -> None:
-        """Send a signal to its whole process group; nothing happens when it has ended."""
+        """Send a signal to the process group, if the process is running."""
         if self.poll() is None:
             _signal_group(self._process, number)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, or None when it still runs after `timeout_s`."""
+        """Return the exit status, or None if the process still runs after `timeout_s`."""
         return _wait(self._process, timeout_s)
 
 
 class LocalExecutor(LocalBase):
-    """The machine that the controller runs on.
+    """The machine the controller runs on.
 
     Args:
-        host: its name in the plan.
+        host: host name in the plan.
     """
 
     def __init__(self, host: str = "local") -> None:
         self.host = host
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
-        """Run a program to its end with LC_ALL=C and no input.
+        """Run a program to completion with LC_ALL=C and no input.
 
         Raises:
-            TransportError: the program is missing, or did not end in `timeout_s` (it is killed).
+            TransportError: the program is missing, or was killed after `timeout_s`.
         """
         with _unlinked_file() as stdout, _unlinked_file() as stderr:
             process = _spawn(argv, stdout=stdout, stderr=stderr, cwd=None, extra={})
@@ -103,7 +103,7 @@ class LocalExecutor(LocalBase):
             if status is None:
                 raise TransportError(
                     f"{argv[0]} did not end in {timeout_s:g} s and was killed",
-                    hint="a program that hangs often waits for a volume that does not respond",
+                    hint="a hung program is often blocked on an unresponsive volume",
                     context={"argv": tuple(argv)},
                 )
             return Completed(tuple(argv), status, _text(stdout), _text(stderr))
@@ -111,20 +111,20 @@ class LocalExecutor(LocalBase):
     def start(
         self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
     ) -> LocalProcess:
-        """Start a program in its own session, standard error to the file `stderr`.
+        """Start a program in its own session, with standard error redirected to the file `stderr`.
 
-        Its temporary directory is `cwd`: fio obeys a file named fio-dump-status there.
+        TMPDIR is set to `cwd`, because fio reacts to a file named fio-dump-status there.
 
         Raises:
-            TransportError: it can't be started.
+            TransportError: the program cannot be started.
         """
-        del longest_s  # it ends with its controller
-        extra = {"TMPDIR": os.path.abspath(cwd)}  # noqa: PTH100 - a path with .. stays as it is
+        del longest_s  # the process ends with its controller
+        extra = {"TMPDIR": os.path.abspath(cwd)}  # noqa: PTH100 - resolve() would follow symlinks
         try:
             errors = Path(stderr).open("wb")  # noqa: SIM115 - closed by the with below
         except OSError as error:
             raise TransportError(
-                f"{stderr} can't be written: {error.strerror}",
+                f"{stderr} cannot be written: {error.strerror}",
                 hint="check permissions and free space",
                 context={"path": stderr},
             ) from error
@@ -133,7 +133,7 @@ class LocalExecutor(LocalBase):
             return LocalProcess(process, os.dup(stdout.fileno()))
 
     def find(self, handle: str) -> LocalProcess:
-        """Raise: only its own controller can read the output of a process here.
+        """Raise: the output of a local process is readable only by the controller that started it.
 
         Raises:
             TransportError: always.
@@ -147,7 +147,7 @@ class LocalExecutor(LocalBase):
         return None if found is None else str(Path(found).absolute())
 
     def read_text(self, path: str) -> str | None:
-        """Return a file's text, or None when it can't be read."""
+        """Return the text of a file, or None if unreadable."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
@@ -158,21 +158,21 @@ class LocalExecutor(LocalBase):
             return None
 
     def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names in a directory; empty when there is none."""
+        """Return the sorted names in a directory; empty if it does not exist."""
         try:
             return tuple(sorted(entry.name for entry in Path(path).iterdir()))
         except OSError:
             return ()
 
     def real_path(self, path: str) -> str:
-        """Return the path with every symlink resolved; parts that do not exist are kept."""
+        """Return the path with all symlinks resolved; nonexistent components are kept."""
         return os.path.realpath(path)
 
     def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return what a path is, or None when nothing is there.
+        """Return the stat result of a path, or None if it does not exist.
 
         Raises:
-            InputError: the system does not let us look.
+            InputError: access is denied.
         """
         try:
             return file_stat(path, follow=follow)
@@ -185,12 +185,12 @@ class LocalExecutor(LocalBase):
         """Open a block device.
 
         Raises:
-            RefusedError: it can't be opened.
+            RefusedError: the device cannot be opened.
         """
         return LocalHeldDevice(path, exclusive=exclusive)
 
     def exclusive_error(self, path: str) -> str:
-        """Open a block device with O_EXCL and close it; return "" or the system's reason."""
+        """Return the error of opening a block device with O_EXCL, or "" on success."""
         try:
             if not stat.S_ISBLK(Path(path).stat().st_mode):
                 return "not a block device"
@@ -200,10 +200,10 @@ class LocalExecutor(LocalBase):
         return ""
 
     def free_bytes(self, path: str) -> int:
-        """Return the bytes an ordinary user may still write to the filesystem of `path`.
+        """Return the bytes available to unprivileged users on the filesystem of `path`.
 
         Raises:
-            InputError: the system refuses.
+            InputError: the operating system refused.
         """
         try:
             found = os.statvfs(path)
@@ -212,40 +212,40 @@ class LocalExecutor(LocalBase):
         return found.f_bavail * found.f_frsize
 
     def remove(self, path: str) -> None:
-        """Remove one file; nothing happens when it is gone.
+        """Remove a file, if it exists.
 
         Raises:
-            VolbenchError: the system refused.
+            VolbenchError: the operating system refused.
         """
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as error:
             raise VolbenchError(
-                f"{path} can't be removed: {error.strerror}",
-                hint="remove it by hand",
+                f"{path} cannot be removed: {error.strerror}",
+                hint="remove it manually",
                 context={"path": path},
             ) from error
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Remove a file or an empty folder if it is the one with an identity.
+        """Remove a file or an empty directory if its identity matches.
 
         Raises:
-            VolbenchError: the system refused.
+            VolbenchError: the operating system refused.
         """
         try:
             return remove_exact(path, identity)
         except OSError as error:
             raise VolbenchError(
-                f"{path} can't be removed: {error.strerror}",
-                hint="remove it by hand",
+                f"{path} cannot be removed: {error.strerror}",
+                hint="remove it manually",
                 context={"path": path},
             ) from error
 
     def make_private_folder(self, path: str) -> bool:
-        """Make a folder that only its owner may use; False when something is there already.
+        """Create a directory with mode 0700; return False if the path exists.
 
         Raises:
-            RefusedError: the system refused.
+            RefusedError: the operating system refused.
         """
         try:
             Path(path).mkdir(mode=0o700)
@@ -253,25 +253,25 @@ class LocalExecutor(LocalBase):
             return False
         except OSError as error:
             raise RefusedError(
-                f"{path} can't be made: {error.strerror}",
+                f"{path} cannot be created: {error.strerror}",
                 hint="check permissions and free space",
                 context={"path": path},
             ) from error
         return True
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a file so that a reader sees all of it or nothing.
+        """Write a file atomically.
 
         Raises:
-            TransportError: the system refused.
+            TransportError: the operating system refused.
         """
-        aside = f"{path}.{os.getpid()}.tmp"
+        temporary = Path(f"{path}.{os.getpid()}.tmp")
         try:
-            Path(aside).write_text(text, encoding="utf-8")
-            Path(aside).replace(path)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
         except OSError as error:
             raise TransportError(
-                f"{path} can't be written: {error.strerror}",
+                f"{path} cannot be written: {error.strerror}",
                 hint="check permissions and free space",
                 context={"path": path},
             ) from error
@@ -279,7 +279,7 @@ class LocalExecutor(LocalBase):
 
 def _not_found(host: str, handle: str) -> TransportError:
     return TransportError(
-        f"a process on {host} can't be found again by {handle!r}",
+        f"cannot reattach to process {handle!r} on {host}",
         hint="repeat its run: volbench resume DIR --retry-failed",
         context={"host": host},
     )
@@ -306,7 +306,7 @@ def _spawn(
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TransportError(
-            f"{argv[0]} can't be started: {reason}",
+            f"{argv[0]} cannot be started: {reason}",
             hint=f"check that it is installed: command -v {argv[0]}",
             context={"argv": tuple(argv)},
         ) from error
@@ -317,16 +317,16 @@ def _unlinked_file() -> IO[bytes]:
         return tempfile.TemporaryFile()
     except OSError as error:
         raise TransportError(
-            f"no temporary file can be made: {error.strerror}",
-            hint="free some space in /tmp, or set TMPDIR to a folder with room",
+            f"no temporary file can be created: {error.strerror}",
+            hint="free some space in /tmp, or set TMPDIR to a directory with free space",
         ) from error
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
-    """Return the exit status as soon as a process ends, or None when it still runs at the end.
+    """Return the exit status as soon as a process ends, or None on timeout.
 
-    `Popen.wait` with a timeout sleeps up to 50 ms between two looks. A pidfd becomes readable when
-    its process ends (pidfd_open(2), Linux 5.3).
+    `Popen.wait` with a timeout sleeps up to 50 ms between polls. A pidfd becomes readable when its
+    process ends (pidfd_open(2), Linux 5.3).
     """
     if (status := process.poll()) is not None:
         return status
@@ -346,7 +346,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill what still runs, and wait a little: a process in a system call can't be killed."""
+    """Kill a process and wait briefly: in uninterruptible sleep (D state) it cannot be killed."""
     if process.poll() is not None:
         return
     _signal_group(process, signal.SIGKILL)
@@ -359,7 +359,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
     try:
         os.killpg(process.pid, number)
-    except ProcessLookupError:  # it ended since we looked
+    except ProcessLookupError:  # it ended after the poll
         return
 
 
@@ -370,7 +370,7 @@ def _text(file: IO[bytes]) -> str:
 
 def _not_examined(path: str, error: OSError) -> InputError:
     return InputError(
-        f"{path} can't be examined: {error.strerror}",
+        f"{path} cannot be examined: {error.strerror}",
         hint="check the path and its permissions",
         context={"path": path},
     )

@@ -1,4 +1,4 @@
-"""Part of an executor that is the same for every machine that the controller itself runs on."""
+"""Base classes of executors whose host is always reachable: the controller itself."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from volbench.execute.protocol import ClockReading
 
 
 class LocalBase:
-    """A machine that is always in reach: what is started there ends with its controller."""
+    """An always reachable host, whose processes end with their controller."""
 
     def handle_of(self, stderr: str) -> str:
-        """Return nothing: no process is found again."""
+        """Return an empty handle: processes cannot be reattached."""
         del stderr
         return ""
 
     def was_started(self, handle: str) -> bool:
-        """Return False: there are no handles."""
+        """Return False: processes have no handles."""
         del handle
         return False
 
     def make_work_folder(self, folder: str, *, name: str) -> str:
-        """Return the controller's own folder."""
+        """Return the controller's own directory."""
         del name
         return folder
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Do nothing: everything is in its folder already."""
+        """Do nothing: all files are already in place."""
 
     def remove_work_folder(self, path: str) -> None:
-        """Do nothing: it is the controller's own folder."""
+        """Do nothing: the directory belongs to the controller."""
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
-        """Do nothing: it is always in reach."""
+        """Do nothing: the host is always reachable."""
 
     def read_clock(self, count: int) -> tuple[ClockReading, ...]:
-        """Return the controller's own clock."""
+        """Return readings of the controller's own clock."""
         now_s = time.time()
         return (ClockReading(now_s, now_s, now_s),) * count
 
     @property
     def silent_s(self) -> float:
-        """Zero: it always answers."""
+        """Zero: the host always responds."""
         return 0.0
 
     def close(self) -> None:
-        """Release the machine; running processes are left alone."""
+        """Release the host; running processes continue."""
 
 
 class LocalProcessBase:
@@ -54,15 +54,15 @@ class LocalProcessBase:
 
     @property
     def handle(self) -> str:
-        """Empty: it is not found again."""
+        """Empty: the process cannot be reattached."""
         return ""
 
     @property
     def lost(self) -> str:
-        """Empty: its end is always observed."""
+        """Empty: its exit is always observed."""
         return ""
 
     @property
     def silent_s(self) -> float:
-        """Zero: its machine always answers."""
+        """Zero: its host always responds."""
         return 0.0

@@ -1,4 +1,4 @@
-"""Files and devices of the controller's own machine, identified by what is opened."""
+"""Files and devices of the controller's own machine, identified by open descriptors."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _NS = 10**9
 
 
 def file_stat(path: str, *, follow: bool = True, folder: int | None = None) -> FileStat:
-    """Return what a path is.
+    """Return the stat result of a path.
 
     Args:
         path: absolute, or a name in `folder`.
-        follow: of a symlink, return what it leads to.
-        folder: descriptor of a folder.
+        follow: whether to follow a symlink.
+        folder: descriptor of a directory.
 
     Raises:
-        OSError: nothing is there, or the system does not let us look.
+        OSError: the path does not exist, or access is denied.
     """
     found = os.stat(path, dir_fd=folder, follow_symlinks=follow)
     return FileStat(
@@ -54,14 +54,14 @@ def _libc() -> ctypes.CDLL:
 
 
 def _born_ns(path: str, *, follow: bool, folder: int | None) -> int:
-    """Return when a file was made; 0 where neither libc nor the filesystem knows."""
+    """Return the birth time of a file; 0 if libc or the filesystem does not report it."""
     statx = getattr(_libc(), "statx", None)
     if statx is None:
         return 0
     buffer = ctypes.create_string_buffer(_STATX_BYTES)
     flags = 0 if follow else _AT_SYMLINK_NOFOLLOW
-    where = _AT_FDCWD if folder is None else folder
-    if statx(where, os.fsencode(path), flags, _STATX_BTIME, buffer):
+    directory = _AT_FDCWD if folder is None else folder
+    if statx(directory, os.fsencode(path), flags, _STATX_BTIME, buffer):
         return 0
     (mask,) = struct.unpack_from("=I", buffer, 0)
     seconds, nanoseconds = struct.unpack_from("=qI", buffer, _BIRTH_OFFSET)
@@ -69,20 +69,20 @@ def _born_ns(path: str, *, follow: bool, folder: int | None) -> int:
 
 
 def remove_exact(path: str, identity: FileIdentity) -> bool:
-    """Remove a file or an empty folder if it is the one with an identity.
+    """Remove a file or an empty directory if its identity matches.
 
-    It is looked at and removed in the same opened folder, so that no part of the path can be
-    exchanged in between.
+    It is checked and removed relative to the same open directory descriptor, so that no part of
+    the path can be replaced in between.
 
     Returns:
-        Whether nothing is there now.
+        Whether the path no longer exists.
 
     Raises:
-        OSError: the system refused.
+        OSError: the operating system refused.
     """
-    above, _, name = path.rpartition("/")
+    parent, _, name = path.rpartition("/")
     try:
-        folder = os.open(above or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = os.open(parent or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return True
     try:
@@ -104,17 +104,17 @@ def remove_exact(path: str, identity: FileIdentity) -> bool:
 
 
 class LocalHeldDevice:
-    """A block device that this process keeps open.
+    """A block device held open by this process.
 
-    fio opens devices without O_EXCL, so it works beside an exclusive hold; mount, swapon, mkfs and
-    the detaching of a loop device do not.
+    fio opens devices without O_EXCL, so it can run while the device is held exclusively; mount,
+    swapon, mkfs and detaching a loop device fail.
 
     Args:
-        path: of its node.
-        exclusive: with O_EXCL.
+        path: path of the device node.
+        exclusive: whether to open it with O_EXCL.
 
     Raises:
-        RefusedError: it can't be opened, or is no block device.
+        RefusedError: the path cannot be opened, or is not a block device.
     """
 
     def __init__(self, path: str, *, exclusive: bool) -> None:
@@ -129,12 +129,12 @@ class LocalHeldDevice:
 
     @property
     def number(self) -> tuple[int, int]:
-        """Its (major, minor)."""
+        """(major, minor) of the device."""
         rdev = os.fstat(self._descriptor).st_rdev
         return os.major(rdev), os.minor(rdev)
 
     def digest(self, size_bytes: int) -> str:
-        """Return the SHA-256 of its first and last MiB; "" where it can't be read."""
+        """Return the SHA-256 of the first and last MiB; "" on a read error."""
         length = min(EDGE_BYTES, size_bytes // 512 * 512)
         try:
             edges = b"".join(
@@ -146,12 +146,12 @@ class LocalHeldDevice:
         return edges_digest(edges)
 
     def close(self) -> None:
-        """Release it."""
+        """Close the device."""
         os.close(self._descriptor)
 
 
 def edges_digest(edges: bytes) -> str:
-    """Return the SHA-256 of what was read from the edges of a device; `BLANK` for zeros."""
+    """Return the SHA-256 of the first and last part of a device; `BLANK` if all zeros."""
     return hashlib.sha256(edges).hexdigest() if any(edges) else BLANK
 
 

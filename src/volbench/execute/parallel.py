@@ -1,4 +1,4 @@
-"""Work on many hosts at once, in threads: results or errors, in order."""
+"""Thread pool that runs one function on many hosts and returns results or errors in order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_THREADS = 64
-"""Threads cost little; too few of them behind hosts that do not answer cost seconds."""
+"""Idle threads are cheap; queueing behind unresponsive hosts costs seconds."""
 
 
 def on_each(items: Iterable[T], work: Callable[[T], R]) -> list[R | VolbenchError]:
-    """Do some work for every item, side by side; return the results, or errors, in their order."""
+    """Call `work` for each item concurrently; return the results or errors in order."""
     listed = list(items)
 
     def attempt(item: T) -> R | VolbenchError:

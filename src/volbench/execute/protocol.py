@@ -1,6 +1,6 @@
-"""Protocols of an executor and its processes: everything that the engine needs of a machine.
+"""Executor and process protocols: the engine's complete interface to a host.
 
-The same guard, probe and campaign work here and elsewhere because they know no more than this.
+Guard, probes and campaigns use only this interface, so they work alike on local and remote hosts.
 Programs are started from argument lists, never through a shell.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from volbench.model.campaign.target import FileIdentity
 
 FOREVER_S = 30 * 86400.0
-"""A month: longer than any run."""
+"""30 days: longer than any run."""
 
 FILE_KINDS = {
     stat.S_IFREG: "file",
@@ -29,7 +29,7 @@ FILE_KINDS = {
 
 @dataclass(frozen=True)
 class Completed:
-    """A process that ended; `stdout` and `stderr` are text with undecodable bytes replaced."""
+    """Result of a completed process; undecodable bytes of `stdout` and `stderr` are replaced."""
 
     argv: tuple[str, ...]
     exit_status: int
@@ -38,23 +38,23 @@ class Completed:
 
 
 EDGE_BYTES = 1 << 20
-"""Length of the first and of the last part of a device that `HeldDevice.digest` covers."""
+"""Length of each of the two parts, at the start and end, that `HeldDevice.digest` covers."""
 
 BLANK = "blank"
-"""Digest of edges that hold only zeros."""
+"""Digest of a device whose edges are all zeros."""
 
 
 @dataclass(frozen=True)
 class FileStat:
-    """What a path is.
+    """Stat result of a path.
 
     Attributes:
         kind: ``file``, ``directory``, ``block``, ``char`` or ``other``.
-        device: (major, minor) of the filesystem that holds it.
-        rdev: (major, minor) of the device it is; (0, 0) for none.
-        inode: with `device`, its identity as long as it exists.
+        device: (major, minor) of the containing filesystem.
+        rdev: (major, minor) of a device node; (0, 0) for other files.
+        inode: unique within `device` while the file exists.
         size_bytes: apparent size; 0 for a device.
-        born_ns: when it was made, in ns since 1970; 0 where its filesystem does not record that.
+        born_ns: birth time in ns since 1970; 0 if the filesystem does not record it.
         owner: user id.
         mode: permission bits, such as 0o1777.
     """
@@ -70,40 +70,37 @@ class FileStat:
 
     @property
     def identity(self) -> FileIdentity:
-        """What no other file has, not even one that is made later with the same inode."""
+        """Identity of the file, unique even if its inode number is reused later."""
         return (*self.device, self.inode, self.born_ns)
 
 
 class HeldDevice(Protocol):
-    """A block device that was opened, and is identified by what was opened."""
+    """An open block device, identified by its descriptor rather than its path."""
 
     @property
     def number(self) -> tuple[int, int]:
-        """Its (major, minor)."""
+        """(major, minor) of the device."""
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether it is open with O_EXCL until `close`: nobody can mount or replace it."""
+        """Whether it is open with O_EXCL until `close`, which prevents mounting it."""
 
     def digest(self, size_bytes: int) -> str:
-        """Return the SHA-256 of its first and last MiB; "" where it can't be read.
-
-        `BLANK` stands for nothing but zeros.
-        """
+        """Return the SHA-256 of the first and last MiB: `BLANK` for zeros, "" on a read error."""
 
     def close(self) -> None:
-        """Release it."""
+        """Close the device."""
 
 
 @dataclass(frozen=True)
 class ClockReading:
-    """A machine's clock, read between two readings of the controller's; seconds since 1970.
+    """Reading of a host's clock between two readings of the controller's; seconds since 1970.
 
     Attributes:
-        sent_s: when the machine was asked, by the controller's clock.
-        remote_s: what its clock said.
-        received_s: when the answer arrived, by the controller's clock.
-        resolution_s: how fine the machine's clock can be read.
+        sent_s: time of the request, by the controller's clock.
+        remote_s: time reported by the host.
+        received_s: arrival of the response, by the controller's clock.
+        resolution_s: resolution of `remote_s`.
     """
 
     sent_s: float
@@ -113,188 +110,188 @@ class ClockReading:
 
 
 class Process(Protocol):
-    """A process that was started."""
+    """A started process."""
 
     @property
     def pid(self) -> int:
-        """Its process id on the machine it runs on."""
+        """Process id on its host."""
 
     @property
     def handle(self) -> str:
-        """Argument of `Executor.find` to find it again; empty when it ends with its controller."""
+        """Argument of `Executor.find` to reattach; empty if it ends with its controller."""
 
     @property
     def lost(self) -> str:
-        """Why its end was not observed; empty while that is not so."""
+        """Reason why its exit was not observed; empty otherwise."""
 
     @property
     def silent_s(self) -> float:
-        """Seconds since its machine last answered; 0 where it always does."""
+        """Seconds since the last response of its host; 0 if the host always responds."""
 
     def poll(self) -> int | None:
-        """Return the exit status (negative: ended by that signal), or None while it runs."""
+        """Return the exit status (negative: signal number), or None while the process runs."""
 
     def read_output(self) -> str:
-        """Return what it wrote to standard output since the last call."""
+        """Return the standard output since the last call."""
 
     def skip_output(self, count: int) -> None:
-        """Skip the first bytes of its output: an earlier controller has them."""
+        """Skip the first bytes of the output, which an earlier controller has read."""
 
     def signal(self, number: int) -> None:
-        """Send a signal to its whole process group; nothing happens when it has ended."""
+        """Send a signal to the process group, if the process is running."""
 
     def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, or None when it still runs after `timeout_s`."""
+        """Return the exit status, or None if the process still runs after `timeout_s`."""
 
 
 class Executor(Protocol):
-    """A machine."""
+    """Interface to a host."""
 
     host: str
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
-        """Run a program to its end with LC_ALL=C and no input.
+        """Run a program to completion with LC_ALL=C and no input.
 
         Raises:
-            TransportError: the program is missing, or did not end in `timeout_s` (it is killed).
+            TransportError: the program is missing, or was killed after `timeout_s`.
         """
 
     def start(
         self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
     ) -> Process:
-        """Start a program in its own session, standard error to the file `stderr`.
+        """Start a program in its own session, with standard error redirected to the file `stderr`.
 
         Args:
             argv: program and arguments.
-            cwd: its working folder, and its temporary one.
+            cwd: working directory, and TMPDIR.
             stderr: path of the file for standard error.
-            longest_s: time after which a program that outlives its controller is ended there.
+            longest_s: maximum runtime, enforced on the host if the program outlives its controller.
 
         Raises:
-            TransportError: it can't be started.
+            TransportError: the program cannot be started.
         """
 
     def find(self, handle: str) -> Process:
-        """Return a process that an earlier controller started.
+        """Reattach to a process that an earlier controller started.
 
         Raises:
-            TransportError: processes of this machine can't be found again.
+            TransportError: the host does not support reattaching.
         """
 
     def handle_of(self, stderr: str) -> str:
-        """Return the handle of the first program that will be started with a file `stderr`.
+        """Return the handle of the first program started with the file `stderr`.
 
-        Empty when it ends with its controller.
+        Empty if the program ends with its controller.
         """
 
     def was_started(self, handle: str) -> bool:
-        """Return whether the program of a handle was ever started."""
+        """Return whether the program of a handle was started."""
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
 
     def read_text(self, path: str) -> str | None:
-        """Return a file's text, or None when it can't be read."""
+        """Return the text of a file, or None if unreadable."""
 
     def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names in a directory; empty when there is none."""
+        """Return the sorted names in a directory; empty if it does not exist."""
 
     def real_path(self, path: str) -> str:
-        """Return the path with every symlink resolved; parts that do not exist are kept."""
+        """Return the path with all symlinks resolved; nonexistent components are kept."""
 
     def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return what a path is, or None when nothing is there.
+        """Return the stat result of a path, or None if it does not exist.
 
         Args:
             path: absolute.
-            follow: of a symlink, return what it leads to.
+            follow: whether to follow a symlink.
         """
 
     def hold(self, path: str, *, exclusive: bool) -> HeldDevice:
         """Open a block device.
 
         Args:
-            path: of its node.
-            exclusive: with O_EXCL, until it is closed. On machines that keep nothing open for
-                their controller it is only looked at: `HeldDevice.is_exclusive` says so.
+            path: path of the device node.
+            exclusive: whether to hold it with O_EXCL until closed. Remote hosts keep no descriptor
+                open and only check the device: `HeldDevice.is_exclusive` is then false.
 
         Raises:
-            RefusedError: it can't be opened.
+            RefusedError: the device cannot be opened.
         """
 
     def exclusive_error(self, path: str) -> str:
-        """Open a block device with O_EXCL and close it; return "" or the system's reason."""
+        """Return the error of opening a block device with O_EXCL, or "" on success."""
 
     def free_bytes(self, path: str) -> int:
-        """Return the bytes an ordinary user may still write to the filesystem of `path`."""
+        """Return the bytes available to unprivileged users on the filesystem of `path`."""
 
     def remove(self, path: str) -> None:
-        """Remove one file; nothing happens when it is gone."""
+        """Remove a file, if it exists."""
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Remove a file or an empty folder if it is the one with an identity.
+        """Remove a file or an empty directory if its identity matches.
 
         Returns:
-            Whether nothing is there now.
+            Whether the path no longer exists.
 
         Raises:
-            VolbenchError: the system refused.
+            VolbenchError: the operating system refused.
         """
 
     def make_private_folder(self, path: str) -> bool:
-        """Make a folder that only its owner may use.
+        """Create a directory with mode 0700.
 
         Returns:
-            False when something is there already, even a symlink.
+            False if the path exists, even as a symlink.
 
         Raises:
-            RefusedError: the system refused.
+            RefusedError: the operating system refused.
         """
 
     def make_work_folder(self, folder: str, *, name: str) -> str:
-        """Return the folder on the machine that stands for one of the controller's; it is made.
+        """Create and return the host's counterpart of a directory of the controller.
 
-        On the controller's own machine it is the same.
+        On the controller's own machine, both are the same directory.
 
         Args:
-            folder: the controller's; it exists.
-            name: unique on the machine: names joined by ``/``.
+            folder: existing directory of the controller.
+            name: unique on the host: names joined by ``/``.
         """
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a file so that a reader sees all of it or nothing.
+        """Write a file atomically.
 
         Raises:
-            TransportError: the machine refused.
+            TransportError: the host refused.
         """
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Copy every file of a work folder to the controller's, each whole or not at all.
+        """Copy all files of a work folder to the controller's, each atomically.
 
         Raises:
-            TransportError: a file can't be read there, or was damaged on the way.
+            TransportError: a file is unreadable on the host, or was corrupted in transit.
         """
 
     def remove_work_folder(self, path: str) -> None:
-        """Remove a work folder with all that is in it; never the controller's own folder."""
+        """Remove a work folder recursively; never the controller's own directory."""
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
-        """From now on, wait long for the machine when it is out of reach.
+        """Extend the retry period for the case that the host becomes unreachable.
 
         Args:
-            unless: called now and then; True ends the wait.
+            unless: polled between attempts; True ends the retries.
         """
 
     def read_clock(self, count: int) -> tuple[ClockReading, ...]:
-        """Return some readings of the machine's clock, taken in one go; empty if it has none.
+        """Return `count` consecutive readings of the host's clock; empty if it has none.
 
         Raises:
-            TransportError: the machine does not answer.
+            TransportError: the host does not respond.
         """
 
     @property
     def silent_s(self) -> float:
-        """Seconds since the machine last answered; 0 where it always does."""
+        """Seconds since the last response of the host; 0 if it always responds."""
 
     def close(self) -> None:
-        """Release the machine; running processes are left alone."""
+        """Release the host; running processes continue."""

@@ -12,7 +12,14 @@ from pathlib import Path, PurePosixPath
 from volbench.errors import InputError, OutputError, Problem
 from volbench.fio.results.embedded_results import find_results
 from volbench.model.results.result import RunOutput
-from volbench.store.compressed_text import ENDINGS, MOST_BYTES, decode, is_binary, is_packed, unpack
+from volbench.store.compressed_text import (
+    EXTENSIONS,
+    MAX_BYTES,
+    decode,
+    is_binary,
+    is_packed,
+    unpack,
+)
 from volbench.store.layout import Layout
 
 _LOG = re.compile(
@@ -54,7 +61,7 @@ class Source:
     def stem(self) -> str:
         """Name without endings such as ``.json.gz``."""
         name = self.inside.name
-        for ending in (*ENDINGS, ".json", ".txt", ".out", ".log"):
+        for ending in (*EXTENSIONS, ".json", ".txt", ".out", ".log"):
             shorter = name.removesuffix(ending)
             name = shorter or name
         return name
@@ -231,7 +238,7 @@ def _content(path: Path) -> bytes | None:
     if path.suffix.lower() in _TEXT_SUFFIXES:
         return None
     try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
             return None
         with path.open("rb") as stream:
             head = stream.read(_HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""campaign.json and everything else that must appear whole or not at all."""
+"""Campaign folder: creation, campaign.json, atomic writes, run folders and controller lock."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.layout import Layout, RunFolder
 
 FORMAT = 1
-"""Version of the campaign folder; raised when an older volbench could not read a newer folder."""
+"""Format version of the campaign folder; incremented on incompatible changes."""
 
 
 class Provenance(Frozen):
-    """What the numbers were measured with.
+    """Software, hosts and volumes of a campaign.
 
     Attributes:
-        volbench_version: version that planned the campaign.
-        python_version: of the controller.
-        hosts: one for each machine.
-        volumes: one for each role.
+        volbench_version: volbench version that planned the campaign.
+        python_version: Python version of the controller.
+        hosts: facts per host.
+        volumes: facts per role.
     """
 
     volbench_version: str
@@ -39,7 +39,7 @@ class Provenance(Frozen):
 
 
 class Archive(Frozen):
-    """The content of campaign.json."""
+    """Content of campaign.json."""
 
     format: int = FORMAT
     campaign: Campaign
@@ -48,36 +48,36 @@ class Archive(Frozen):
 
 
 def write_atomic(path: Path, text: str, *, durable: bool = True) -> None:
-    """Write a text file so that a reader, or a crash at any instant, sees the old or the new one.
+    """Write a text file atomically: readers and crashes see either the old or the new content.
 
     Args:
-        path: of the file.
-        text: its content.
-        durable: whether it survives a power failure from now on; if not, `sync_files` must follow.
+        path: path of the file.
+        text: new content.
+        durable: whether to fsync file and directory; if not, call `sync_files` later.
 
     Raises:
-        ArchiveError: the filesystem refused.
+        ArchiveError: the write failed.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with aside.open("w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
         if durable:
             sync_folder(path.parent)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Make files that were written without `durable`, and their names, survive a power failure.
+    """Fsync files that were written without `durable`, and their directories.
 
     Raises:
-        ArchiveError: the filesystem refused.
+        ArchiveError: fsync failed.
     """
     for path in paths:
         try:
@@ -89,7 +89,7 @@ def sync_files(paths: Iterable[Path]) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make names in a folder durable."""
+    """Fsync a directory."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -98,10 +98,10 @@ def sync_folder(path: Path) -> None:
 
 
 def create_campaign(root: Path, archive: Archive) -> Layout:
-    """Make a new campaign folder with its plan; no other user can read it.
+    """Create a campaign folder with mode 0700 and its plan.
 
     Raises:
-        ArchiveError: the folder exists and is not empty, or can't be written.
+        ArchiveError: the folder is not empty, or cannot be written.
     """
     layout = Layout(root)
     refuse_used(root)
@@ -117,10 +117,10 @@ def create_campaign(root: Path, archive: Archive) -> Layout:
 
 
 def refuse_used(root: Path) -> None:
-    """Refuse a path at which no new campaign can be.
+    """Refuse a path that is unusable for a new campaign.
 
     Raises:
-        ArchiveError: there is a folder that is not empty, or something else.
+        ArchiveError: the path is a nonempty directory, or not a directory.
     """
     try:
         used = root.exists() and any(root.iterdir())
@@ -138,25 +138,25 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
     """Open a campaign folder.
 
     Raises:
-        ArchiveError: no campaign there, damaged, or written by a newer volbench.
+        ArchiveError: the campaign is missing, damaged or from a newer volbench.
     """
     layout = Layout(root)
     try:
         content = layout.campaign.read_bytes()
     except OSError as error:
         raise ArchiveError(
-            f"{root} is no campaign folder: {layout.campaign.name} can't be read ({error})",
-            hint="name the folder that `volbench run` wrote with --output",
+            f"{root} is not a campaign folder: {layout.campaign.name} cannot be read ({error})",
+            hint="pass the --output folder of `volbench run`",
             context={"path": str(root)},
         ) from error
     return layout, parse_campaign(layout, content)
 
 
 def parse_campaign(layout: Layout, content: bytes) -> Archive:
-    """Return what campaign.json says.
+    """Parse campaign.json.
 
     Raises:
-        ArchiveError: it is damaged, or was written by a newer volbench.
+        ArchiveError: the file is damaged or from a newer volbench.
     """
     _check_format(layout.campaign, content)
     try:
@@ -166,19 +166,19 @@ def parse_campaign(layout: Layout, content: bytes) -> Archive:
         place = ".".join(str(part) for part in first["loc"])
         raise ArchiveError(
             f"{layout.campaign} is damaged: {place}: {first['msg']}",
-            hint="restore it from a copy; the raw files in runs/ are readable without it",
+            hint="restore it from a backup; the raw files in runs/ are readable without it",
             context={"path": str(layout.campaign)},
         ) from error
 
 
 def _check_format(path: Path, text: bytes) -> None:
-    """Refuse a folder of a newer volbench before its content is looked at."""
+    """Refuse the format of a newer volbench before validating the content."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ArchiveError(
             f"{path} is damaged: {error}",
-            hint="restore it from a copy; the raw files in runs/ are readable without it",
+            hint="restore it from a backup; the raw files in runs/ are readable without it",
             context={"path": str(path)},
         ) from error
     version = found.get("format") if isinstance(found, dict) else None
@@ -191,20 +191,20 @@ def _check_format(path: Path, text: bytes) -> None:
 
 
 def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
-    """Return an empty folder for a run, with an earlier attempt moved aside.
+    """Return an empty folder for a run; files of an earlier attempt move to ``attempts``.
 
     Raises:
-        ArchiveError: the filesystem refused.
+        ArchiveError: the filesystem operation failed.
     """
     folder = layout.run(run_id)
     try:
         folder.path.mkdir(exist_ok=True)
         earlier = [path for path in folder.path.iterdir() if path != folder.attempts]
         if earlier:
-            aside = folder.attempts / str(1 + attempts_before(folder))
-            aside.mkdir(parents=True)
+            attempt = folder.attempts / str(1 + attempts_before(folder))
+            attempt.mkdir(parents=True)
             for path in earlier:
-                path.rename(aside / path.name)
+                path.rename(attempt / path.name)
         sync_folder(layout.runs)
     except OSError as error:
         raise _unwritable(folder.path, error) from error
@@ -212,10 +212,10 @@ def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
 
 
 def forget_attempt(folder: RunFolder) -> None:
-    """Remove what was prepared for an attempt in which nothing was started.
+    """Remove the files of an attempt that started no process.
 
     Raises:
-        ArchiveError: the filesystem refused.
+        ArchiveError: a file cannot be removed.
     """
     try:
         for path in folder.path.glob("*"):
@@ -230,18 +230,18 @@ def forget_attempt(folder: RunFolder) -> None:
 
 
 def attempts_before(folder: RunFolder) -> int:
-    """Return how many attempts at a run were moved aside."""
+    """Return the number of earlier attempts of a run."""
     return sum(1 for _ in folder.attempts.glob("*"))
 
 
 @contextmanager
 def hold_campaign(layout: Layout) -> Iterator[None]:
-    """Hold the campaign for writing, so that two controllers never run the same one.
+    """Hold the exclusive lock of a campaign, so that only one controller runs it.
 
-    The lock ends with the process, however it ends.
+    The kernel releases the lock when the process exits or crashes.
 
     Raises:
-        ArchiveError: another process holds it.
+        ArchiveError: another process holds the lock.
     """
     try:
         descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -262,10 +262,10 @@ def hold_campaign(layout: Layout) -> Iterator[None]:
 
 
 def is_held(layout: Layout) -> bool:
-    """Return whether a controller holds the campaign, on this machine."""
+    """Return whether a controller on this machine holds the lock of the campaign."""
     try:
         descriptor = os.open(layout.lock, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # it was never held
+    except OSError:  # no lock file: never run
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -278,7 +278,7 @@ def is_held(layout: Layout) -> bool:
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
-        f"{path} can't be written: {error.strerror or error}",
+        f"{path} cannot be written: {error.strerror or error}",
         hint="check permissions and free space, or choose another folder with --output",
         context={"path": str(path)},
     )

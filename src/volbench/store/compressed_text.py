@@ -1,4 +1,4 @@
-"""Text of files that may be compressed, in any Unicode encoding."""
+"""Decompression and decoding of text files: gzip, xz, bzip2, zstd; UTF-8, UTF-16."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import BinaryIO
 
 from volbench.errors import OutputError
 
-MOST_BYTES = 1 << 30
-"""Largest file that is read; results of fio are smaller."""
-ENDINGS = (".gz", ".xz", ".zst", ".bz2")
-"""Of names of compressed files."""
+MAX_BYTES = 1 << 30
+"""Maximum size of a file, before and after decompression; fio's results are smaller."""
+EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")
+"""File name extensions of compressed files."""
 _MAX_RATIO = 200
-"""Largest expansion: fio's JSON compresses to a tenth or less, seldom to a fiftieth."""
+"""Maximum compression ratio. fio's JSON typically reaches 10, rarely 50."""
 _FREE_BYTES = 64 << 20
-"""Expansion that is accepted at any ratio."""
+"""Decompressed size accepted at any ratio."""
 
 _CHUNK_BYTES = 1 << 20
 
@@ -63,40 +63,42 @@ _BOMS = (
 
 
 def unpack(content: bytes) -> bytes:
-    """Return the bytes of a file, decompressed if they are gzip, xz, bzip2 or zstd.
+    """Decompress the content of a file; return other content unchanged.
 
     Raises:
-        OutputError: they are damaged, truncated, or expand to more than a result of fio can.
+        OutputError: the content is damaged, truncated, or too large when decompressed.
     """
     opener = next((opener for magic, opener in _BY_MAGIC if content.startswith(magic)), None)
     if opener is None:
         return content
-    limit_bytes = min(MOST_BYTES, max(_FREE_BYTES, _MAX_RATIO * len(content)))
+    limit_bytes = min(MAX_BYTES, max(_FREE_BYTES, _MAX_RATIO * len(content)))
     try:
         plain = opener(io.BytesIO(content), limit_bytes + 1)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise OutputError(f"it cannot be decompressed: {error}", hint="restore a copy") from error
+        raise OutputError(
+            f"it cannot be decompressed: {error}", hint="restore it from a backup"
+        ) from error
     if len(plain) > limit_bytes:
         raise OutputError(
             f"{len(content)} bytes decompress to more than {limit_bytes}, unlike a result of fio",
-            hint="if it is one, decompress it first",
+            hint="if it is a result of fio, decompress it first",
         )
     return plain
 
 
 def is_packed(content: bytes) -> bool:
-    """Return whether bytes begin like a compressed file."""
+    """Return whether the content starts with the magic number of a compressed format."""
     return any(content.startswith(magic) for magic, _ in _BY_MAGIC)
 
 
 def decode(content: bytes) -> str:
-    """Return the text of a file: UTF-8, or UTF-16 with a byte order mark (PowerShell)."""
+    """Decode text in UTF-8, or in UTF-16 with a byte order mark (PowerShell)."""
     encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
     return content.decode(encoding, errors="replace")
 
 
 def is_binary(content: bytes) -> bool:
-    """Return whether bytes are binary, such as those of an image."""
+    """Return whether the content is binary, such as an image."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False
     return b"\0" in content[:65536]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _PROTOCOL = "volbench"
-"""Stands before paths in object storage, so that DuckDB asks us and not its own extension."""
+"""URL scheme of paths in object storage, so that DuckDB uses our filesystem, not its extension."""
 
 _HINT = "write one with: volbench export DIR... --format dataset --output DATASET"
 
@@ -32,8 +32,8 @@ class Parts:
     """The files of a dataset.
 
     Attributes:
-        files: frame name to paths as DuckDB reads them.
-        filesystem: that reads them; None for files on this machine.
+        files: frame name to paths, as passed to DuckDB.
+        filesystem: filesystem of the paths; None for local files.
     """
 
     files: Mapping[str, list[str]]
@@ -41,7 +41,7 @@ class Parts:
 
 
 def local_parts(folder: Path) -> Parts:
-    """Return the files of a dataset on this machine; none where it is no dataset."""
+    """Return the files of a local dataset; empty if the folder is not a dataset."""
     paths = (
         path for name in FRAMES for path in sorted((folder.absolute() / name).glob("*.parquet"))
     )
@@ -52,13 +52,13 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
     """Return the files of a dataset in object storage.
 
     Args:
-        address: such as ``s3://bucket/prefix`` or ``gs://bucket/prefix``. Credentials come from
-            the environment or the cloud's own configuration, as its tools find them.
-        endpoint: of a storage that speaks S3, such as ``https://minio.example:9000``.
+        address: URL such as ``s3://bucket/prefix`` or ``gs://bucket/prefix``. Credentials come from
+            the environment or the cloud provider's configuration files.
+        endpoint: URL of an S3-compatible storage, such as ``https://minio.example:9000``.
 
     Raises:
-        InputError: the address can't be read, fsspec is missing, or there is no dataset.
-        TransportError: the storage does not answer, or refuses.
+        InputError: the address is invalid, fsspec is missing, or the dataset does not exist.
+        TransportError: the storage is unreachable or denied access.
     """
     try:
         from fsspec.implementations.arrow import ArrowFSWrapper  # noqa: PLC0415 - an extra
@@ -74,7 +74,7 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
         raise InputError(f"there is nothing at {address}", hint=_HINT) from error
     except (OSError, pa.ArrowException) as error:
         raise TransportError(
-            f"{address} can't be read: {error}",
+            f"{address} cannot be read: {error}",
             hint="check the address, the credentials and --endpoint",
         ) from error
     paths = sorted(file.path for file in found if file.path.endswith(".parquet"))
@@ -90,14 +90,14 @@ def remote_parts(address: str, *, endpoint: str = "") -> Parts:
 
 
 def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
-    """Return the storage and the path in it."""
+    """Return the storage and the path within it."""
     parts = urlsplit(address)
     if endpoint:
         at = urlsplit(endpoint)
         if parts.scheme != "s3" or not at.netloc or at.scheme not in {"http", "https"}:
             raise InputError(
-                f"--endpoint {endpoint!r} can't be used for {address}",
-                hint="write it like https://minio.example:9000; it is for s3:// addresses",
+                f"--endpoint {endpoint!r} cannot be used for {address}",
+                hint="use a URL such as https://minio.example:9000, with an s3:// address",
             )
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         storage = fs.S3FileSystem(
@@ -108,19 +108,19 @@ def _connect(address: str, *, endpoint: str) -> tuple[fs.FileSystem, str]:
         storage, path = fs.FileSystem.from_uri(address)
     except (ValueError, pa.ArrowException) as error:
         raise InputError(
-            f"{address} is no address of object storage: {error}",
-            hint="write it like s3://bucket/prefix or gs://bucket/prefix",
+            f"{address} is not an address of object storage: {error}",
+            hint="use a URL such as s3://bucket/prefix or gs://bucket/prefix",
         ) from error
     return storage, str(path).rstrip("/")
 
 
 def _path_of(address: str) -> str:
-    """Return the path with its bucket; fsspec would take that for a host's name."""
+    """Return the path with its bucket, which fsspec would parse as a host name."""
     return address.removeprefix(f"{_PROTOCOL}://").rstrip("/")
 
 
 def _by_frame(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return paths by the frame whose folder they are in."""
+    """Group paths by frame, the name of their directory."""
     found: dict[str, list[str]] = {}
     for path in paths:
         name = PurePosixPath(path).parent.name

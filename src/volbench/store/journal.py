@@ -1,4 +1,4 @@
-"""The journal: one line for each state change, appended and synced before anybody relies on it."""
+"""Journal of a campaign: write-ahead log with one line per state change, synced on each write."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _MAC_START, _MAC_END = ', "mac": "', '"}'
 
 
 def utc_now() -> str:
-    """Return the present instant as ISO 8601 with milliseconds and ``Z``."""
+    """Return the current time in ISO 8601 with milliseconds and ``Z``."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass
 class History:
-    """What a journal says.
+    """State of a campaign, replayed from its journal.
 
     Attributes:
-        states: run id to its last state; runs never started are absent.
-        reasons: run id to the reason of its last state.
-        processes: run id to what identifies the process it was last started as.
-        scratch: host to path to identity of files that volbench made and has not removed; None
-            for those that a run was about to make.
-        folders: host to target to path and identity of the private folder made there.
-        edges: host to target to the digest of a device's edges as the last run left them; empty
-            while a run writes.
-        pins: host to target to the identity of a device that its user allowed anew.
+        states: run id to last state; runs never started are absent.
+        reasons: run id to the reason of the last state.
+        processes: run id to the identity of the last process.
+        scratch: host to path to identity of files that volbench created and has not removed; None
+            for files that a run was about to create.
+        folders: host to target to path and identity of the private directory created there.
+        edges: host to target to the digest of the device's edges after the last run; empty while
+            a run writes.
+        pins: host to target to the device identity that the user confirmed again.
     """
 
     states: dict[str, RunState] = field(default_factory=dict)
@@ -55,12 +55,12 @@ class Journal:
     """An open journal; every `write` is durable when it returns.
 
     Args:
-        path: ``journal.jsonl``; made when missing. An entry that a crash cut off is removed.
-        seal: signs every line together with the one before it; None for a journal that nobody
-            will act upon.
+        path: ``journal.jsonl``, created if missing. A truncated last entry is removed.
+        seal: signs each line, chained to the previous one; None for an unsigned journal, which
+            cannot be resumed.
 
     Raises:
-        ArchiveError: it can't be written, or a line was not signed with `seal`.
+        ArchiveError: the journal cannot be written, or a line was not signed with `seal`.
     """
 
     def __init__(self, path: Path, seal: Seal | None = None) -> None:
@@ -68,7 +68,7 @@ class Journal:
         self._seal = seal
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            _mend_tail(self._descriptor)
+            _repair_tail(self._descriptor)
         except OSError as error:
             raise _unwritable(path, error) from error
         try:
@@ -82,10 +82,10 @@ class Journal:
 
         Args:
             kind: ``run``, ``runs`` of one state, ``scratch`` or ``scratch-removed``.
-            facts: values that JSON knows.
+            facts: JSON-serializable values.
 
         Raises:
-            ArchiveError: the filesystem refused; nothing more should be started.
+            ArchiveError: the write failed; no further run may start.
         """
         line = json.dumps({"utc": utc_now(), "kind": kind, **facts}, ensure_ascii=False)
         if self._seal is not None:
@@ -102,7 +102,7 @@ class Journal:
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Return the journal."""
         return self
 
     def __exit__(
@@ -116,7 +116,7 @@ class Journal:
 
 
 def _check_lines(path: Path, seal: Seal) -> str:
-    """Return the signature of the last line of a journal, or of the plan where it has none."""
+    """Verify all lines; return the signature of the last one, or of the plan if there is none."""
     mac = seal.plan
     for number, content in enumerate(path.read_bytes().split(b"\n"), start=1):
         if not content:
@@ -125,16 +125,16 @@ def _check_lines(path: Path, seal: Seal) -> str:
         mac = seal.follow(mac, body + "}")
         if not mark or rest != mac + _MAC_END:
             raise ArchiveError(
-                f"{path}:{number} was not written by your volbench, or lines before it are missing",
-                hint="the folder can be read, not continued; plan it again: "
+                f"{path}:{number} was not signed with your key, or earlier lines are missing",
+                hint="the folder is readable, but cannot be resumed; plan it again: "
                 f"volbench run --like {path.parent}",
                 context={"path": str(path), "line": number},
             )
     return mac
 
 
-def _mend_tail(descriptor: int) -> None:
-    """End the last line, or take it away when a crash cut it off."""
+def _repair_tail(descriptor: int) -> None:
+    """Terminate the last line, or remove it if a crash truncated it."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     tail_start = os.pread(descriptor, size, 0).rfind(b"\n") + 1
     tail = os.pread(descriptor, size - tail_start, tail_start)
@@ -155,23 +155,23 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def read_history(path: Path) -> History:
-    """Read what has happened so far; a missing journal is an empty history.
+    """Replay a journal; a missing one is an empty history.
 
-    A last line that a crash cut off is passed over: what it would have said had not happened yet.
+    A truncated last line is skipped: entries are written before the action they announce.
 
     Raises:
-        ArchiveError: an entry other than the last can't be read, or says what no entry can.
+        ArchiveError: an entry is invalid, or an entry other than the last is truncated.
     """
     history = History()
     for number, entry in _entries(path):
         try:
-            _note(history, entry)
+            _apply_entry(history, entry)
         except ValueError as error:
             raise _damaged(path, number, error) from error
     return history
 
 
-def _note(history: History, entry: Mapping[str, object]) -> None:
+def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
     match entry:
         case {"kind": "run", "run": str(run), "state": str(state)}:
             history.states[run] = RunState(state)
@@ -182,13 +182,13 @@ def _note(history: History, entry: Mapping[str, object]) -> None:
             history.states.update(dict.fromkeys(map(str, runs), RunState(state)))
             history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
         case {"kind": str(kind), "host": str(host)}:
-            _note_place(history, kind, host, entry)
+            _apply_host_entry(history, kind, host, entry)
         case _:
-            pass  # an entry of a later volbench: it can't change what these mean
+            pass  # an unknown kind, of a later volbench: ignored
 
 
-def _note_place(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
-    """Add what an entry says about a host's files and devices."""
+def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
+    """Apply an entry about files and devices of a host."""
     match {**entry, "kind": kind}:
         case {"kind": "scratch", "files": dict(files)}:
             made = {str(path): _identity(numbers) for path, numbers in files.items()}
@@ -220,17 +220,17 @@ def _identity(numbers: object) -> FileIdentity | None:
 def _damaged(path: Path, number: int, error: Exception) -> ArchiveError:
     return ArchiveError(
         f"{path}:{number}: not a journal entry: {error}",
-        hint="restore the journal from a copy",
+        hint="restore the journal from a backup",
         context={"path": str(path), "line": number},
     )
 
 
 def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield line number and content of every entry."""
+    """Yield line number and content of each entry."""
     try:
         lines = path.read_bytes().split(b"\n") if path.exists() else []
     except OSError as error:
-        raise ArchiveError(f"{path} can't be read: {error}", hint="check permissions") from error
+        raise ArchiveError(f"{path} cannot be read: {error}", hint="check permissions") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -246,7 +246,7 @@ def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
-        f"{path} can't be written: {error.strerror or error}",
-        hint="check permissions and free space; nothing more is started without a journal",
+        f"{path} cannot be written: {error.strerror or error}",
+        hint="check permissions and free space; no run starts without a journal",
         context={"path": str(path)},
     )

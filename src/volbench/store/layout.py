@@ -1,4 +1,4 @@
-"""Every path inside a campaign folder; nobody else joins them by hand."""
+"""Paths of the files in a campaign folder."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class RunFolder:
 
     @property
     def job_file(self) -> Path:
-        """The job file exactly as fio read it."""
+        """Job file as read by fio."""
         return self.path / JOB_FILE
 
     @property
     def fio_output(self) -> Path:
-        """What fio wrote with ``--output``."""
+        """Output of fio (``--output``)."""
         return self.path / FIO_OUTPUT
 
     @property
     def dd_output(self) -> Path:
-        """What dd wrote to standard error: its only report."""
+        """Standard error of dd, its only report."""
         return self.path / DD_OUTPUT
 
     @property
     def dd_command(self) -> Path:
-        """The dd command, quoted for a shell."""
+        """Command line of dd, quoted for a shell."""
         return self.path / DD_COMMAND
 
     @property
@@ -51,22 +51,22 @@ class RunFolder:
 
     @property
     def status(self) -> Path:
-        """How the run ended; written last, so that its presence means the rest is complete."""
+        """Outcome of the run; written last, so that it marks the folder as complete."""
         return self.path / "status.json"
 
     @property
     def facts(self) -> Path:
-        """The volume as it was right before the run."""
+        """State of the volume right before the run."""
         return self.path / "facts.json"
 
     @property
     def samples(self) -> Path:
-        """The host's own counters beside the run, as its kernel tells them; compressed later."""
+        """Kernel counters of the host, sampled during the run; compressed afterwards."""
         return self.path / SAMPLES
 
     @property
     def attempts(self) -> Path:
-        """Earlier attempts that did not finish."""
+        """Earlier, unfinished attempts."""
         return self.path / "attempts"
 
 
@@ -82,11 +82,11 @@ class ProbeFolder:
 
     @property
     def result(self) -> Path:
-        """What was found; written last, so that its presence means the rest is complete."""
+        """Result of the probe; written last, so that it marks the folder as complete."""
         return self.path / "probe.json"
 
     def step(self, name: str) -> RunFolder:
-        """Return the folder of one of its fio processes."""
+        """Return the folder of a fio process of the probe."""
         return RunFolder(self.path / name)
 
 
@@ -102,37 +102,37 @@ class Layout:
 
     @property
     def campaign(self) -> Path:
-        """The resolved plan and its provenance."""
+        """Resolved plan and its provenance."""
         return self.root / "campaign.json"
 
     @property
     def consent(self) -> Path:
-        """Signature of the plan by the user who made it."""
+        """Signature of the plan by its author."""
         return self.root / "consent.json"
 
     @property
     def journal(self) -> Path:
-        """One line for each state change of a run."""
+        """Journal, with one line per state change."""
         return self.root / "journal.jsonl"
 
     @property
     def journal_bytes(self) -> int:
-        """How long the journal is, which grows with every change of state; 0 without one."""
+        """Size of the journal, which grows with each state change; 0 if missing."""
         return self.journal.stat().st_size if self.journal.exists() else 0
 
     @property
     def lock(self) -> Path:
-        """Held while a campaign runs."""
+        """Lock file, held while a campaign runs."""
         return self.root / ".lock"
 
     @property
     def controller_log(self) -> Path:
-        """Progress of the controllers that ran the campaign, for people."""
+        """Human-readable progress log of all controllers of the campaign."""
         return self.root / "controller.log"
 
     @property
     def runs(self) -> Path:
-        """One folder for each run."""
+        """Parent of the run folders."""
         return self.root / "runs"
 
     @property

@@ -1,4 +1,4 @@
-"""fio's log files at rest: compressed after a campaign, read back as streams of bytes."""
+"""Compression of fio's log files after a campaign, and transparent decompression on read."""
 
 from __future__ import annotations
 
@@ -23,60 +23,60 @@ _XZ = ".xz"
 
 
 def _unreadable_errors() -> tuple[type[Exception], ...]:
-    """Return what reading a damaged log raises."""
+    """Return the exceptions raised by reading a damaged log."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and no log is read before a run
 
     return OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException
 
 
 def compress(path: Path) -> Path:
-    """Replace a file by its zstd-compressed twin ``<name>.zst`` and return that path.
+    """Compress a file to ``<name>.zst`` with zstd, remove the original and return the new path.
 
     Raises:
-        ArchiveError: the filesystem refused; the plain file is kept.
+        ArchiveError: compression failed; the uncompressed file is kept.
     """
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and not needed before a run has ended
 
     target = path.with_name(path.name + COMPRESSED)
-    aside = path.with_name(f".{target.name}.tmp")
+    temporary = path.with_name(f".{target.name}.tmp")
     try:
-        with path.open("rb") as source, pa.CompressedOutputStream(str(aside), "zstd") as sink:
+        with path.open("rb") as source, pa.CompressedOutputStream(str(temporary), "zstd") as sink:
             while chunk := source.read(_CHUNK_BYTES):
                 sink.write(chunk)
-        aside.replace(target)
+        temporary.replace(target)
         path.unlink()
     except (OSError, pa.ArrowException) as error:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise ArchiveError(
-            f"{path} can't be compressed: {error}",
-            hint="check free space; the plain file is kept",
+            f"{path} cannot be compressed: {error}",
+            hint="check free space; the uncompressed file is kept",
             context={"path": str(path)},
         ) from error
     return target
 
 
-def compress_logs(folder: Path, *, least_bytes: int = 0) -> None:
-    """Compress the logs in a run's folder that are at least of some size.
+def compress_logs(folder: Path, *, min_bytes: int = 0) -> None:
+    """Compress the logs of a run folder that have at least a given size.
 
     Raises:
-        ArchiveError: the filesystem refused; the plain files are kept.
+        ArchiveError: compression failed; the uncompressed files are kept.
     """
     for path in sorted(folder.glob("*.log")):
-        if path.stat().st_size >= least_bytes:
+        if path.stat().st_size >= min_bytes:
             compress(path)
 
 
 def plain_name(path: Path) -> str:
-    """Return the name of a log without the ending that tells its compression."""
+    """Return the name of a log without its compression suffix."""
     return path.name.removesuffix(COMPRESSED).removesuffix(_GZIP).removesuffix(_XZ)
 
 
 @contextmanager
 def open_log(path: Path) -> Iterator[BinaryIO]:
-    """Open a log file for reading: its bytes, whether it is plain, gzip, xz or zstd.
+    """Open a plain, gzip, xz or zstd log file for reading, decompressed.
 
     Raises:
-        ArchiveError: it is missing or damaged, which may show while it is read.
+        ArchiveError: the file is missing or damaged; damage may be detected during reading.
     """
     try:
         source = _opened(path)
@@ -97,7 +97,7 @@ def _opened(path: Path) -> BinaryIO | pa.NativeFile:
 
 
 class _Guarded(io.RawIOBase):
-    """A stream whose damage shows as ArchiveError, wherever it is read."""
+    """Stream that raises ArchiveError if the underlying file is damaged."""
 
     def __init__(self, path: Path, source: BinaryIO | pa.NativeFile) -> None:
         self._path = path
@@ -107,23 +107,23 @@ class _Guarded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: object, /) -> int:
-        """Fill a buffer as far as there are bytes.
+        """Read into a buffer.
 
         Raises:
             ArchiveError: the file is damaged.
         """
-        room = memoryview(cast("bytearray", buffer))
+        view = memoryview(cast("bytearray", buffer))
         try:
-            found = self._source.read(len(room))
+            chunk = self._source.read(len(view))
         except _unreadable_errors() as error:
             raise _unreadable(self._path, error) from error
-        room[: len(found)] = found
-        return len(found)
+        view[: len(chunk)] = chunk
+        return len(chunk)
 
 
 def _unreadable(path: Path, error: BaseException) -> ArchiveError:
     return ArchiveError(
-        f"{path} can't be read: {error}",
-        hint="restore it from a copy",
+        f"{path} cannot be read: {error}",
+        hint="restore it from a backup",
         context={"path": str(path)},
     )

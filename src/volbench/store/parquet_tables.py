@@ -1,4 +1,4 @@
-"""Parquet files with the column contract's types, as Arrow tables, plain rows or pandas frames."""
+"""Conversion between Parquet files, Arrow tables, rows and pandas frames of the column contract."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool
 
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
-    """Return the Arrow schema of a frame, with unit and meaning as metadata of each field."""
+    """Return the Arrow schema of a frame, with unit and meaning as field metadata."""
     return pa.schema(
         [
             pa.field(
@@ -36,15 +36,15 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 
 def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.Table:
-    """Return rows as an Arrow table in the order and types of the contract.
+    """Convert rows to an Arrow table with the column order and types of the contract.
 
     Args:
-        frame_name: such as ``summary``.
-        rows: column to value; a column that is left out is missing.
-        labels: names of labels, whose columns follow those of the contract.
+        frame_name: name such as ``summary``.
+        rows: column to value; absent columns are null.
+        labels: label names, whose columns follow those of the contract.
 
     Raises:
-        ArchiveError: a row has a column the contract does not know.
+        ArchiveError: a row has a column that is not in the contract.
     """
     columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
     unknown = set().union(*rows) - {column.name for column in columns}
@@ -54,8 +54,8 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """Return an Arrow table as pandas: nullable integers and booleans, NaN for unknown floats."""
-    import pandas as pd  # noqa: PLC0415 - slow to import, and rows need none of it
+    """Convert an Arrow table to pandas: nullable integers and booleans, NaN for missing floats."""
+    import pandas as pd  # noqa: PLC0415 - slow to import, and not needed for rows
 
     types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     frame: pd.DataFrame = table.to_pandas(types_mapper=types.get)
@@ -63,7 +63,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def rows_of(table: pa.Table) -> list[dict[str, object]]:
-    """Return the rows of an Arrow table as plain Python values, None for unknown ones."""
+    """Convert an Arrow table to rows of Python values, None for missing ones."""
     columns = [_values(column) for column in table.itercolumns()]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -76,22 +76,22 @@ def _values(column: pa.ChunkedArray) -> list[object]:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a Parquet file whole or not at all.
+    """Write a Parquet file atomically.
 
     Raises:
-        ArchiveError: the filesystem refused.
+        ArchiveError: the write failed.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(exist_ok=True)
-        pq.write_table(table, aside, compression="zstd")
-        with aside.open("rb") as file:
+        pq.write_table(table, temporary, compression="zstd")
+        with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise ArchiveError(
-            f"{path} can't be written: {error.strerror or error}",
+            f"{path} cannot be written: {error.strerror or error}",
             hint="check permissions and free space",
             context={"path": str(path)},
         ) from error
@@ -101,14 +101,14 @@ def read_table(path: Path) -> pa.Table:
     """Read a Parquet file.
 
     Raises:
-        ArchiveError: it is missing or damaged.
+        ArchiveError: the file is missing or damaged.
     """
     try:
         with pq.ParquetFile(path) as file:  # read_table would import pandas
             return file.read()
     except (OSError, pa.ArrowException) as error:
         raise ArchiveError(
-            f"{path} can't be read: {error}",
+            f"{path} cannot be read: {error}",
             hint="delete the tables folder; it is rebuilt from the raw files",
             context={"path": str(path)},
         ) from error

@@ -1,4 +1,4 @@
-"""Small files of a campaign folder: a path in, text or a model out; nothing when it is missing."""
+"""Readers of small text and JSON files of a campaign folder, which may be missing."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Model = TypeVar("Model", bound=Frozen)
 
 
 def read_text(path: Path) -> str:
-    """Return what a file holds; "" when it is missing. Bytes that are not UTF-8 are replaced.
+    """Return the text of a file; "" if missing. Invalid UTF-8 is replaced.
 
     Raises:
-        OutputError: it can't be read.
+        OutputError: the file cannot be read.
     """
     try:
         return path.read_bytes().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise OutputError(f"{path} can't be read: {error}", hint="check permissions") from error
+        raise OutputError(f"{path} cannot be read: {error}", hint="check permissions") from error
 
 
 def read_model(path: Path, model: type[Model]) -> Model | None:
-    """Return what a JSON file holds; None when it is missing or empty.
+    """Return the model in a JSON file; None if missing or empty.
 
     Raises:
-        OutputError: it can't be read, or is damaged.
+        OutputError: the file cannot be read, or is damaged.
     """
     text = read_text(path)
     try:
         return model.model_validate_json(text) if text else None
     except ValueError as error:
-        raise OutputError(f"{path} is damaged: {error}", hint="restore a copy") from error
+        raise OutputError(f"{path} is damaged: {error}", hint="restore it from a backup") from error

@@ -1,4 +1,4 @@
-"""Answers to SQL queries as frames whose types every export format can hold."""
+"""Conversion of SQL results to types that every export format supports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from volbench.store.parquet_tables import frame_of
 
 
 def plain_answer(table: pa.Table) -> pd.DataFrame:
-    """Return a frame of texts, whole numbers, floats and flags, which every format can hold.
+    """Return a frame with only string, integer, float and boolean columns.
 
     Args:
-        table: of any types. Decimals become whole numbers or floats, times ISO 8601, lists and
-            structures JSON. Columns of one name are numbered.
+        table: table of any types. Decimals become integers or floats, times ISO 8601 strings, lists
+            and structs JSON. Duplicate column names are numbered.
     """
     names: list[str] = []
     for name in table.column_names:

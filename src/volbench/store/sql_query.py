@@ -1,7 +1,7 @@
-"""SQL over frames, answered by DuckDB from Parquet files and tables.
+"""SQL queries on frames by DuckDB, from Parquet files and Arrow tables.
 
-DuckDB runs in memory and may read only the files of the views: no other file, no network, no
-extension. Only statements that read are accepted, and a query has limits on memory and time.
+DuckDB runs in memory and may access only the files of the views: no other files, no network, no
+extensions. Only read-only statements are accepted, with limits on memory and time.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FRAMES_HINT = f"frames are {', '.join(FRAMES)}; 'describe summary' lists a fram
 
 @dataclass(frozen=True, kw_only=True)
 class QueryLimits:
-    """Resources that one query may use.
+    """Resource limits of a query.
 
     Attributes:
-        memory_bytes: of DuckDB, and again of the answer; nothing is spilled to disk.
-        timeout_s: duration after which the query is interrupted.
-        threads: of DuckDB; 0 for one per core.
+        memory_bytes: memory limit of DuckDB and, separately, of the result; no spilling to disk.
+        timeout_s: time after which the query is interrupted.
+        threads: DuckDB threads; 0 for one per core.
     """
 
     memory_bytes: int = 4 << 30
@@ -41,13 +41,13 @@ class QueryLimits:
 
 @dataclass
 class View:
-    """Rows behind one name in SQL, from all its files and tables.
+    """Sources of an SQL view of a frame.
 
     Attributes:
-        files: Parquet files whose rows are used unchanged.
-        named_files: Parquet file to the campaign's name, which replaces the one in the file and
-            prefixes its run ids.
-        tables: rows that are in no file.
+        files: Parquet files used unchanged.
+        named_files: Parquet file to campaign name, which replaces the name in the file and prefixes
+            its run ids.
+        tables: in-memory tables.
     """
 
     files: list[str] = field(default_factory=list)
@@ -62,21 +62,21 @@ def run_query(
     filesystem: AbstractFileSystem | None = None,
     limits: QueryLimits | None = None,
 ) -> pa.Table:
-    """Return the answer to a SQL query.
+    """Return the result of an SQL query.
 
     Args:
-        sql: one statement that reads, such as ``select job, iops from summary``.
-        view_of: returns the rows of a frame; called for the frames named in `sql`.
-        filesystem: that contains the files, if they are not on this machine.
-        limits: of memory and time; None for the defaults.
+        sql: one read-only statement, such as ``select job, iops from summary``.
+        view_of: returns the sources of a frame; called for the frames named in `sql`.
+        filesystem: filesystem of the files, if not local.
+        limits: resource limits; None for the defaults.
 
     Raises:
-        InputError: duckdb is missing, the statement is invalid or does not only read, or the query
+        InputError: duckdb is missing, the statement is invalid or not read-only, or the query
             exceeds a limit.
     """
     limits = limits or QueryLimits()
     try:
-        import duckdb  # noqa: PLC0415 - an extra; nothing else needs it
+        import duckdb  # noqa: PLC0415 - optional dependency
     except ImportError as error:
         raise InputError(
             "SQL needs duckdb, which is not installed", hint="pip install 'volbench[sql]'"
@@ -98,7 +98,7 @@ def run_query(
                 connection.register_filesystem(filesystem)
             for name in FRAMES:
                 _make_view(connection, name, views.get(name, View()))
-            _shut(connection, [file for view in views.values() for file in _files(view)])
+            _restrict_access(connection, [file for view in views.values() for file in _files(view)])
             return _fetch_within(connection, sql, limits)
     except TimeoutError as error:
         raise InputError(
@@ -112,7 +112,7 @@ def run_query(
 
 
 def _fetch_within(connection: DuckDBPyConnection, sql: str, limits: QueryLimits) -> pa.Table:
-    """Return the answer, computed in a thread so that Ctrl-C and the time limit interrupt it."""
+    """Fetch the result in a thread, so that Ctrl-C and the time limit can interrupt it."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         answer = pool.submit(_fetch, connection, sql, limits.memory_bytes)
         try:
@@ -123,7 +123,7 @@ def _fetch_within(connection: DuckDBPyConnection, sql: str, limits: QueryLimits)
 
 
 def _fetch(connection: DuckDBPyConnection, sql: str, limit_bytes: int) -> pa.Table:
-    """Return the answer; its memory is outside of DuckDB's limit, so it is counted here."""
+    """Fetch the result and limit its memory, which DuckDB's limit does not include."""
     reader = connection.sql(sql).to_arrow_reader()
     batches, size_bytes = [], 0
     for batch in reader:
@@ -142,18 +142,18 @@ def _too_large(limit_bytes: int) -> InputError:
 
 
 def _check_reads(connection: DuckDBPyConnection, sql: str) -> None:
-    """Refuse anything but one SELECT; WITH, DESCRIBE and SUMMARIZE are of that kind."""
+    """Refuse all but a single SELECT, which includes WITH, DESCRIBE and SUMMARIZE."""
     kinds = [statement.type.name for statement in connection.extract_statements(sql)]
     if kinds != ["SELECT"]:
         found = " and ".join(kinds) if kinds else "nothing"
         raise InputError(
-            f"one statement that reads was expected, not {found}",
+            f"expected one read-only statement, not {found}",
             hint="write one query that begins with select, with, describe or summarize",
         )
 
 
 def _make_view(connection: DuckDBPyConnection, name: str, view: View) -> None:
-    """Create the view of a frame; one without rows still has its columns."""
+    """Create the view of a frame; an empty one has all columns, too."""
     parts = []
     empty = schema_of(FRAMES[name]).empty_table()
     for place, table in enumerate([*view.tables, empty]):
@@ -168,7 +168,7 @@ def _make_view(connection: DuckDBPyConnection, name: str, view: View) -> None:
 
 
 def _renamed(connection: DuckDBPyConnection, name: str, files: Mapping[str, str]) -> str:
-    """Return SQL for the rows of files, with the campaign's name of each file."""
+    """Return the SQL for rows of files, with the campaign name replaced."""
     rows = [{"file": file, "own": own} for file, own in files.items()]
     connection.register(f"_{name}_names", pa.Table.from_pylist(rows))
     has_run = any(column.name == "run" for column in FRAMES[name])
@@ -185,7 +185,7 @@ def _read(files: Sequence[str], *, more: str = "") -> str:
 
 
 def _list(texts: Sequence[str]) -> str:
-    """Return texts as a list in SQL, with quotes doubled."""
+    """Return an SQL list of strings, with quotes escaped."""
     return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"
 
 
@@ -193,14 +193,14 @@ def _files(view: View) -> list[str]:
     return [*view.files, *view.named_files]
 
 
-def _shut(connection: DuckDBPyConnection, files: Sequence[str]) -> None:
-    """Allow access to these files only, and lock the configuration."""
+def _restrict_access(connection: DuckDBPyConnection, files: Sequence[str]) -> None:
+    """Restrict access to the given files and lock the configuration."""
     connection.execute(f"set allowed_paths = {_list(files)}")
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
 
 
-def _brief(words: str) -> str:
-    """Return DuckDB's message without the kind of error in front and the excerpt below."""
-    first = words.strip().partition("\n\nLINE ")[0]
+def _brief(message: str) -> str:
+    """Return DuckDB's message without its error type and the SQL excerpt."""
+    first = message.strip().partition("\n\nLINE ")[0]
     return " ".join(first.partition(" Error: ")[2].split()) or " ".join(first.split())

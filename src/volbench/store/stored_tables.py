@@ -1,8 +1,8 @@
-"""Stored frames of a campaign: Parquet files with stamps of the raw files and rules behind them.
+"""Cache of a campaign's frames in Parquet files, validated by stamps.
 
-Frames read from raw files share one stamp, frames computed from them (verdicts, findings,
-aggregates) another. A frame is read from its file only while its stamp matches the versions below
-and the fingerprint of the raw files.
+Frames parsed from raw files share one stamp, frames derived from them (verdicts, findings,
+aggregates) another. A cached frame is valid only if its stamp matches the versions below and the
+fingerprint of the raw files.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from volbench.store.layout import Layout
 from volbench.store.parquet_tables import read_table, write_table
 
 TABLES_VERSION = "10"
-"""Raised whenever the same raw files give other rows, so that stored tables are rebuilt."""
+"""Incremented when the same raw files yield different rows, so that tables are rebuilt."""
 RULES_VERSION = "8"
-"""Raised whenever the same rows give other verdicts, findings or aggregates."""
+"""Incremented when the same rows yield different verdicts, findings or aggregates."""
 
 
 def fingerprint_of(layout: Layout, campaign: Campaign, history: History) -> str:
-    """Return a digest of the names and sizes of all raw files that frames are made from.
+    """Return a digest of the names and sizes of all raw files behind the frames.
 
-    Content and times of files are left out: a campaign can be copied or unpacked elsewhere without
-    being read again, and looking at thousands of runs takes a fraction of a second.
+    Contents and timestamps are excluded: the cache stays valid when a campaign is copied, and
+    checking thousands of runs takes a fraction of a second.
     """
     digest = blake2b(digest_size=16)
     for run in campaign.runs:
@@ -48,7 +48,7 @@ def fingerprint_of(layout: Layout, campaign: Campaign, history: History) -> str:
 
 
 def _add_files(digest: blake2b, folder: Path) -> None:
-    """Add name and size of each file in a folder; one that is missing or unreadable adds none."""
+    """Add name and size of each file in a folder; a missing or unreadable folder adds nothing."""
     try:
         with os.scandir(folder) as entries:
             files = sorted(
@@ -64,19 +64,19 @@ class StoredTables:
     """The Parquet files of a campaign.
 
     Attributes:
-        layout: of the campaign.
-        fingerprint: of its raw files as they are now.
+        layout: paths of the campaign.
+        fingerprint: current fingerprint of its raw files.
     """
 
     layout: Layout
     fingerprint: str
 
     def path(self, name: str) -> Path:
-        """Return the file of a frame, whether it exists or not."""
+        """Return the path of a frame's file, which need not exist."""
         return self.layout.tables / f"{name}.parquet"
 
     def is_current(self, name: str) -> bool:
-        """Return whether the stored frame is what would be computed now."""
+        """Return whether the stored frame is up to date."""
         file = self._stamp_file(name)
         return file.exists() and file.read_bytes() == self._stamp(name).encode()
 
@@ -84,15 +84,14 @@ class StoredTables:
         """Read a frame from its file.
 
         Raises:
-            ArchiveError: it is missing or damaged.
+            ArchiveError: the file is missing or damaged.
         """
         return read_table(self.path(name))
 
     def keep(self, tables: Mapping[str, pa.Table]) -> None:
-        """Write all frames of one kind, and last the stamp that says they are complete.
+        """Write all frames of one kind and then their stamp, which marks them as complete.
 
-        Where the folder cannot be written, or its disk is full, nothing is kept: files only save
-        time.
+        Write errors, such as a read-only folder or a full disk, are ignored: the files are a cache.
         """
         if not os.access(self.layout.root, os.W_OK):
             return

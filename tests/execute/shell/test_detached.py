@@ -147,7 +147,7 @@ def test_a_restart_of_the_machine_is_reported(tmp_path: Path) -> None:
     process = started(tmp_path, "sleep", "60")
     (tmp_path / ".tool" / "boot").write_text("0f0f0f0f-another-boot\n")
     assert process.wait(PATIENCE_S) == LOST_STATUS
-    assert process.lost == "its machine restarted"
+    assert process.lost == "its host rebooted"
 
 
 def test_a_reused_process_id_is_not_taken_for_it(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_reused_process_id_is_not_taken_for_it(tmp_path: Path) -> None:
 
 def test_what_cannot_start_is_an_error(tmp_path: Path) -> None:
     """A missing folder and a missing program are reported at once; nothing counts as started."""
-    with pytest.raises(TransportError, match="can't be started"):
+    with pytest.raises(TransportError, match="cannot be started"):
         launch(EXECUTOR, order(tmp_path / "missing", "true"))
     with pytest.raises(TransportError, match="no such program"):
         launch(EXECUTOR, order(tmp_path, "no-such-program"))

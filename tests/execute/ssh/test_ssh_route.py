@@ -152,7 +152,7 @@ def test_files_are_included_where_they_stand(tmp_path: Path) -> None:
     host = WEB.model_copy(update={"user": None})
     config = "Include conf.d/*\nPort 99\nUser second\n"
     assert places(route(tmp_path, host, config=config)) == ["first@10.0.0.4:99"]
-    with pytest.raises(InputError, match="`Include` within a block"):
+    with pytest.raises(InputError, match="`Include` inside a block"):
         route(tmp_path, host, config="Host a\n  Include conf.d/*\n")
     part.write_text("Include conf.d/a\n", encoding="utf-8")
     with pytest.raises(InputError, match="nested `Include`"):
@@ -162,7 +162,7 @@ def test_files_are_included_where_they_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("config", ["Port many\n", "Port 70000\n", "Host 'a\n"])
 def test_a_configuration_that_makes_no_sense_is_named(tmp_path: Path, config: str) -> None:
     """The file and the value are told."""
-    with pytest.raises(InputError, match=r"\.ssh/config can't be used"):
+    with pytest.raises(InputError, match=r"\.ssh/config cannot be used"):
         route(tmp_path, WEB, config=config)
 
 

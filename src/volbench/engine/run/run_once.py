@@ -230,8 +230,8 @@ class _Execution:
 
 
 def _tidy(folder: Path) -> None:
-    """Compress large logs, and remove the empty logs that fio creates for the layout phase."""
-    compress_logs(folder, least_bytes=_LARGE_LOG_BYTES)
+    """Compress large logs, and remove the empty logs that fio creates for ``exec_prerun``."""
+    compress_logs(folder, min_bytes=_LARGE_LOG_BYTES)
     for path in folder.glob("*.prerun.txt"):
         if not path.stat().st_size:
             path.unlink()

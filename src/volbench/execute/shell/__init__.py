@@ -1,5 +1,5 @@
-"""Executor over a channel: all that a machine must do, given a way to run a command there.
+"""Executor over a channel, for any host that can run commands in a POSIX shell.
 
-A new kind of machine is a new `channel.Channel`; `shell_executor.ShellExecutor` does the rest by a
-POSIX shell and the usual small tools.
+To support a new transport, implement `channel.Channel`; `shell_executor.ShellExecutor` provides
+everything else by shell scripts.
 """

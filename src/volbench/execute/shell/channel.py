@@ -1,4 +1,4 @@
-"""Channel: a way to run a command on a machine; all that a new kind of machine must provide."""
+"""Channel protocol: command execution on a host, the only requirement of a new transport."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Protocol
 from volbench.errors import ConnectError, DeadlineError
 
 Sink = Callable[[bytes], None]
-"""Receives standard output in parts, as it arrives."""
+"""Receives standard output in chunks, as it arrives."""
 
 Input = bytes | Iterable[bytes]
-"""Standard input: all of it, or parts that may wait for output, in a thread of their own."""
+"""Standard input: bytes, or chunks from an iterator that may block in its own thread."""
 
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """How long a command may take.
+    """Time limit of a command.
 
     Attributes:
-        command: what runs, for messages.
+        command: name of the command, for messages.
         seconds: the limit.
-        of_silence: whether the limit holds for the time without any output, not for the whole.
+        of_silence: whether the limit applies to the time without output, not to the total time.
     """
 
     command: str
@@ -31,7 +31,7 @@ class TimeLimit:
     of_silence: bool = False
 
     def exceeded(self, host: str) -> DeadlineError:
-        """Return the error of a command that took longer."""
+        """Return the error of a command that exceeded the limit."""
         limit = (
             f"was silent for {self.seconds:g} s"
             if self.of_silence
@@ -39,26 +39,26 @@ class TimeLimit:
         )
         return DeadlineError(
             f"{self.command} {limit} on {host} and was abandoned",
-            hint="the host may hang, or a volume there does not respond",
+            hint="the host may be hung, or a volume there does not respond",
             context={"host": host},
         )
 
 
 class Countdown:
-    """Time that is left of a limit."""
+    """Remaining time of a limit."""
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit
         self._end_s = time.monotonic() + limit.seconds
 
     def note_output(self) -> None:
-        """Start again where only silence is limited."""
+        """Restart the countdown if the limit applies to silence."""
         if self._limit.of_silence:
             self._end_s = time.monotonic() + self._limit.seconds
 
     @property
     def left_s(self) -> float:
-        """Seconds left; zero when the time is up."""
+        """Seconds left; zero after expiry."""
         return max(0.0, self._end_s - time.monotonic())
 
 
@@ -71,11 +71,11 @@ class CommandEnd:
 
 
 class Channel(Protocol):
-    """A way to run commands on one machine; several threads may use it at once.
+    """Command execution on one host; thread-safe.
 
     Attributes:
-        host: name of the machine.
-        poll_s: seconds between two looks at a program that runs there: what a look costs decides.
+        host: host name.
+        poll_s: interval in seconds between polls of a running program, depending on their cost.
     """
 
     host: str
@@ -84,36 +84,36 @@ class Channel(Protocol):
     def execute(
         self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
-        """Run a command once, to its end.
+        """Run a command once, to completion.
 
         Args:
-            argv: program and arguments. Where a login shell is in between, the channel quotes them.
-            stdin: its standard input; parts are sent one by one as soon as they are there.
-            sink: receives its standard output.
-            limit: when it is abandoned.
+            argv: program and arguments, which the channel quotes if a login shell parses them.
+            stdin: standard input; chunks are sent as they become available.
+            sink: receives standard output.
+            limit: time after which the command is abandoned.
 
         Raises:
             DeadlineError: the limit was exceeded.
             ConnectError: see `connection_lost`.
-            TransportError: it can't be run, or ended without an exit status.
+            TransportError: the command cannot be run, or ended without an exit status.
         """
 
     def close(self) -> None:
-        """Release the connection; what runs on the machine is left alone."""
+        """Release the connection; programs running on the host continue."""
 
 
 def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
-    """Return the error of a connection that broke.
+    """Return the error of a broken connection.
 
     Args:
-        host: name of the machine.
-        reason: why; may be empty.
-        sent: whether the command may have begun: if not, it can be sent again safely.
+        host: host name.
+        reason: cause; may be empty.
+        sent: whether the command may have started; if not, it is safe to retry.
     """
     return ConnectError(
         f"the connection to {host} was lost{f': {reason}' if reason else ''}",
         hint="check that the host is up; the command may have run there"
         if sent
-        else "check that the host is up, and the network between",
+        else "check the host and the network path to it",
         context={"host": host, "sent": sent},
     )

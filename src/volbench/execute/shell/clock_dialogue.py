@@ -1,4 +1,4 @@
-"""Dialogue with a shell that prints the time: a question, its answer, and when each passed here."""
+"""Clock readings of a host by requests to a running shell, timestamped by the controller."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from collections.abc import Iterator
 
 from volbench.execute.protocol import ClockReading
 
-_ANSWER_S = 20.0
+_RESPONSE_TIMEOUT_S = 20.0
 
 
 class ClockDialogue:
-    """Questions for a running `posix_scripts.CLOCK`, and its answers.
+    """Requests to a running `posix_scripts.CLOCK`, and its responses.
 
     Args:
-        count: number of questions.
+        count: number of requests.
 
     Attributes:
-        readings: one for each answer that was a time.
+        readings: one per valid response.
     """
 
     def __init__(self, count: int) -> None:
         self.readings: list[ClockReading] = []
         self._count = count
-        self._unfinished = b""
-        self._answers: queue.SimpleQueue[tuple[float, str]] = queue.SimpleQueue()
+        self._partial_line = b""
+        self._responses: queue.SimpleQueue[tuple[float, str]] = queue.SimpleQueue()
 
     def take(self, part: bytes) -> None:
-        """Take a part of the shell's output."""
+        """Process a chunk of the shell's output."""
         now_s = time.time()
-        *lines, self._unfinished = (self._unfinished + part).split(b"\n")
+        *lines, self._partial_line = (self._partial_line + part).split(b"\n")
         for line in lines:
-            self._answers.put((now_s, line.decode("ascii", "replace").strip()))
+            self._responses.put((now_s, line.decode("ascii", "replace").strip()))
 
-    def questions(self) -> Iterator[bytes]:
-        """Yield the questions, each after the answer to the one before; end when none comes."""
-        if self._answer() is None:  # the shell is ready
+    def requests(self) -> Iterator[bytes]:
+        """Yield one request after each response; stop if a response times out."""
+        if self._next_response() is None:  # the shell is ready
             return
         for _ in range(self._count):
             sent_s = time.time()
             yield b"\n"
-            answer = self._answer()
-            if answer is None:
+            response = self._next_response()
+            if response is None:
                 return
-            received_s, text = answer
+            received_s, text = response
             seconds, _, fraction = text.partition(".")
             if not seconds.isdecimal():
                 continue
-            # A date without nanoseconds prints whole seconds: the middle of one is the best guess.
+            # `date` without %N prints whole seconds: the midpoint is the best estimate.
             is_fine = fraction.isdecimal()
             remote_s = float(text) if is_fine else int(seconds) + 0.5
             resolution_s = 0.0 if is_fine else 1.0
             self.readings.append(ClockReading(sent_s, remote_s, received_s, resolution_s))
 
-    def _answer(self) -> tuple[float, str] | None:
+    def _next_response(self) -> tuple[float, str] | None:
         try:
-            return self._answers.get(timeout=_ANSWER_S)
+            return self._responses.get(timeout=_RESPONSE_TIMEOUT_S)
         except queue.Empty:
             return None

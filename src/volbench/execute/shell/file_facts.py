@@ -1,4 +1,4 @@
-"""What a machine that is reached by a channel says about its files and devices."""
+"""Files and block devices of a remote host, parsed from the output of stat."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from volbench.execute.protocol import FILE_KINDS, FileStat
 
 @dataclass(frozen=True)
 class ShellHeldDevice:
-    """A block device of another machine, which keeps nothing open for its controller.
+    """A block device of a remote host, where no descriptor is kept open.
 
     Attributes:
-        number: its (major, minor).
-        digest: returns the SHA-256 of its first and last MiB, given its size.
+        number: (major, minor) of the device.
+        digest: returns the SHA-256 of the first and last MiB, given the device size.
     """
 
     number: tuple[int, int]
@@ -25,7 +25,7 @@ class ShellHeldDevice:
 
     @property
     def is_exclusive(self) -> bool:
-        """False: it is looked at right before a run, and not held."""
+        """False: it is checked right before a run, but not held open."""
         return False
 
     def close(self) -> None:
@@ -33,10 +33,10 @@ class ShellHeldDevice:
 
 
 def parse_stat(text: str) -> FileStat:
-    """Return what a line of `posix_scripts.STAT` says; mode and device numbers are hexadecimal.
+    """Parse a line of `posix_scripts.STAT`; mode and device numbers are hexadecimal.
 
     Raises:
-        OutputError: it is no such line.
+        OutputError: the line is malformed.
     """
     try:
         mode_hex, device, major_hex, minor_hex, inode, size, owner, born = text.split()
@@ -60,7 +60,7 @@ def parse_stat(text: str) -> FileStat:
 
 
 def _nanoseconds(text: str) -> int:
-    """Return ns of a time such as ``12.000000345``; 0 where the machine's stat does not know it."""
+    """Return a time such as ``12.000000345`` in ns; 0 if the host's stat does not report it."""
     seconds, _, fraction = text.partition(".")
     if not seconds.isdecimal() or len(fraction) != 9 or not fraction.isdecimal():
         return 0

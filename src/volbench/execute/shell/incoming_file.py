@@ -1,6 +1,6 @@
-"""File that arrives from a machine: written aside, put into its place only when it is intact.
+"""File transfer from a remote host: verified by SHA-256 and written atomically.
 
-The stream begins with its encoding and the SHA-256 of the file.
+The stream starts with a header that holds its encoding and the SHA-256 of the file.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from volbench.errors import ArchiveError, TransferError
 
 _HEADER_LIMIT_BYTES = 200
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
-"""Tells zlib to expect gzip's own header (documentation of zlib's inflateInit2)."""
+"""Window bits with 16 added, so that zlib expects a gzip header (zlib manual, inflateInit2)."""
 
 
 class Incoming:
-    """A file on its way here, as a context manager; what was not kept is removed.
+    """A file in transit, as a context manager; removed on exit unless kept.
 
     Args:
-        name: of the file on its machine, for messages.
-        into: its path here.
+        name: name of the file on its host, for messages.
+        into: local path.
     """
 
     def __init__(self, name: str, into: Path) -> None:
         self._name = name
         self._into = into
-        self._aside = into.with_name(f".{into.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+        self._temporary = into.with_name(f".{into.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
         self._start()
 
     def _start(self) -> None:
         self._header = b""
-        self._wanted = ""
+        self._expected = ""
         self._inflate: zlib._Decompress | None = None
         self._digest = hashlib.sha256()
 
     def __enter__(self) -> Self:
-        """Open the file aside.
+        """Open a temporary file beside the target.
 
         Raises:
-            ArchiveError: it can't be written.
+            ArchiveError: the file cannot be written.
         """
         try:
-            self._file = self._aside.open("wb")
+            self._file = self._temporary.open("wb")
         except OSError as error:
             raise self._unwritable(error) from error
         return self
@@ -59,14 +59,14 @@ class Incoming:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Remove what was not kept."""
-        # Closing tries once more to write what could not be written before.
+        """Remove the temporary file, if it is still there."""
+        # close() retries a failed flush.
         with suppress(OSError):
             self._file.close()
-        self._aside.unlink(missing_ok=True)
+        self._temporary.unlink(missing_ok=True)
 
     def restart(self) -> Incoming:
-        """Discard what has arrived, and expect the stream from its beginning."""
+        """Discard received data and expect the stream from the start."""
         self._start()
         try:
             self._file.seek(0)
@@ -76,13 +76,13 @@ class Incoming:
         return self
 
     def __call__(self, part: bytes) -> None:
-        """Take a part of the stream.
+        """Process a chunk of the stream.
 
         Raises:
-            TransferError: it is damaged.
-            ArchiveError: it can't be written.
+            TransferError: the stream is corrupt.
+            ArchiveError: the file cannot be written.
         """
-        if not self._wanted:
+        if not self._expected:
             self._header += part
             head, end, part = self._header.partition(b"\n")
             if not end:
@@ -92,38 +92,38 @@ class Incoming:
         self._write(self._plain(part))
 
     def keep(self) -> None:
-        """Put the file into its place if it is intact.
+        """Verify the file and move it to its target path.
 
         Raises:
-            TransferError: it is not.
-            ArchiveError: it can't be written.
+            TransferError: the file is incomplete or corrupt.
+            ArchiveError: the file cannot be written.
         """
         if self._inflate is not None:
             self._write(self._inflate.flush())
         whole = self._inflate is None or self._inflate.eof
-        if not self._wanted or not whole or self._digest.hexdigest() != self._wanted:
+        if not self._expected or not whole or self._digest.hexdigest() != self._expected:
             raise TransferError(
                 f"{self._name} was damaged on the way",
-                hint="it may have changed meanwhile: try again when nothing writes to it",
+                hint="it may have changed during the transfer: retry when nothing writes to it",
                 context={"path": self._name},
             )
         try:
             self._file.flush()
             os.fsync(self._file.fileno())
-            self._aside.replace(self._into)
+            self._temporary.replace(self._into)
             _sync_folder(self._into.parent)
         except OSError as error:
             raise self._unwritable(error) from error
 
     def _read_header(self, head: str) -> None:
-        how, _, self._wanted = head.partition(" ")
-        if how not in {"gzip", "plain"} or len(self._wanted) != 64:
+        encoding, _, self._expected = head.partition(" ")
+        if encoding not in {"gzip", "plain"} or len(self._expected) != 64:
             raise TransferError(
                 f"{self._name} arrives in an unknown encoding: {head[:80]!r}",
                 hint="the host needs sha256sum, of coreutils or busybox",
                 context={"path": self._name},
             )
-        self._inflate = zlib.decompressobj(_GZIP_WINDOW) if how == "gzip" else None
+        self._inflate = zlib.decompressobj(_GZIP_WINDOW) if encoding == "gzip" else None
 
     def _check_header_length(self) -> None:
         if len(self._header) > _HEADER_LIMIT_BYTES:
@@ -137,7 +137,7 @@ class Incoming:
         except zlib.error as error:
             raise TransferError(
                 f"{self._name} was damaged on the way: {error}",
-                hint="try again",
+                hint="retry",
                 context={"path": self._name},
             ) from error
 
@@ -150,7 +150,7 @@ class Incoming:
 
     def _unwritable(self, error: OSError) -> ArchiveError:
         return ArchiveError(
-            f"{self._into} can't be written: {error.strerror}",
+            f"{self._into} cannot be written: {error.strerror}",
             hint="check permissions and free space, then continue with: volbench resume DIR",
             context={"path": str(self._into)},
         )

@@ -1,8 +1,8 @@
-# Start a program that outlives the connection, once: CONTROL FOLDER STDERR SECONDS PROGRAM ARGUMENT...
-# CONTROL holds its state: start (made by the first only), boot, pid, out, rc (written last).
+# Start a detached program at most once: CONTROL FOLDER STDERR SECONDS PROGRAM ARGUMENT...
+# State in CONTROL: start (created atomically by the first launch), boot, pid, out, rc (written last).
 control=$1 folder=$2 errors=$3 longest=$4
 shift 4
-umask 022 # where root runs the program, the user of the connection fetches what it wrote
+umask 022 # files written by root must be readable by the login user, who fetches them
 if [ -e "$control/rc" ] || [ -e "$control/start" ]; then
     echo already
     exit 0

@@ -1,8 +1,7 @@
-"""Scripts that a machine's POSIX shell runs.
+"""POSIX shell scripts that run on remote hosts.
 
-They need the usual small tools, of coreutils or busybox. Each stands on one line and holds no
-backslashes, so that it passes through the login shells csh and fish, too. Arguments are positional
-parameters and never part of a script.
+They require coreutils or busybox. Each is a single line without backslashes, so that it survives
+csh and fish as login shells. Arguments are passed as positional parameters, never interpolated.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ RUN = (
     'if timeout -s "$k" 9 true 2>/dev/null; then set -- timeout -s "$k" "$n" "$@"; fi; '
     'if [ "$i" ]; then "$@"; else "$@" </dev/null; fi; exit $?'
 )
-"""Run a program: seconds, signal at their end, sudo or empty, input or empty, then the program."""
+"""Run a program: timeout in s, timeout signal, sudo or empty, input or empty, program."""
 
 WHICH = f'{_FIND}find "$1"'
 READ = f'[ -f "$1" ] && [ -r "$1" ] || exit {REFUSED}; cat -- "$1"; exit $?'
@@ -38,7 +37,7 @@ LIST = (
     'cd -- "$1" 2>/dev/null && [ -r . ] || exit 0; for f in * .*; do case $f in .|..) continue;; '
     'esac; if [ -e "$f" ] || [ -L "$f" ]; then printf "%s/" "$f"; fi; done; exit 0'
 )
-"""Print the names in a folder, each followed by a slash, which no name contains."""
+"""Print the names in a directory, each terminated by a slash."""
 
 REAL = (
     'readlink -m -- "$1" 2>/dev/null && exit 0; p=$1 t=; '
@@ -46,7 +45,7 @@ REAL = (
     't=/${p##*/}$t; p=${p%/*}; [ "$p" ] || { r=; break; }; done; echo "$r$t"'
 )
 STAT = 'stat ${2:+-L} -c "%f %d %t %T %i %s %u %.9W" -- "$1"; exit $?'
-"""Print what a path is: path, then follow or empty. busybox prints no time of birth."""
+"""Print the stat result of a path: path, follow or empty. busybox prints no birth time."""
 
 EDGES = (
     f"{_SUDO}"
@@ -55,7 +54,7 @@ EDGES = (
     '{ root dd if="$1" bs=512 count="$n" 2>/dev/null; '
     'root dd if="$1" bs=512 count="$n" skip="$((e - n))" 2>/dev/null; } | sha256sum; exit $?'
 )
-"""Print the SHA-256 of the first and last MiB of a device: path, its size, sudo or empty."""
+"""Print the SHA-256 of the first and last MiB of a device: path, size, sudo or empty."""
 
 PRIVATE = (
     'if [ -e "$1" ] || [ -L "$1" ]; then exit 3; fi; '
@@ -63,23 +62,23 @@ PRIVATE = (
     'sudo -n -- mkdir -m 700 -- "$1" && sudo -n -- chown -h "$(id -u)" -- "$1" || exit 97; exit 0; '
     'fi; if [ -z "$2" ]; then mkdir -m 700 -- "$1" || exit 97; fi; exit 0'
 )
-"""Make a folder for its owner alone: path, sudo (where only root may write) or empty."""
+"""Create a directory with mode 0700: path, sudo (if only root may write there) or empty."""
 
 FREE = 'stat -f -c "%a %S" -- "$1"; exit $?'
 REMOVE_FOLDER = (
     'if [ "$2" ] && ! rmdir -- "$1" 2>/dev/null; then sudo -n -- rmdir -- "$1"; exit $?; fi; '
     'if [ -z "$2" ]; then rmdir -- "$1"; exit $?; fi; exit 0'
 )
-"""Remove an empty folder: path, sudo or empty."""
+"""Remove an empty directory: path, sudo or empty."""
 
 CLOCK = "echo ready; while read -r x; do date +%s.%N; done; exit 0"
-"""Print the time once for each line of standard input."""
+"""Print the time for each line of standard input."""
 
 REMOVE = (
     'if [ "$2" ] && ! rm -f -- "$1" 2>/dev/null; then sudo -n -- rm -f -- "$1"; exit $?; fi; '
     'rm -f -- "$1"; exit $?'
 )
-"""Remove a file: path, sudo (to remove what root made) or empty."""
+"""Remove a file: path, sudo (for files owned by root) or empty."""
 
 REMOVE_TREE = (
     'b=$(cd -- "$1" && pwd -P) || exit 0; case "$2/" in */../*) r=1;; "$b"/?*) r=;; *) r=1;; esac; '
@@ -87,7 +86,7 @@ REMOVE_TREE = (
     'if [ "$3" ] && ! rm -rf -- "$2" 2>/dev/null; then sudo -n -- rm -rf -- "$2"; exit $?; fi; '
     'rm -rf -- "$2"; exit $?'
 )
-"""Remove a folder below another one: upper, lower, sudo (to remove what root made) or empty."""
+"""Remove a subdirectory: base, subdirectory, sudo (for files owned by root) or empty."""
 
 FOLDER = 'mkdir -p -- "$1" && cd -- "$1" && pwd -P'
 FILES = 'cd -- "$1" && find . -type f -print | sort; exit $?'
@@ -98,7 +97,7 @@ EXCLUSIVE = (
     '[ -b "$1" ] || { echo "not a block device"; exit 0; }; '
     'if command -v perl >/dev/null; then root perl -MFcntl -e "$3" "$1"; exit $?; fi; '
     'if command -v python3 >/dev/null; then root python3 -c "$4" "$1"; exit $?; fi; '
-    'if [ "$(id -u)" != 0 ]; then echo "only root, perl or python3 can tell here"; exit 0; fi; '
+    'if [ "$(id -u)" != 0 ]; then echo "the check needs root, perl or python3"; exit 0; fi; '
     'set -- "$1" $(stat -L -c "%t %T" -- "$1"); d=$((0x$2)):$((0x$3)); '
     "b=$(readlink -f /sys/dev/block/$d); "
     'for h in "$b"/holders/* "$b"/*/holders/*; do [ -e "$h" ] && '
@@ -111,17 +110,17 @@ EXCLUSIVE = (
     'for f in /proc/[0-9]*/fd/*; do [ "$f" -ef "$1" ] && [ -b "$f" ] && '
     '{ p=${f#/proc/}; echo "open in process ${p%%/*}"; exit 0; }; done; exit 0'
 )
-"""Print why a block device can't be opened exclusively: path, sudo or empty, PERL, PYTHON.
+"""Print the error of an exclusive open of a block device: path, sudo or empty, PERL, PYTHON.
 
-A shell can't open with O_EXCL. Without perl and python3, everything that would prevent it is looked
-up: holders, mounts, swap, btrfs, and processes that have the device open.
+A shell cannot open with O_EXCL. Without perl and python3, the script checks for users of the
+device: holders, mounts, swap, btrfs, and processes that have it open.
 """
 
 PERL = "sysopen(my $f, $ARGV[0], O_RDONLY | O_EXCL) or print ${chr 33}"
-"""Print the system's reason, which is in the variable whose name is character 33."""
+"""Print the error message, in Perl's variable named by character 33."""
 
 PYTHON = "import os, sys; os.close(os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL))"
-"""Fail with the system's reason on standard error."""
+"""Fail with the error message on standard error."""
 
 WRITE = (
     't=$1.$2.tmp; if [ -d "$1" ]; then echo "Is a directory" >&2; exit 97; fi; '
@@ -129,7 +128,7 @@ WRITE = (
     'if [ "$(sha256sum <"$t")" != "$3  -" ]; then rm -f -- "$t"; exit 98; fi; '
     'mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 97; }; exit 0'
 )
-"""Write standard input to a file, whole or not at all: path, random suffix, SHA-256."""
+"""Write standard input to a file atomically: path, random suffix, SHA-256."""
 
 FETCH = (
     '[ -f "$1" ] && [ -r "$1" ] || { [ -e "$1" ] || echo "No such file or directory" >&2; '
@@ -137,4 +136,4 @@ FETCH = (
     'if [ "$2" ] && command -v gzip >/dev/null; then echo "gzip ${h%% *}"; gzip -1c <"$1"; '
     'else echo "plain ${h%% *}"; cat -- "$1"; fi; exit $?'
 )
-"""Print the encoding of a file, its SHA-256, and the file: path, gzip or empty."""
+"""Print encoding, SHA-256 and content of a file: path, gzip or empty."""

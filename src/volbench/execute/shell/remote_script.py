@@ -1,7 +1,7 @@
-"""Call of a script on a machine: the script, its arguments and limits, and what it answered.
+"""Script calls on a remote host: script, arguments, limits and result.
 
-Each script first prints a mark, on both outputs. What precedes it, such as a greeting of the user's
-start-up files, is dropped. Where no mark arrives, the login shell did something else.
+Each script first prints a marker to both outputs. Preceding output, such as a greeting from shell
+start-up files, is dropped. A missing marker means that the login shell did not run the script.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class ScriptCall:
 
     Attributes:
         script: one of `posix_scripts`.
-        arguments: of any content.
-        name: of the action, for messages.
-        stdin: its input.
-        timeout_s: limit for the whole call.
-        silence_s: instead, the longest time without any output.
-        repeatable: whether it may be run again if the connection breaks after it was sent.
-        sink: makes the receiver of the output, once for each attempt; None to collect it.
+        arguments: positional parameters, of any content.
+        name: name of the action, for messages.
+        stdin: standard input.
+        timeout_s: limit of the whole call.
+        silence_s: limit of the time without output, which replaces `timeout_s`.
+        repeatable: whether it is idempotent and may be resent after a broken connection.
+        sink: creates the receiver of the output for each attempt; None to collect the output.
     """
 
     script: str
@@ -48,7 +48,7 @@ class ScriptCall:
 
     @property
     def limit(self) -> TimeLimit:
-        """When it is abandoned."""
+        """Time limit of the call."""
         if self.silence_s is not None:
             return TimeLimit(self.name, self.silence_s, of_silence=True)
         return TimeLimit(self.name, self.timeout_s)
@@ -56,7 +56,7 @@ class ScriptCall:
 
 @dataclass(frozen=True)
 class ScriptAnswer:
-    """Exit status and output of a script, without the mark and what precedes it."""
+    """Exit status of a script, and its output after the marker."""
 
     status: int
     stdout: bytes
@@ -70,13 +70,13 @@ class ScriptAnswer:
 
     @property
     def reason(self) -> str:
-        """The first thing it complained about, in a few words."""
+        """Last part of the first line of standard error."""
         first = self.stderr.strip().splitlines() or [f"status {self.status}"]
         return first[0].rpartition(": ")[2]
 
 
 class _AfterMark:
-    """Sink that passes on what follows a mark, and reports that something arrived."""
+    """Sink that forwards the output after a marker, and reports any output."""
 
     def __init__(self, mark: bytes, sink: Sink, on_output: Callable[[], None]) -> None:
         self._mark = mark + b"\n"
@@ -86,7 +86,7 @@ class _AfterMark:
         self.found = False
 
     def __call__(self, part: bytes) -> None:
-        """Take a part of the output."""
+        """Process a chunk of the output."""
         self._on_output()
         if self.found:
             self._sink(part)
@@ -100,38 +100,38 @@ class _AfterMark:
 
     @property
     def preamble(self) -> str:
-        """What preceded the mark."""
+        """Output before the marker."""
         return self._before.decode("utf-8", "replace").strip()
 
 
 class _Collected:
-    """Sink that keeps all of the output, up to a limit."""
+    """Sink that collects the output, up to a limit."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self._bytes = 0
 
     def __call__(self, part: bytes) -> None:
-        """Take a part of the output."""
+        """Process a chunk of the output."""
         self._bytes += len(part)
         if self._bytes > _OUTPUT_LIMIT_BYTES:
             raise TransportError(
                 f"a program printed more than {_OUTPUT_LIMIT_BYTES} bytes and was abandoned",
-                hint="let it write to a file, and fetch that",
+                hint="redirect its output to a file and fetch that",
             )
         self.parts.append(part)
 
 
 def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
-    """Return the command that runs a script with some arguments.
+    """Return the command that runs a script with arguments.
 
     Raises:
-        TransportError: an argument holds a zero byte.
+        TransportError: an argument contains a NUL byte.
     """
     argv = ["sh", "-c", _BEGIN + script, "sh", mark, *arguments]
     if any("\0" in word for word in argv):
         raise TransportError(
-            "a command that contains a zero byte can't be sent",
+            "a command that contains a NUL byte cannot be sent",
             hint="correct the name or argument",
         )
     return argv
@@ -140,15 +140,15 @@ def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
 def call_script(
     channel: Channel, call: ScriptCall, *, on_output: Callable[[], None] = lambda: None
 ) -> ScriptAnswer:
-    """Run a script once and return its answer.
+    """Run a script once and return its result.
 
     Args:
-        channel: to the machine.
+        channel: channel to the host.
         call: the script with its arguments.
         on_output: called whenever output arrives.
 
     Raises:
-        TransportError: it could not be run to its end.
+        TransportError: the script could not be run to completion.
     """
     mark = f"volbench-{secrets.token_hex(8)}"
     collected = _Collected()

@@ -13,18 +13,18 @@ from volbench.errors import TransportError
 T = TypeVar("T")
 
 PATIENCE_S = 600.0
-"""How long a machine may be out of reach before it is given up; programs there continue."""
+"""Maximum time that a host may be unreachable before giving up; programs there continue."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How often and how long to retry.
+    """Retry policy: exponential backoff with jitter.
 
     Attributes:
-        tries: maximum number of attempts, the first included.
-        begin_within_s: no attempt begins later than this after the first.
-        first_s: maximum wait after the first attempt; doubled each time.
-        longest_s: upper bound of the waits.
+        tries: maximum number of attempts, including the first.
+        begin_within_s: latest start of an attempt after the first.
+        first_s: maximum wait after the first attempt; doubled after each further one.
+        longest_s: upper limit of a wait.
         unless: called after each attempt; True ends the retries.
     """
 
@@ -35,7 +35,7 @@ class Patience:
     unless: Callable[[], bool] = field(default=lambda: False)
 
     def wait_s(self, number: int) -> float:
-        """Return the wait after an attempt (from 1): between half and all of its maximum."""
+        """Return the wait after an attempt (from 1): random, from half to all of its maximum."""
         longest_s = min(self.longest_s, self.first_s * 2 ** (number - 1))
         return random.SystemRandom().uniform(longest_s / 2, longest_s)
 
@@ -43,10 +43,10 @@ class Patience:
 def retry(
     attempt: Callable[[], T], *, may_repeat: Callable[[TransportError], bool], patience: Patience
 ) -> T:
-    """Return the result of an attempt, repeated after errors as long as patience allows.
+    """Return the result of the first successful attempt.
 
     Raises:
-        TransportError: of the last attempt.
+        TransportError: the last attempt failed, or its error is not retryable.
     """
     begun = time.monotonic()
     number = 1
@@ -55,9 +55,9 @@ def retry(
             return attempt()
         except TransportError as error:
             wait_s = patience.wait_s(number)
-            late = time.monotonic() - begun + wait_s > patience.begin_within_s
-            spent = late or number >= patience.tries or patience.unless()
-            if spent or not may_repeat(error):
+            is_late = time.monotonic() - begun + wait_s > patience.begin_within_s
+            is_exhausted = is_late or number >= patience.tries or patience.unless()
+            if is_exhausted or not may_repeat(error):
                 raise
         time.sleep(wait_s)
         number += 1

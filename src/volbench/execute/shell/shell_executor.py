@@ -1,7 +1,7 @@
-"""Executor over a channel: programs that are run, and programs that outlive the connection.
+"""Executor over a channel: programs run to completion, and detached programs.
 
-The machine needs a POSIX shell and the usual small tools, of coreutils or busybox; no sftp and no
-Python. What was started there is found again by a later controller.
+The host needs a POSIX shell and coreutils or busybox, but neither sftp nor Python. A later
+controller can reattach to detached programs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from volbench.execute.shell.retry import Patience, retry
 from volbench.execute.shell.shell_files import ShellFiles
 
 _KILL_DELAY_S = 2
-"""The machine ends a program this much later than we abandon it: its own clock decides."""
+"""Margin by which the timeout on the host exceeds the controller's."""
 
 _DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
 _SUDO_REFUSAL = re.compile(
@@ -33,7 +33,7 @@ _SUDO_REFUSAL = re.compile(
 
 
 class ShellExecutor(ShellFiles):
-    """A machine that is reached by a channel; see `ShellFiles` for the arguments."""
+    """Executor of a host over a channel; see `ShellFiles` for the arguments."""
 
     def __init__(
         self,
@@ -55,21 +55,21 @@ class ShellExecutor(ShellFiles):
         sudo: bool | None = None,
         repeatable: bool = True,
     ) -> Completed:
-        """Run a program to its end with LC_ALL=C.
+        """Run a program to completion with LC_ALL=C.
 
-        Its children must close its output if they outlive it. A program that was ended by a signal
-        has 128 and the signal's number as its status.
+        Children that outlive it must close its output. The exit status after a signal is 128 plus
+        the signal number.
 
         Args:
             argv: program and arguments.
-            timeout_s: limit; the machine ends the program a little later.
-            stdin: its input.
-            sudo: whether `sudo -n` starts it, unless we are root; None to follow `needs_sudo`.
-            repeatable: whether it may run twice if the connection breaks.
+            timeout_s: limit; the host kills the program shortly after it.
+            stdin: standard input.
+            sudo: whether to run it by `sudo -n` if not root; None to follow `needs_sudo`.
+            repeatable: whether it is idempotent and may be resent after a broken connection.
 
         Raises:
-            TransportError: the program is missing, or did not end in `timeout_s` (it is killed).
-            AuthError: sudo asks for a password.
+            TransportError: the program is missing, or was killed after `timeout_s`.
+            AuthError: sudo requires a password.
         """
         by_sudo = self.needs_sudo(argv) if sudo is None else sudo
         seconds = str(math.ceil(timeout_s) + _KILL_DELAY_S)
@@ -97,12 +97,12 @@ class ShellExecutor(ShellFiles):
     def start(
         self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
     ) -> DetachedProcess:
-        """Start a program in its own session, standard error to the file `stderr`.
+        """Start a program in its own session, with standard error redirected to the file `stderr`.
 
-        Its control folder is a hidden one in `cwd`, named after that file.
+        Its control folder is hidden and beside that file, with the same stem.
 
         Raises:
-            TransportError: it can't be started.
+            TransportError: the program cannot be started.
         """
         self._starts[stderr] += 1
         count = self._starts[stderr]
@@ -112,28 +112,28 @@ class ShellExecutor(ShellFiles):
         return self._process(control, sudo=by_sudo)
 
     def find(self, handle: str) -> DetachedProcess:
-        """Return a program that an earlier controller started."""
+        """Reattach to a program that an earlier controller started."""
         return self._process(handle, sudo=bool(self._sudo))
 
     def _process(self, control: str, *, sudo: bool) -> DetachedProcess:
         return DetachedProcess(self, control, poll_s=self._channel.poll_s, sudo=sudo)
 
     def handle_of(self, stderr: str) -> str:
-        """Return the control folder of the first program that is started with that file."""
+        """Return the control folder of the first program started with the file `stderr`."""
         path = PurePosixPath(stderr)
         return str(path.with_name(f".{path.stem}"))
 
     def was_started(self, handle: str) -> bool:
-        """Return whether the program of a control folder was ever started."""
+        """Return whether the program of a control folder was started."""
         return self.stat(f"{handle}/start") is not None
 
     def read_clock(self, count: int) -> tuple[ClockReading, ...]:
-        """Return some readings of the machine's clock, all by one shell that is already running.
+        """Return `count` readings of the host's clock, all from one running shell.
 
-        A command for each would be biased: the shell's start-up comes before its `date`.
+        A shell per reading would bias it by the start-up time before `date`.
 
         Raises:
-            TransportError: the machine does not answer.
+            TransportError: the host does not respond.
         """
 
         def attempt() -> tuple[ClockReading, ...]:
@@ -142,7 +142,7 @@ class ShellExecutor(ShellFiles):
                 posix_scripts.CLOCK,
                 (),
                 "reading the clock",
-                stdin=dialogue.questions(),
+                stdin=dialogue.requests(),
                 sink=lambda: dialogue.take,
                 repeatable=False,
             )
@@ -152,14 +152,14 @@ class ShellExecutor(ShellFiles):
         return retry(attempt, may_repeat=lambda error: error.transient, patience=Patience(tries=3))
 
     def close(self) -> None:
-        """Release the machine; running programs are left alone."""
+        """Release the host; running programs continue."""
         self._channel.close()
 
     def _require_started(self, answer: ScriptAnswer, argv: Sequence[str], *, by_sudo: bool) -> None:
         stderr = answer.stderr.strip()
         if stderr == f"{answer.mark} {posix_scripts.MISSING}":
             raise TransportError(
-                f"{argv[0]} can't be started on {self.host}: no such program",
+                f"{argv[0]} cannot be started on {self.host}: no such program",
                 hint=f"check that it is installed there: command -v {argv[0]}",
                 context={"argv": tuple(argv), "host": self.host},
             )
@@ -168,7 +168,7 @@ class ShellExecutor(ShellFiles):
             reason = refusal[1] if refusal else "it is not installed"
             raise AuthError(
                 f"sudo does not start {argv[0]} on {self.host}: {reason}",
-                hint="let your user start it without a password (NOPASSWD in sudoers), "
+                hint="allow your user to run it without a password (NOPASSWD in sudoers), "
                 "log in as root, or remove `sudo` from the inventory",
                 context={"argv": tuple(argv), "host": self.host},
             )

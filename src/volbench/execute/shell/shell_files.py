@@ -1,4 +1,4 @@
-"""Files of a machine that is reached by a channel: looked at, written, fetched, removed."""
+"""File operations on a remote host over a channel: stat, read, write, fetch, remove."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _DAMAGED = Patience(tries=3)
 _WRITE_S = 600.0
 _ERRNO = re.compile(r"\[Errno \d+\] ([^:\n]+)")
 _WRITABLE_HINT = "check permissions and free space there"
-_READABLE_HINT = "check that it is there, and its permissions"
+_READABLE_HINT = "check that it exists, and its permissions"
 
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class ShellFiles:
-    """The files of a machine.
+    """The files of a host.
 
     Args:
-        channel: runs commands there.
-        sudo: start fio, and programs that access devices, by ``sudo -n``.
-        work_folder: folder there for what a run needs; empty for ``.volbench`` in the home folder.
-        patience: with a machine that is out of reach.
+        channel: channel to the host.
+        sudo: run fio and programs that access devices by ``sudo -n``.
+        work_folder: parent of the work folders on the host; empty for ``~/.volbench``.
+        patience: retry policy for an unreachable host.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class ShellFiles:
         self._sudo = "sudo" if sudo else ""
         self._work_folder = work_folder or _WORK_FOLDER
         self._patience = Patience() if patience is None else patience
-        self._heard_s = time.monotonic()
+        self._responded_s = time.monotonic()
 
     @property
     def silent_s(self) -> float:
-        """Seconds since the machine last answered."""
-        return time.monotonic() - self._heard_s
+        """Seconds since the last response of the host."""
+        return time.monotonic() - self._responded_s
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
@@ -78,26 +78,26 @@ class ShellFiles:
         return os.fsdecode(answer.stdout).removesuffix("\n") if answer.status == 0 else None
 
     def read_text(self, path: str) -> str | None:
-        """Return a file's text, or None when it can't be read."""
+        """Return the text of a file, or None if unreadable."""
         answer = self._call(ScriptCall(posix_scripts.READ, (path,), f"reading {path}"))
         return answer.text if answer.status == 0 else None
 
     def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names in a directory; empty when there is none."""
+        """Return the sorted names in a directory; empty if it does not exist."""
         answer = self._call(ScriptCall(posix_scripts.LIST, (path,), f"listing {path}"))
         return tuple(sorted(os.fsdecode(answer.stdout).split("/")[:-1]))
 
     def real_path(self, path: str) -> str:
-        """Return the path with every symlink resolved; parts that do not exist are kept."""
+        """Return the path with all symlinks resolved; nonexistent components are kept."""
         answer = self._call(ScriptCall(posix_scripts.REAL, (path,), f"resolving {path}"))
         found = posixpath.normpath(os.fsdecode(answer.stdout).removesuffix("\n"))
         return "/" + found.lstrip("/") if found.startswith("/") else found
 
     def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return what a path is, or None when nothing is there.
+        """Return the stat result of a path, or None if it does not exist.
 
         Raises:
-            InputError: the system does not let us look.
+            InputError: access is denied.
         """
         arguments = path, "follow" if follow else ""
         answer = self._call(ScriptCall(posix_scripts.STAT, arguments, f"examining {path}"))
@@ -105,13 +105,13 @@ class ShellFiles:
             return parse_stat(answer.text)
         if answer.reason in {"No such file or directory", "Not a directory"}:
             return None
-        raise self._refusal(f"{path} can't be examined on", answer, InputError, path=path)
+        raise self._refusal(f"{path} cannot be examined on", answer, InputError, path=path)
 
-    def hold(self, path: str, *, exclusive: bool) -> ShellHeldDevice:  # noqa: ARG002 - nothing stays open there
-        """Look at a block device; nothing is kept open for a controller on another machine.
+    def hold(self, path: str, *, exclusive: bool) -> ShellHeldDevice:  # noqa: ARG002 - no descriptor is kept open
+        """Check a block device; no descriptor is kept open on a remote host.
 
         Raises:
-            RefusedError: it is no block device.
+            RefusedError: the path is not a block device.
         """
         found = self.stat(path)
         if found is None or found.kind != "block":
@@ -132,7 +132,7 @@ class ShellFiles:
         return BLANK if digest == hashlib.sha256(bytes(2 * length)).hexdigest() else digest
 
     def exclusive_error(self, path: str) -> str:
-        """Open a block device with O_EXCL and close it; return "" or the system's reason."""
+        """Return the error of opening a block device with O_EXCL, or "" on success."""
         arguments = path, self._sudo, posix_scripts.PERL, posix_scripts.PYTHON
         answer = self._call(ScriptCall(posix_scripts.EXCLUSIVE, arguments, f"opening {path}"))
         printed = answer.text.strip()
@@ -142,32 +142,32 @@ class ShellFiles:
         return found[1] if found else answer.reason
 
     def free_bytes(self, path: str) -> int:
-        """Return the bytes an ordinary user may still write to the filesystem of `path`.
+        """Return the bytes available to unprivileged users on the filesystem of `path`.
 
         Raises:
-            InputError: the system refuses.
+            InputError: the operating system refused.
         """
         call = ScriptCall(posix_scripts.FREE, (path,), f"examining {path}")
-        answer = self._require(call, f"{path} can't be examined on", error=InputError)
+        answer = self._require(call, f"{path} cannot be examined on", error=InputError)
         blocks, block_bytes = map(int, answer.stdout.split())
         return blocks * block_bytes
 
     def remove(self, path: str) -> None:
-        """Remove one file, also one that root made; nothing happens when it is gone.
+        """Remove a file, even if owned by root, if it exists.
 
         Raises:
-            VolbenchError: the system refused.
+            VolbenchError: the operating system refused.
         """
         call = ScriptCall(posix_scripts.REMOVE, (path, self._sudo), f"removing {path}")
         self._require(
-            call, f"{path} can't be removed from", hint="remove it by hand", error=VolbenchError
+            call, f"{path} cannot be removed from", hint="remove it manually", error=VolbenchError
         )
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Remove a file or an empty folder if it is the one with an identity.
+        """Remove a file or an empty directory if its identity matches.
 
         Raises:
-            VolbenchError: the system refused.
+            VolbenchError: the operating system refused.
         """
         found = self.stat(path, follow=False)
         if found is None:
@@ -178,44 +178,44 @@ class ShellFiles:
         script = posix_scripts.REMOVE_FOLDER if is_folder else posix_scripts.REMOVE
         self._require(
             ScriptCall(script, (path, self._sudo), f"removing {path}"),
-            f"{path} can't be removed from",
-            hint="remove it by hand",
+            f"{path} cannot be removed from",
+            hint="remove it manually",
             error=VolbenchError,
         )
         return True
 
     def make_private_folder(self, path: str) -> bool:
-        """Make a folder that only its owner may use; False when something is there already.
+        """Create a directory with mode 0700; return False if the path exists.
 
         Raises:
-            RefusedError: the system refused.
+            RefusedError: the operating system refused.
         """
         answer = self._call(
             ScriptCall(
-                posix_scripts.PRIVATE, (path, self._sudo), f"making {path}", repeatable=False
+                posix_scripts.PRIVATE, (path, self._sudo), f"creating {path}", repeatable=False
             )
         )
         if answer.status == posix_scripts.EXISTS:
             return False
         if answer.status:
-            problem = f"{path} can't be made on"
+            problem = f"{path} cannot be created on"
             raise self._refusal(problem, answer, RefusedError, path=path, hint=_WRITABLE_HINT)
         return True
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a file so that a reader sees all of it or nothing.
+        """Write a file atomically.
 
         Raises:
-            TransportError: the machine refused.
+            TransportError: the host refused.
         """
         self.write_bytes(path, text.encode())
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file so that a reader sees all of it or nothing, and verify it.
+        """Write a file atomically and verify its SHA-256.
 
         Raises:
-            TransferError: it was damaged on the way.
-            TransportError: the machine refused.
+            TransferError: the data was corrupted in transit.
+            TransportError: the host refused.
         """
         retry(lambda: self._write(path, data), may_repeat=_is_damage, patience=_DAMAGED)
 
@@ -232,21 +232,21 @@ class ShellFiles:
                 context={"path": path, "host": self.host},
             )
         if answer.status:
-            problem = f"{path} can't be written on"
+            problem = f"{path} cannot be written on"
             raise self._refusal(problem, answer, TransportError, path=path, hint=_WRITABLE_HINT)
 
     def fetch(self, path: str, into: Path, *, compressed: bool = True) -> None:
-        """Copy a file from the machine, whole or not at all.
+        """Fetch a file from the host atomically.
 
         Args:
-            path: there.
-            into: here; its folder exists. What is there is replaced.
-            compressed: whether the machine compresses it on the way, if it can.
+            path: remote path.
+            into: local path in an existing directory; an existing file is replaced.
+            compressed: whether to compress the transfer, if the host has gzip.
 
         Raises:
-            TransferError: it was damaged on the way.
-            TransportError: it can't be read there.
-            ArchiveError: it can't be written here.
+            TransferError: the data was corrupted in transit.
+            TransportError: the file is unreadable on the host.
+            ArchiveError: the local file cannot be written.
         """
         encoding = "gzip" if compressed else ""
         retry(lambda: self._fetch(path, into, encoding), may_repeat=_is_damage, patience=_DAMAGED)
@@ -260,36 +260,36 @@ class ShellFiles:
                 silence_s=_SILENCE_S,
                 sink=incoming.restart,
             )
-            self._require(call, f"{path} can't be fetched from", hint=_READABLE_HINT)
+            self._require(call, f"{path} cannot be fetched from", hint=_READABLE_HINT)
             incoming.keep()
 
-    def make_work_folder(self, folder: str, *, name: str) -> str:  # noqa: ARG002 - the controller's own has no meaning there
-        """Return the folder on the machine that stands for one of the controller's; it is made.
+    def make_work_folder(self, folder: str, *, name: str) -> str:  # noqa: ARG002 - local paths have no meaning on the host
+        """Create and return a work folder on the host.
 
         Raises:
-            TransportError: it can't be made.
+            TransportError: the folder cannot be created.
         """
         path = f"{self._work_folder}/{name}"
         answer = self._require(
-            ScriptCall(posix_scripts.FOLDER, (path,), "making a folder"),
-            f"{path} can't be made on",
+            ScriptCall(posix_scripts.FOLDER, (path,), "creating a directory"),
+            f"{path} cannot be created on",
             hint="set `workdir` in the inventory to a folder that your user may write to",
         )
         return os.fsdecode(answer.stdout).removesuffix("\n")
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Copy every file of a work folder to the controller's, each whole or not at all.
+        """Fetch all files of a work folder into the controller's, each atomically.
 
         Raises:
-            TransportError: a file can't be read there, or was damaged on the way.
-            ArchiveError: it can't be written here.
+            TransportError: a file is unreadable on the host, or was corrupted in transit.
+            ArchiveError: a local file cannot be written.
         """
         call = ScriptCall(posix_scripts.FILES, (path,), f"listing {path}")
-        answer = self._require(call, f"{path} can't be listed on", hint=_READABLE_HINT)
+        answer = self._require(call, f"{path} cannot be listed on", hint=_READABLE_HINT)
         for name in os.fsdecode(answer.stdout).splitlines():
             if not name.startswith("./") or ".." in name.split("/"):
                 raise TransferError(
-                    f"{self.host} lists a file outside of {path}: {name!r}",
+                    f"{self.host} lists a file outside {path}: {name!r}",
                     hint="do not trust this host",
                     context={"path": path, "host": self.host},
                 )
@@ -298,25 +298,25 @@ class ShellFiles:
             self.fetch(posixpath.join(path, name), into)
 
     def remove_work_folder(self, path: str) -> None:
-        """Remove a work folder with all that is in it, also what root made there.
+        """Remove a work folder recursively, including files owned by root.
 
         Raises:
-            VolbenchError: it is no work folder, or the system refused.
+            VolbenchError: the path is not a work folder, or the operating system refused.
         """
         arguments = self._work_folder, path, self._sudo
         self._require(
             ScriptCall(posix_scripts.REMOVE_TREE, arguments, f"removing {path}"),
-            f"{path} can't be removed from",
-            hint="remove it by hand",
+            f"{path} cannot be removed from",
+            hint="remove it manually",
             error=VolbenchError,
         )
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
-        """From now on, wait long for the machine when it is out of reach."""
+        """Extend the retry period for the case that the host becomes unreachable."""
         self._patience = Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless)
 
     def _call(self, call: ScriptCall) -> ScriptAnswer:
-        """Run a script, again after errors that pass if it may be run twice or was never sent."""
+        """Run a script; retry transient errors if it is repeatable or was not sent."""
 
         def may_repeat(error: TransportError) -> bool:
             if isinstance(error, ConnectError):
@@ -324,13 +324,13 @@ class ShellFiles:
             return call.repeatable and isinstance(error, DeadlineError | TransferError)
 
         return retry(
-            lambda: call_script(self._channel, call, on_output=self._hear),
+            lambda: call_script(self._channel, call, on_output=self._note_response),
             may_repeat=may_repeat,
             patience=self._patience,
         )
 
-    def _hear(self) -> None:
-        self._heard_s = time.monotonic()
+    def _note_response(self) -> None:
+        self._responded_s = time.monotonic()
 
     def _require(
         self,
@@ -340,7 +340,7 @@ class ShellFiles:
         hint: str = "check the path and its permissions",
         error: type[VolbenchError] = TransportError,
     ) -> ScriptAnswer:
-        """Run a script that must succeed."""
+        """Run a script and raise `error` if it fails."""
         answer = self._call(call)
         if answer.status:
             raise self._refusal(problem, answer, error, path=call.arguments[0], hint=hint)
@@ -371,7 +371,7 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArchiveError(
-            f"{path} can't be made: {error.strerror}",
+            f"{path} cannot be created: {error.strerror}",
             hint="check permissions and free space, then continue with: volbench resume DIR",
             context={"path": str(path)},
         ) from error

@@ -1,4 +1,4 @@
-"""Machines that are reached by SSH: a channel for each, over pooled connections.
+"""SSH transport: a channel per host, over pooled connections.
 
-Nothing is imported here, so that the SSH library is loaded only by those who connect.
+This package imports nothing, so that paramiko is loaded only for remote hosts.
 """

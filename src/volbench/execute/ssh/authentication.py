@@ -1,6 +1,6 @@
-"""Authentication to an SSH host by public key.
+"""Public-key authentication to an SSH host.
 
-Keys come from the agent and from files, with their certificates. Passwords are not supported.
+Keys and certificates come from the agent and from files. Passwords are not supported.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ _AGENT_TIMEOUT_S = 15.0
 
 
 class _Agent(AgentSSH):
-    """The agent behind a socket, with its keys."""
+    """SSH agent on a Unix socket."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
-        wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            wire.settimeout(_AGENT_TIMEOUT_S)
-            wire.connect(path)
-            self._connect(wire)  # type: ignore[attr-defined]  # the stub leaves it out
+            sock.settimeout(_AGENT_TIMEOUT_S)
+            sock.connect(path)
+            self._connect(sock)  # type: ignore[attr-defined]  # missing from the stub
         except BaseException:
-            wire.close()
+            sock.close()
             raise
 
     def close(self) -> None:
         """Close the socket."""
-        self._close()  # type: ignore[attr-defined]  # the stub leaves it out
+        self._close()  # type: ignore[attr-defined]  # missing from the stub
 
 
 class _Keys:
-    """Keys to try at a hop, and notes about those that can't be used."""
+    """Candidate keys for a hop, with notes on unusable ones."""
 
     def __init__(self, hop: Hop) -> None:
         self._hop = hop
@@ -59,26 +59,26 @@ class _Keys:
             self._agent.close()
 
     def __iter__(self) -> Iterator[paramiko.PKey]:
-        """Yield the agent's copies of the key files first, then its other keys, then the files."""
-        held = list(self._agent.get_keys()) if self._agent is not None else []
-        ours = {path: _public_blob(path) for path in self._hop.key_files}
+        """Yield agent keys that match the key files, then other agent keys, then the files."""
+        agent_keys = list(self._agent.get_keys()) if self._agent is not None else []
+        public_blobs = {path: _public_blob(path) for path in self._hop.key_files}
         from_agent = set()
-        for path, blob in ours.items():
-            for key in held:
+        for path, blob in public_blobs.items():
+            for key in agent_keys:
                 if blob is not None and key.asbytes() == blob:
                     from_agent.add(path)
                     yield from self._with_certificate(key, path)
         if not self._hop.identities_only:
-            for key in held:
-                if key.asbytes() not in ours.values():
+            for key in agent_keys:
+                if key.asbytes() not in public_blobs.values():
                     self.tried.append(f"agent key {key.comment or key.fingerprint}")
                     yield key
-        for path in ours:
+        for path in public_blobs:
             if path not in from_agent and (loaded := self._load(path)) is not None:
                 yield from self._with_certificate(loaded, path)
 
     def _load(self, path: Path) -> paramiko.PKey | None:
-        """Return the key of a file without its certificate, or note why it can't be used."""
+        """Return the key of a file without its certificate; None, with a note, if unusable."""
         try:
             key = paramiko.PKey.from_path(path)
         except (paramiko.PasswordRequiredException, TypeError):
@@ -88,16 +88,16 @@ class _Keys:
         except (paramiko.SSHException, UnsupportedAlgorithm, ValueError) as error:
             self.notes.append(f"{path} is not a private key: {error}")
         except OSError as error:
-            self.notes.append(f"{path} can't be read: {error.strerror}")
+            self.notes.append(f"{path} cannot be read: {error.strerror}")
         else:
             key.public_blob = None
             return key
         return None
 
     def _with_certificate(self, key: paramiko.PKey, path: Path) -> Iterator[paramiko.PKey]:
-        """Yield a key with each of its certificates, then alone."""
-        beside = path.with_name(f"{path.name}-cert.pub")
-        for certificate in (self._hop.certificate_file, beside):
+        """Yield a key with each of its certificates, then without."""
+        default_file = path.with_name(f"{path.name}-cert.pub")
+        for certificate in (self._hop.certificate_file, default_file):
             if certificate is None or not certificate.is_file():
                 continue
             try:
@@ -113,11 +113,11 @@ class _Keys:
 
 
 def authenticate(transport: paramiko.Transport, hop: Hop) -> None:
-    """Try one key after the other until the host accepts one.
+    """Try the keys in order until the host accepts one.
 
     Raises:
-        AuthError: it accepts none.
-        ConnectError: the connection was lost meanwhile.
+        AuthError: the host accepts none of them.
+        ConnectError: the connection was lost.
     """
     keys = _Keys(hop)
     try:
@@ -125,7 +125,7 @@ def authenticate(transport: paramiko.Transport, hop: Hop) -> None:
             if _is_accepted(transport, hop, key):
                 return
             if not transport.is_active():
-                raise _cut_off(hop, keys)
+                raise _disconnected(hop, keys)
     finally:
         keys.close()
     raise _refused(hop, keys)
@@ -147,36 +147,36 @@ def _is_accepted(transport: paramiko.Transport, hop: Hop, key: paramiko.PKey) ->
             return False
         raise ConnectError(
             f"the connection to {hop.name} was lost during the login: {error}",
-            hint="try again; see its log (journalctl -u ssh)",
+            hint="retry; see its log (journalctl -u ssh)",
             context={"host": hop.name},
         ) from error
     if more:
         raise AuthError(
             f"{hop.name} requires more than a key from {hop.user}: {', '.join(more)}",
-            hint="volbench supports keys only: let a key suffice there",
+            hint="volbench supports keys only: require no second factor (AuthenticationMethods)",
             context={"host": hop.name, "user": hop.user},
         )
     return True
 
 
-def _cut_off(hop: Hop, keys: _Keys) -> ConnectError | AuthError:
-    """Return the error of a connection that ended: sshd ends it after several wrong keys."""
+def _disconnected(hop: Hop, keys: _Keys) -> ConnectError | AuthError:
+    """Return the error of a closed connection: sshd closes it after MaxAuthTries keys."""
     if len(keys.tried) > 1:
         return AuthError(
             f"{hop.name} closed the connection after {len(keys.tried)} keys of {hop.user}: "
             + ", ".join(keys.tried),
-            hint="name the right one as `key` in the inventory, so that no other is tried",
+            hint="set `key` in the inventory, so that only that key is tried",
             context={"host": hop.name, "user": hop.user},
         )
     return ConnectError(
         f"the connection to {hop.name} was lost during the login",
-        hint="try again; see its log (journalctl -u ssh)",
+        hint="retry; see its log (journalctl -u ssh)",
         context={"host": hop.name},
     )
 
 
 def _refused(hop: Hop, keys: _Keys) -> AuthError:
-    tried = ", ".join(keys.tried) or "none: there was no key to try"
+    tried = ", ".join(keys.tried) or "none available"
     notes = "".join(f"; {note}" for note in keys.notes)
     return AuthError(
         f"authentication failed at {hop.name} ({hop.place}); keys tried: {tried}{notes}",
@@ -187,7 +187,7 @@ def _refused(hop: Hop, keys: _Keys) -> AuthError:
 
 
 def _public_blob(path: Path) -> bytes | None:
-    """Return the public key beside a private one, as it is sent."""
+    """Return the wire format of the ``.pub`` file of a private key."""
     try:
         return PublicBlob.from_file(f"{path}.pub").key_blob
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """SSH connection to a host, through its jump hosts.
 
-There is one SSH transport for each hop, tunnelled through the one before it; each host on the route
-is verified and authenticated to from here. Dead links are detected by the kernel (TCP_USER_TIMEOUT)
-and by keep-alives.
+Each hop has its own SSH transport, tunnelled through the previous one; the controller verifies and
+authenticates to every host of the route. Dead links are detected by the kernel (TCP_USER_TIMEOUT)
+and by keepalives.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are ra
 
 CONNECT_S = 15.0
 OPEN_S = 10.0
-"""A session on an open connection costs a host next to nothing: a late one means trouble."""
+"""Opening a session on an open connection is cheap: a timeout indicates a fault."""
 
 USER_TIMEOUT_S = 15
 KEEPALIVE_S = 5
 WINDOW_BYTES = 8 * 1024**2
 LOGINS_AT_ONCE = 6
-"""At one sshd. Its default MaxStartups, 10:30:100, refuses some of eleven (sshd_config(5)), and it
-counts a login until it has been told of its end."""
+"""Concurrent logins per sshd. The default MaxStartups, 10:30:100, drops connections above ten
+unauthenticated ones (sshd_config(5)), which count until sshd notices their end."""
 
 CHANNELS_AT_ONCE = 6
-"""On one connection. The default MaxSessions is 10 (sshd_config(5)); a session counts until sshd
-has been told of its end."""
+"""Concurrent sessions per connection. The default MaxSessions is 10 (sshd_config(5)); a session
+counts until sshd notices its end."""
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256")
 _PROHIBITED = 1
@@ -63,8 +63,8 @@ class Connection:
     """An open connection to a host.
 
     Attributes:
-        host: its name.
-        in_doubt: whether a command did not end in time: the connection itself may be dead.
+        host: host name.
+        in_doubt: whether a command timed out, so that the connection itself may be dead.
     """
 
     def __init__(self, host: str, transports: list[paramiko.Transport]) -> None:
@@ -75,21 +75,21 @@ class Connection:
 
     @property
     def is_alive(self) -> bool:
-        """Whether nothing is known to be wrong with any hop."""
+        """Whether the transports of all hops are active."""
         return all(transport.is_active() for transport in self._transports)
 
     @contextmanager
     def channel(self, within_s: float) -> Iterator[paramiko.Channel]:
-        """Open a channel; it is closed in the end.
+        """Open a channel, closed on exit.
 
         Args:
-            within_s: the command's own deadline.
+            within_s: remaining time of the command.
 
         Raises:
-            ConnectError: none could be opened. A dead connection is closed.
+            ConnectError: no channel could be opened. A dead connection is closed.
         """
         if not self._channels.acquire(timeout=within_s):
-            raise _busy(self.host, f"the commands before it did not end in {within_s:g} s")
+            raise _busy(self.host, f"no session became free in {within_s:g} s")
         try:
             timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
             try:
@@ -110,9 +110,9 @@ class Connection:
             self._channels.release()
 
     def close_channel(self, channel: paramiko.Channel) -> None:
-        """Close a channel; if even that hangs, the whole connection."""
+        """Close a channel; if that hangs, close the connection."""
         if channel.closed:
-            channel.close()  # of its pipe
+            channel.close()  # releases its pipe
             return
         closer = threading.Thread(target=channel.close, daemon=True)
         closer.start()
@@ -121,7 +121,7 @@ class Connection:
             self.close()
 
     def close(self) -> None:
-        """Close every hop, the last one first."""
+        """Close all hops in reverse order."""
         for transport in reversed(self._transports):
             transport.close()
 
@@ -132,22 +132,22 @@ def connect(
     """Connect to a host, hop by hop.
 
     Args:
-        route: to the host.
-        known: host keys on record.
-        logins: shared by all connections to the same sshd.
-        within_s: time limit for each hop.
+        route: route to the host.
+        known: known host keys.
+        logins: login limits, shared by all connections.
+        within_s: time limit per hop.
 
     Raises:
-        ConnectError: a host can't be reached, or closed the connection.
-        HostKeyError: a host is unknown, or its key has changed.
+        ConnectError: a host is unreachable, or closed the connection.
+        HostKeyError: a host key is unknown or has changed.
         AuthError: authentication failed.
     """
     transports: list[paramiko.Transport] = []
     try:
         for hop in route.hops:
             with logins.of(hop):
-                before = transports[-1] if transports else None
-                transport = _verified(hop, before, known=known, within_s=within_s)
+                previous = transports[-1] if transports else None
+                transport = _verified(hop, previous, known=known, within_s=within_s)
                 transports.append(transport)
                 authenticate(transport, hop)
             transport.set_keepalive(KEEPALIVE_S)
@@ -160,24 +160,24 @@ def connect(
 def _busy(host: str, reason: str) -> ConnectError:
     return ConnectError(
         f"{host} opens no session: {reason}",
-        hint="its sshd may allow too few at once (MaxSessions), or be out of processes",
+        hint="its sshd may limit sessions (MaxSessions), or be out of processes",
         context={"host": host, "sent": False},
     )
 
 
 def _verified(
-    hop: Hop, before: paramiko.Transport | None, *, known: KnownHosts, within_s: float
+    hop: Hop, previous: paramiko.Transport | None, *, known: KnownHosts, within_s: float
 ) -> paramiko.Transport:
-    """Return a transport to a host that has shown a key on record."""
+    """Return a transport to a host whose key has been verified."""
     begun = time.monotonic()
-    wire = _wire(hop, within_s) if before is None else _tunnel(hop, before, within_s)
+    sock = _open_socket(hop, within_s) if previous is None else _tunnel(hop, previous, within_s)
     left_s = max(1.0, within_s - (time.monotonic() - begun))
     try:
-        transport = paramiko.Transport(wire, default_window_size=WINDOW_BYTES)
+        transport = paramiko.Transport(sock, default_window_size=WINDOW_BYTES)
         transport.banner_timeout = left_s
         transport.auth_timeout = CONNECT_S
     except (paramiko.SSHException, EOFError, OSError) as error:
-        wire.close()
+        sock.close()
         raise _closed_early(hop, error) from error
     try:
         _prefer(transport, known.kinds(hop))
@@ -185,44 +185,44 @@ def _verified(
         key = transport.get_remote_server_key()
         known.check(hop, kind=key.get_name(), blob=key.asbytes())
     except paramiko.ssh_exception.IncompatiblePeer as error:
-        _drop(transport, wire)
+        _drop(transport, sock)
         raise TransportError(
             f"{hop.name} and volbench have no SSH algorithm in common: {error}",
             hint="its sshd is very old, or very strict: see `sshd -T` there",
             context={"host": hop.name},
         ) from error
     except (paramiko.SSHException, EOFError, OSError) as error:
-        _drop(transport, wire)
+        _drop(transport, sock)
         raise _closed_early(hop, error) from error
     except VolbenchError:
-        _drop(transport, wire)
+        _drop(transport, sock)
         raise
     return transport
 
 
-def _drop(transport: paramiko.Transport, wire: socket.socket | paramiko.Channel) -> None:
+def _drop(transport: paramiko.Transport, sock: socket.socket | paramiko.Channel) -> None:
     transport.close()
-    wire.close()
+    sock.close()
 
 
 def _prefer(transport: paramiko.Transport, kinds: tuple[str, ...]) -> None:
-    """Prefer the kinds of host key that are on record, as ssh does."""
-    wanted = [name for kind in kinds for name in (_RSA if kind == "ssh-rsa" else (kind,))]
+    """Prefer known types of host key, as ssh does."""
+    known = [name for kind in kinds for name in (_RSA if kind == "ssh-rsa" else (kind,))]
     options = transport.get_security_options()
-    usual = list(options.key_types)
-    first = [name for name in wanted if name in usual]
-    options.key_types = [*first, *(name for name in usual if name not in first)]
+    supported = list(options.key_types)
+    preferred = [name for name in known if name in supported]
+    options.key_types = [*preferred, *(name for name in supported if name not in preferred)]
 
 
-def _wire(hop: Hop, within_s: float) -> socket.socket:
-    """Open a TCP connection that ends when nothing is acknowledged for a while."""
+def _open_socket(hop: Hop, within_s: float) -> socket.socket:
+    """Open a TCP connection with a limit on unacknowledged data (TCP_USER_TIMEOUT)."""
     try:
-        wire = socket.create_connection((hop.address, hop.port), timeout=within_s)
+        sock = socket.create_connection((hop.address, hop.port), timeout=within_s)
     except socket.gaierror as error:
         if error.errno == socket.EAI_AGAIN:
-            raise _unreachable(hop, "its name can't be resolved at the moment") from error
+            raise _unreachable(hop, "temporary failure in name resolution") from error
         raise TransportError(
-            f"{hop.name} has no address: {hop.address} can't be resolved ({error.strerror})",
+            f"{hop.name} has no address: {hop.address} cannot be resolved ({error.strerror})",
             hint="correct `address` in the inventory, or HostName in ~/.ssh/config",
             context={"host": hop.name, "address": hop.address},
         ) from error
@@ -230,15 +230,15 @@ def _wire(hop: Hop, within_s: float) -> socket.socket:
         raise _unreachable(hop, f"no answer in {within_s:.0f} s") from error
     except OSError as error:
         raise _unreachable(hop, error.strerror or str(error)) from error
-    wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_S * 1000)
-    return wire
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_S * 1000)
+    return sock
 
 
-def _tunnel(hop: Hop, before: paramiko.Transport, within_s: float) -> paramiko.Channel:
-    """Open a tunnel to a host from the one before it."""
+def _tunnel(hop: Hop, previous: paramiko.Transport, within_s: float) -> paramiko.Channel:
+    """Open a tunnel to a host through the previous hop."""
     try:
-        return before.open_channel(
+        return previous.open_channel(
             "direct-tcpip",
             (hop.address, hop.port),
             ("127.0.0.1", 0),
@@ -252,15 +252,15 @@ def _tunnel(hop: Hop, before: paramiko.Transport, within_s: float) -> paramiko.C
                 hint="set AllowTcpForwarding in its sshd_config, or choose another jump host",
                 context={"host": hop.name},
             ) from error
-        raise _unreachable(hop, f"from the jump host before it: {error.text}") from error
+        raise _unreachable(hop, f"from its jump host: {error.text}") from error
     except (paramiko.SSHException, EOFError, OSError) as error:
-        raise _unreachable(hop, f"from the jump host before it: {error}") from error
+        raise _unreachable(hop, f"from its jump host: {error}") from error
 
 
 def _unreachable(hop: Hop, reason: str) -> ConnectError:
     return ConnectError(
-        f"{hop.name} can't be reached at {hop.address} port {hop.port}: {reason}",
-        hint="check that the host is up, that its sshd runs, and the network between",
+        f"{hop.name} cannot be reached at {hop.address} port {hop.port}: {reason}",
+        hint="check that the host and its sshd are up, and the network path to it",
         context={"host": hop.name, "address": hop.address, "port": hop.port, "sent": False},
     )
 

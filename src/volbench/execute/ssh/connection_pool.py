@@ -1,4 +1,4 @@
-"""Pool of SSH connections: one kept for each host, renewed when it breaks."""
+"""Pool of SSH connections: one per host, reopened when broken."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from volbench.model.campaign.host import Host, HostKind, by_name
 
 @dataclass
 class _Entry:
-    """The route to a host, and the connection to it while there is one."""
+    """Route and open connection of a host."""
 
     route: Route
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -28,8 +28,8 @@ class ConnectionPool:
     """Connections to hosts.
 
     Args:
-        resolver: finds the route to a host.
-        known: host keys on record.
+        resolver: resolver of routes.
+        known: known host keys.
     """
 
     def __init__(self, resolver: Resolver, *, known: KnownHosts) -> None:
@@ -40,25 +40,25 @@ class ConnectionPool:
         self._lock = threading.Lock()
 
     def add(self, host: Host) -> Route:
-        """Register a host by its name and return the route to it; nothing is connected yet.
+        """Register a host by name and return its route, without connecting.
 
         Raises:
-            InputError: no route is found.
+            InputError: no route exists.
         """
         with self._lock:
             if host.name not in self._entries:
                 self._entries[host.name] = _Entry(self._resolver.route(host))
             return self._entries[host.name].route
 
-    def kept(self, name: str) -> Connection | None:
-        """Return the connection to a host that was made earlier; it may have died since."""
+    def existing(self, name: str) -> Connection | None:
+        """Return the existing connection to a host, which may have died, or None."""
         return self._entries[name].connection
 
     def connection(self, name: str) -> Connection:
-        """Return the open connection to a host; it is made, or renewed, when there is none.
+        """Return the connection to a host, opened if there is none or it is dead.
 
         Raises:
-            TransportError: it can't be made.
+            TransportError: the connection cannot be opened.
         """
         entry = self._entries[name]
         with entry.lock:
@@ -73,7 +73,7 @@ class ConnectionPool:
             return entry.connection
 
     def close(self) -> None:
-        """Close every connection; what runs on the hosts is left alone."""
+        """Close all connections; programs on the hosts continue."""
         with self._lock:
             entries = list(self._entries.values())
         on_each(entries, _close)
@@ -86,16 +86,16 @@ def open_pool(
     known_hosts: Path | None = None,
     accept_new: bool = False,
 ) -> ConnectionPool:
-    """Return a pool for the hosts of an inventory; nothing is connected yet.
+    """Return a pool for the hosts of an inventory, without connecting.
 
     Args:
-        hosts: of the inventory; they may be jumps for each other.
-        config: of ssh; None for the user's own.
-        known_hosts: the project's own file of host keys; None for the usual one.
-        accept_new: whether unknown hosts are added to it.
+        hosts: hosts of the inventory, which may serve as jump hosts.
+        config: path of the ssh configuration; None for ``~/.ssh/config``.
+        known_hosts: volbench's known_hosts file; None for the default path.
+        accept_new: whether to add the keys of unknown hosts to it.
 
     Raises:
-        InputError: a host, or the configuration of ssh, can't be used.
+        InputError: a host or the ssh configuration is invalid.
     """
     listed = tuple(hosts)
     others = {name: host for name, host in by_name(listed).items() if host.kind is HostKind.SSH}

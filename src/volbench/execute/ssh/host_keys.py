@@ -1,7 +1,7 @@
-"""Verification of host keys.
+"""Verification of SSH host keys.
 
-Strict by default. Where unknown hosts are accepted, their keys are added to the project's own file
-and nowhere else. A key that differs from the one on record is always refused.
+Unknown hosts are refused by default; if accepted, their keys are added to volbench's own
+known_hosts file only. A changed key is always refused.
 """
 
 from __future__ import annotations
@@ -26,62 +26,62 @@ from volbench.execute.ssh.ssh_route import Hop
 
 
 def default_known_hosts() -> Path:
-    """Return the project's own file of known host keys."""
+    """Return the default path of volbench's known_hosts file."""
     config = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(config) if config else Path.home() / ".config") / "volbench" / "known_hosts"
 
 
 @dataclass(frozen=True)
 class KnownHosts:
-    """The host keys on record.
+    """Known host keys.
 
     Attributes:
-        own: the project's own file; need not exist.
-        accept_new: whether unknown hosts are added to it.
+        own: volbench's known_hosts file, which need not exist.
+        accept_new: whether to add the keys of unknown hosts to it.
     """
 
     own: Path
     accept_new: bool = False
 
     def kinds(self, hop: Hop) -> tuple[str, ...]:
-        """Return the types of the keys on record for a hop: it should show one of them."""
-        return tuple(dict.fromkeys(key.kind for key in self._on_record(hop) if not key.marker))
+        """Return the types of the known keys of a hop."""
+        return tuple(dict.fromkeys(key.kind for key in self._known_keys(hop) if not key.marker))
 
     def check(self, hop: Hop, *, kind: str, blob: bytes) -> None:
-        """Accept a host that shows a key on record.
+        """Verify the key of a host.
 
         Raises:
-            HostKeyError: the key is unknown, revoked, or not the one on record.
-            InputError: a file can't be read or written.
+            HostKeyError: the key is unknown, revoked or changed.
+            InputError: a known_hosts file cannot be read or written.
         """
         if self._is_known(hop, kind=kind, blob=blob):
             return
         if not self.accept_new:
             raise HostKeyError(
-                f"{_name(hop)} is unknown: it shows {kind} {fingerprint(blob)}",
+                f"{_name(hop)} is unknown: it presents {kind} {fingerprint(blob)}",
                 hint="compare this fingerprint with the host's own (ssh-keygen -lf "
                 "/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh, "
                 "or pass --accept-new-host-keys",
                 context=_facts(hop, blob),
             )
         with _locked(self.own):
-            if not self._is_known(hop, kind=kind, blob=blob):  # another process was faster
+            if not self._is_known(hop, kind=kind, blob=blob):  # another process may have added it
                 self._add(f"{hop.known_as} {kind} {base64.b64encode(blob).decode('ascii')}\n")
 
-    def _on_record(self, hop: Hop) -> list[KnownKey]:
+    def _known_keys(self, hop: Hop) -> list[KnownKey]:
         return [
             key for path in (*hop.known_hosts, self.own) for key in known_keys(path, hop.known_as)
         ]
 
     def _is_known(self, hop: Hop, *, kind: str, blob: bytes) -> bool:
-        """Return whether a key is on record; raise when a different one is."""
-        found = self._on_record(hop)
+        """Return whether a key is known; raise if the host has a different known key."""
+        found = self._known_keys(hop)
         for key in found:
             if key.marker == REVOKED and key.blob == blob:
                 raise HostKeyError(
-                    f"{_name(hop)} shows a key that was revoked in {key.place}: "
+                    f"{_name(hop)} presents a key revoked in {key.place}: "
                     f"{kind} {fingerprint(blob)}",
-                    hint="do not continue; ask whoever revoked it",
+                    hint="do not connect; ask the administrator who revoked it",
                     context=_facts(hop, blob),
                 )
         plain = [key for key in found if not key.marker]
@@ -92,32 +92,32 @@ class KnownHosts:
         for key in found:
             if key.marker == AUTHORITY:
                 raise HostKeyError(
-                    f"{_name(hop)} is known by a certificate authority only ({key.place}), "
+                    f"{_name(hop)} has only a certificate authority ({key.place}), "
                     "and volbench does not support host certificates",
-                    hint=f"add the key itself to {self.own}, with the name {hop.known_as}",
+                    hint=f"add the host key to {self.own} under the name {hop.known_as}",
                     context=_facts(hop, blob),
                 )
         return False
 
     def _add(self, line: str) -> None:
-        """Add a line; a reader, or a crash, sees the old file or the new one."""
-        aside = self.own.with_name(f".{self.own.name}.{os.getpid()}.tmp")
+        """Add a line atomically."""
+        temporary = self.own.with_name(f".{self.own.name}.{os.getpid()}.tmp")
         try:
             old = self.own.read_bytes() if self.own.exists() else b""
             start = old if not old or old.endswith(b"\n") else old + b"\n"
-            with aside.open("wb") as file:
+            with temporary.open("wb") as file:
                 file.write(start + line.encode())
                 file.flush()
                 os.fsync(file.fileno())
-            aside.replace(self.own)
+            temporary.replace(self.own)
         except OSError as error:
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise _unwritable(self.own, error) from error
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a file's lock; its folder is made."""
+    """Hold the lock of a file, whose directory is created if missing."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(
@@ -134,7 +134,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _changed(hop: Hop, *, kind: str, blob: bytes, known: KnownKey) -> HostKeyError:
     return HostKeyError(
-        f"the key of {_name(hop)} has changed: it shows {kind} {fingerprint(blob)}, "
+        f"the key of {_name(hop)} has changed: it presents {kind} {fingerprint(blob)}, "
         f"and {known.place} has {known.kind} {fingerprint(known.blob)}",
         hint="this may be a man-in-the-middle attack. Only if the host was reinstalled, "
         f"remove the old key: ssh-keygen -f '{known.path}' -R '{hop.known_as}'",
@@ -152,7 +152,7 @@ def _facts(hop: Hop, blob: bytes) -> dict[str, object]:
 
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
-        f"{path} can't be written: {error.strerror}",
-        hint="name another file with --known-hosts",
+        f"{path} cannot be written: {error.strerror}",
+        hint="choose another file with --known-hosts",
         context={"path": str(path)},
     )

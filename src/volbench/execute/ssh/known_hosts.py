@@ -19,13 +19,13 @@ REVOKED = "@revoked"
 
 @dataclass(frozen=True)
 class KnownKey:
-    """One line that matches a host.
+    """A known_hosts line that matches a host.
 
     Attributes:
         marker: ``@cert-authority``, ``@revoked`` or empty.
         kind: type of the key, such as ``ssh-ed25519``.
-        blob: the public key as it is sent.
-        place: file and line.
+        blob: public key in wire format.
+        place: file and line number.
     """
 
     marker: str
@@ -36,10 +36,10 @@ class KnownKey:
 
 
 def known_keys(path: Path, name: str) -> list[KnownKey]:
-    """Return the keys that a file has for a name; a missing file has none.
+    """Return the keys of a name in a known_hosts file; empty if the file is missing.
 
     Raises:
-        InputError: the file can't be read.
+        InputError: the file is unreadable.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -47,8 +47,8 @@ def known_keys(path: Path, name: str) -> list[KnownKey]:
         return []
     except OSError as error:
         raise InputError(
-            f"{path} can't be read: {error.strerror}",
-            hint="check its permissions: host keys are looked up there",
+            f"{path} cannot be read: {error.strerror}",
+            hint="check its permissions: it holds known host keys",
             context={"path": str(path)},
         ) from error
     return list(_matching(text, path, name))
@@ -64,19 +64,19 @@ def _matching(text: str, path: Path, name: str) -> Iterator[KnownKey]:
             continue
         try:
             blob = base64.b64decode(words[2], validate=True)
-        except binascii.Error:  # ssh skips damaged lines too
+        except binascii.Error:  # ssh skips malformed lines, too
             continue
         yield KnownKey(marker, words[1], blob, f"{path}:{number}", path)
 
 
 def fingerprint(blob: bytes) -> str:
-    """Return a key's fingerprint as ssh shows it."""
+    """Return the fingerprint of a key in the format of ssh."""
     digest = hashlib.sha256(blob).digest()
     return "SHA256:" + base64.b64encode(digest).decode("ascii").rstrip("=")
 
 
 def _matches(patterns: str, name: str) -> bool:
-    """Return whether patterns match a name: one of them does, and none with a ``!``."""
+    """Return whether a pattern matches a name and no ``!`` pattern does."""
     if patterns.startswith("|"):
         return _hashed(patterns, name)
     matches = False
@@ -96,10 +96,10 @@ def _hashed(text: str, name: str) -> bool:
         salt, digest = base64.b64decode(parts[2]), base64.b64decode(parts[3])
     except binascii.Error:
         return False
-    # The format itself prescribes SHA-1; it only hides names here.
+    # The format prescribes SHA-1, used only to obscure host names.
     return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of ssh: ``*`` and ``?`` are special, brackets belong to ``[host]:port``."""
+    """Compile an ssh pattern: ``*`` and ``?`` are wildcards, brackets literal (``[host]:port``)."""
     return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))

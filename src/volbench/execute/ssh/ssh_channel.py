@@ -1,7 +1,7 @@
-"""Channel over SSH: one command on a pooled connection, by the login shell of the host.
+"""SSH channel: commands on a pooled connection, run by the host's login shell.
 
-A connection that breaks raises nothing in paramiko: reading ends, and the status is -1. A frozen
-host is not noticed either: only the time limit ends that wait.
+paramiko raises no error when a connection breaks: reads return EOF, and the exit status is -1. Nor
+does it detect a hung host: only the time limit ends the wait.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _NO_STATUS = -1
 _ERROR_LIMIT_BYTES = 16 * 1024**2
 
 _MAX_LINE_BYTES = 120_000
-"""Linux takes 131,072 bytes as one argument (MAX_ARG_STRLEN); the line is one of the shell's."""
+"""Linux limits one argument to 131,072 bytes (MAX_ARG_STRLEN); sshd passes the line as one."""
 
 
 class SshChannel:
     """A host of a connection pool.
 
     Args:
-        host: its name.
-        pool: that knows the host.
+        host: host name.
+        pool: pool that contains the host.
     """
 
     poll_s = 1.0
@@ -56,34 +56,34 @@ class SshChannel:
     def execute(
         self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
-        """Run a command once, to its end; a connection that had died unnoticed is renewed first.
+        """Run a command once, to completion, after reopening a dead connection.
 
         Raises:
             DeadlineError: the limit was exceeded.
             ConnectError: see `connection_lost`.
-            TransportError: it can't be sent, or ended without an exit status.
+            TransportError: the command cannot be sent, or ended without an exit status.
         """
         line = command_line(argv)
-        kept = self._pool.kept(self.host)
+        existing = self._pool.existing(self.host)
         connection = self._pool.connection(self.host)
         try:
             return _execute(connection, line, stdin, sink, limit)
         except ConnectError as error:
-            if connection is not kept or error.context.get("sent", True):
+            if connection is not existing or error.context.get("sent", True):
                 raise
         return _execute(self._pool.connection(self.host), line, stdin, sink, limit)
 
     def close(self) -> None:
-        """Do nothing: the pool keeps the connection."""
+        """Do nothing: the pool owns the connection."""
 
 
 def ssh_executor(
     host: Host, pool: ConnectionPool, *, patience: Patience | None = None
 ) -> ShellExecutor:
-    """Return the executor of a host of an inventory; the host is added to the pool.
+    """Return the executor of a host and add the host to the pool.
 
     Raises:
-        InputError: no route to it is found.
+        InputError: no route to the host exists.
     """
     pool.add(host)
     channel = SshChannel(host.name, pool)
@@ -98,17 +98,17 @@ _DECODE = (
     f'for w do case $w in "{_ESCAPE}"*) w=$(printf "%s" "${{w#?}}" | tr "{_ESCAPE}" "\\134"); '
     'w=$(printf "%bx" "$w"); w=${w%x};; esac; shift; set -- "$@" "$w"; done; exec "$@"'
 )
-"""Shell script that decodes its arguments and runs them: see `_encoded`."""
+"""Shell script that decodes its arguments and executes them; see `_encoded`."""
 
 
 def command_line(argv: Sequence[str]) -> bytes:
-    """Return the line by which any login shell starts a command.
+    """Return a command line that any login shell parses into `argv`.
 
-    Every word is quoted. What some shell does not take literally within quotes is encoded. There is
-    no `exec`, which a restricted shell refuses.
+    Every word is quoted. Characters that some shell interprets within quotes are encoded. `exec` is
+    not used, because restricted shells refuse it.
 
     Raises:
-        TransportError: it is too long.
+        TransportError: the line is too long.
     """
     words = [os.fsencode(word) for word in argv]
     if any(_SPECIAL.search(word) for word in words):
@@ -117,13 +117,13 @@ def command_line(argv: Sequence[str]) -> bytes:
     if len(line) > _MAX_LINE_BYTES:
         raise TransportError(
             f"a command of {len(line)} bytes is too long to be sent",
-            hint="a name or an argument is far longer than usual",
+            hint="shorten the name or argument",
         )
     return line
 
 
 def _encoded(word: bytes) -> bytes:
-    """Return a word that `_DECODE` decodes, without any `_SPECIAL` character."""
+    """Encode a word for `_DECODE`, without `_SPECIAL` characters."""
     escape = _ESCAPE.encode()
     if not (word.startswith(escape) or _SPECIAL.search(word)):
         return word
@@ -152,7 +152,7 @@ def _execute(
 def _begin(
     connection: Connection, channel: paramiko.Channel, line: bytes, countdown: Countdown
 ) -> None:
-    """Start the command. The request has no timeout of its own: the channel is closed at ours."""
+    """Start the command. paramiko's request has no timeout, so a timer closes the channel."""
     timer = threading.Timer(countdown.left_s, connection.close_channel, [channel])
     timer.daemon = True
     timer.start()
@@ -165,7 +165,7 @@ def _begin(
 
 
 def _feed(channel: paramiko.Channel, stdin: Input) -> None:
-    """Send the input while the output is read; the reader sees what goes wrong."""
+    """Send standard input while another thread reads the output and detects errors."""
     with suppress(OSError, paramiko.SSHException, EOFError):
         for part in [stdin] if isinstance(stdin, bytes) else stdin:
             channel.sendall(part)
@@ -173,7 +173,7 @@ def _feed(channel: paramiko.Channel, stdin: Input) -> None:
 
 
 def _receive(channel: paramiko.Channel, sink: Sink, countdown: Countdown) -> bytes:
-    """Read both outputs to their end, or to the limit; return standard error."""
+    """Read both outputs until EOF or the time limit; return standard error."""
     waiter = select.poll()
     waiter.register(channel.fileno(), select.POLLIN)
     errors = bytearray()
@@ -208,6 +208,6 @@ def _status(
         raise limit.exceeded(connection.host)
     raise TransportError(
         f"{limit.command} ended on {connection.host} without an exit status",
-        hint="it was killed there, or its sshd was",
+        hint="the command or its sshd was killed on the host",
         context={"host": connection.host},
     )

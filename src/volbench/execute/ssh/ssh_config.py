@@ -1,6 +1,6 @@
-"""Settings of hosts in ``~/.ssh/config``.
+"""Host settings in ``~/.ssh/config``.
 
-paramiko parses them as ssh does; Include, which it lacks, is added here. Nothing in the file is
+paramiko parses the file; this module adds Include, which paramiko lacks. Nothing in the file is
 executed: ``Match exec`` is refused.
 """
 
@@ -16,12 +16,12 @@ from volbench.errors import InputError
 
 _SETTING = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*$")
 _MAX_DEPTH = 16
-"""Of nested Includes; the same as in ssh (ssh_config(5), OpenSSH 9.2)."""
+"""Maximum depth of nested Includes, as in ssh (ssh_config(5), OpenSSH 9.2)."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Settings of one name; None or empty where there is none."""
+    """Settings of one host name; None or empty if not set."""
 
     hostname: str
     port: int | None = None
@@ -38,14 +38,14 @@ class Entry:
 
 
 class SshConfig:
-    """A configuration of ssh.
+    """Parsed ssh configuration.
 
     Args:
-        path: the file; it need not exist.
-        home: the folder that ``~`` stands for.
+        path: the file, which need not exist; None for ``~/.ssh/config``.
+        home: home directory, which replaces ``~``.
 
     Raises:
-        InputError: the file can't be read, or would execute a program.
+        InputError: the file is unreadable or invalid, or would execute a program.
     """
 
     def __init__(self, path: Path | None = None, *, home: Path | None = None) -> None:
@@ -58,7 +58,7 @@ class SshConfig:
             raise self._refused(str(error)) from error
 
     def lookup(self, name: str) -> Entry:
-        """Return the settings of a name.
+        """Return the settings of a host name.
 
         Raises:
             InputError: a value is invalid.
@@ -66,7 +66,7 @@ class SshConfig:
         try:
             found = self._parsed.lookup(name)
         except (paramiko.SSHException, KeyError, ValueError, OSError) as error:
-            raise self._refused(f"{name} can't be looked up: {error}") from error
+            raise self._refused(f"{name} has invalid settings: {error}") from error
         agent = found.get("identityagent")
         return Entry(
             hostname=found["hostname"],
@@ -84,7 +84,7 @@ class SshConfig:
         )
 
     def expand(self, path: str) -> Path:
-        """Return a path of the file with its ``~`` and ``%d`` resolved."""
+        """Expand ``~`` and ``%d`` in a path of the configuration."""
         text = path.replace("%d", str(self.home))
         if text == "~" or text.startswith("~/"):
             return self.home / text[2:]
@@ -97,10 +97,10 @@ class SshConfig:
             raise self._refused(f"`Port {text}` is not a port number")
         return int(text)
 
-    def _refused(self, what: str) -> InputError:
+    def _refused(self, reason: str) -> InputError:
         return InputError(
-            f"{self.path} can't be used: {what}",
-            hint="correct the file; `ssh -G HOST` shows how ssh itself reads it",
+            f"{self.path} cannot be used: {reason}",
+            hint="correct the file; `ssh -G HOST` shows how ssh parses it",
             context={"path": str(self.path)},
         )
 
@@ -112,7 +112,7 @@ def _files(text: str | None) -> tuple[str, ...] | None:
 
 
 def _lines(path: Path, folder: Path, depth: int) -> list[str]:
-    """Return the lines of a file with every Include in its place."""
+    """Return the lines of a file with all Includes expanded in place."""
     found, block = [], "Host *"
     for number, line in enumerate(_text(path).splitlines(), 1):
         setting = _SETTING.match(line)
@@ -127,7 +127,7 @@ def _lines(path: Path, folder: Path, depth: int) -> list[str]:
             continue
         if block != "Host *":
             raise _bad(
-                place, "`Include` within a block is not supported", "move it above the first `Host`"
+                place, "`Include` inside a block is not supported", "move it above the first `Host`"
             )
         if depth >= _MAX_DEPTH:
             raise _bad(place, "too many nested `Include`", "remove the cycle")
@@ -151,7 +151,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise InputError(
-            f"{path} can't be read: {error.strerror}",
+            f"{path} cannot be read: {error.strerror}",
             hint="check its permissions",
             context={"path": str(path)},
         ) from error

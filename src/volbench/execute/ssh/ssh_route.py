@@ -1,7 +1,6 @@
-"""Route to a host: its address, user, keys and jump hosts.
+"""SSH route to a host: address, user, keys and jump hosts.
 
-The inventory takes precedence over ``~/.ssh/config``, and that over ssh's defaults. Nothing is
-connected here.
+The inventory takes precedence over ``~/.ssh/config``, and that over ssh's defaults.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ _JUMP = re.compile(
 
 @dataclass(frozen=True)
 class Hop:
-    """One sshd of a route, and how to log in to it.
+    """One sshd of a route, with the credentials for it.
 
     Attributes:
-        name: as the inventory or the user calls it.
+        name: name in the inventory or in a jump list.
         address: host name or IP address.
-        key_files: existing private keys, in the order they are tried.
-        certificate_file: of one of them; None to use those beside the keys only.
-        identities_only: whether to ignore keys of the agent that are not among `key_files`.
+        key_files: existing private keys, in the order of use.
+        certificate_file: certificate of one of them, in addition to ``KEY-cert.pub``.
+        identities_only: whether to ignore agent keys that are not among `key_files`.
         agent: socket of the agent; empty for none.
-        known_as: its name in files of known hosts.
-        known_hosts: such files; they need not exist.
+        known_as: name in known_hosts files.
+        known_hosts: known_hosts files, which need not exist.
     """
 
     name: str
@@ -74,12 +73,12 @@ class Route:
 
 @dataclass(frozen=True)
 class Resolver:
-    """Finds the route to hosts.
+    """Resolver of routes to hosts.
 
     Attributes:
-        config: settings of ssh.
-        others: hosts of the inventory that may be named as jump hosts.
-        agent: socket of the agent where the configuration names none.
+        config: ssh configuration.
+        others: hosts of the inventory, which may serve as jump hosts.
+        agent: socket of the agent, unless the configuration sets one.
     """
 
     config: SshConfig
@@ -91,7 +90,7 @@ class Resolver:
 
         Raises:
             InventoryError: a key is missing, a jump host is invalid, or the jumps form a cycle.
-            InputError: the configuration of ssh needs what volbench does not support.
+            InputError: the ssh configuration uses an unsupported feature.
         """
         return Route(self._hops(host, ()))
 
@@ -100,7 +99,7 @@ class Resolver:
             raise InventoryError(
                 f"the jump hosts of {(before or (host.name,))[0]} form a cycle: "
                 + " -> ".join((*before, host.name)),
-                hint="name each host once in a route",
+                hint="list each host only once per route",
             )
         entry = self.config.lookup(host.address)
         jumps = host.jump
@@ -111,7 +110,7 @@ class Resolver:
         hops: tuple[Hop, ...] = ()
         for number, jump in enumerate(jumps):
             through = self._jump(jump, host.name)
-            if number:  # it is reached by the jumps before it
+            if number:  # reached through the previous jump hosts
                 through = through.model_copy(update={"jump": ()})
             hops += self._hops(through, (*before, host.name))
         return (*hops, self._hop(host, entry))
@@ -123,7 +122,7 @@ class Resolver:
         if found is None or int(found["port"] or 1) not in range(1, 65536):
             raise InventoryError(
                 f"{host}: the jump host {text!r} is neither in the inventory nor an address",
-                hint="write the name of a host, or user@host:port",
+                hint="use a host name of the inventory, or user@host:port",
                 context={"host": host},
             )
         name = found["name"].strip("[]")
@@ -156,13 +155,13 @@ class Resolver:
         )
 
     def _keys(self, host: Host, entry: Entry) -> tuple[tuple[Path, ...], bool]:
-        """Return the key files, and whether the inventory chose them."""
+        """Return the key files, and whether they are set in the inventory."""
         if host.key:
             path = self.config.expand(host.key) if host.key.startswith("~") else Path(host.key)
             if not path.is_file():
                 raise InventoryError(
                     f"{host.name}: the key {host.key} does not exist",
-                    hint="name the file of a private key, or omit `key`",
+                    hint="set `key` to the path of a private key, or omit it",
                     context={"host": host.name, "path": str(path)},
                 )
             return (path,), True
@@ -195,13 +194,13 @@ def _current_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError) as error:
         raise InventoryError(
-            "your own user has no name on this machine", hint="set `user` in the inventory"
+            "the current user has no name on this machine", hint="set `user` in the inventory"
         ) from error
 
 
 def _proxy_command(host: str, path: Path) -> InventoryError:
     return InventoryError(
-        f"{host}: {path} has a ProxyCommand for it, which volbench does not support",
+        f"{host}: {path} sets a ProxyCommand, which volbench does not support",
         hint="use ProxyJump there, or `jump` in the inventory",
         context={"host": host, "path": str(path)},
     )

@@ -1,5 +1,5 @@
-# Print the state of a detached program, and what it has printed since: CONTROL OFFSET
-# First line: done STATUS | running | lost WHY | none. Second: the length of its output. Then output.
+# Print state and new output of a detached program: CONTROL OFFSET
+# Line 1: done STATUS | running | lost REASON | none. Line 2: total length of output. Then the output from OFFSET.
 control=$1 offset=$2
 print_end() {
     [ -s "$control/rc" ] && echo "done $(cat "$control/rc")"
