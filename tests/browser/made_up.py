@@ -187,5 +187,5 @@ def _write_samples(
         parts.append(f"full avg10=0 avg60=0 avg300=0 total={second * 10000}")
         parts.append(".")
         parts += ["\n! started"] if second == 0 else []
-    parts.append("\n! ended\n! tail none: nothing is left in memory")
+    parts.append("\n! ended\n! tail none: no dirty pages left")
     folder.samples.write_text("\n".join(parts) + "\n", encoding="utf-8")

@@ -128,7 +128,7 @@ def test_a_host_that_never_answers_is_named(desk: Desk) -> None:
     nobody = desk.fleet[0].address.rpartition(".")[0] + ".250"
     desk.prepare(extra=f"  vm9: {{address: {nobody}}}")
     said = ended(desk.run(), status=4)
-    assert "1 of 4 hosts can't take part: vm9" in said
+    assert "1 of 4 hosts cannot take part: vm9" in said
     assert not desk.out.exists()
 
 
@@ -137,7 +137,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     nobody = desk.fleet[0].address.rpartition(".")[0] + ".250"
     desk.prepare(extra=f"  vm9: {{address: {nobody}}}")
     too_few = ended(desk.run("--policy", "quorum:4"), status=4)
-    assert "1 of 4 hosts can't take part: vm9" in too_few
+    assert "1 of 4 hosts cannot take part: vm9" in too_few
     said = ended(desk.run("--policy", "quorum:3"))
     assert "left out: vm9: vm9 cannot be reached" in said
     assert "only 3 of 4" in ended(desk.start("show", desk.out))

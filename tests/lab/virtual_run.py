@@ -150,4 +150,4 @@ def _idle_host(begin_utc_s: float, elapsed_s: float, interval_s: float) -> str:
         ]
         if number == 0:
             lines.append("! started")
-    return "\n".join([*lines, "! tail none: nothing is left in memory", ""])
+    return "\n".join([*lines, "! tail none: no dirty pages left", ""])

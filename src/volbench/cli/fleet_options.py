@@ -78,7 +78,7 @@ def _host_keys(known_hosts: Path | None, accept_new: bool) -> HostKeyPolicy:  # 
 
 
 HOST_KEYS = option_group("host_keys", _host_keys, *_HOST_KEYS)
-"""Options on the host keys that are trusted, as the keyword `host_keys`."""
+"""Options for trusted host keys, as the keyword `host_keys`."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ class HostSelection:
     """Hosts selected on the command line.
 
     Attributes:
-        inventory: None for this machine alone.
-        limits: parts of the inventory that are selected.
-        mapping: for Terraform's outputs.
-        known_hosts: volbench's own file of host keys; None for the default one.
+        inventory: inventory file; None for this machine only.
+        limits: selected groups and hosts of the inventory.
+        mapping: mapping of Terraform's outputs.
+        known_hosts: volbench's known_hosts file; None for the default.
         accept_new: add keys of unknown hosts to it.
     """
 
@@ -101,18 +101,18 @@ class HostSelection:
 
     @property
     def resume_options(self) -> tuple[str, ...]:
-        """Options by which volbench resume trusts the same host keys."""
+        """Options of volbench resume to trust the same host keys."""
         known = self.known_hosts
         options = () if known is None else ("--known-hosts", str(known.resolve()))
         return (*options, "--accept-new-host-keys") if self.accept_new else options
 
     @contextmanager
     def connected(self) -> Iterator[list[ConnectedHost]]:
-        """Yield the selected hosts, connected, and release them at the end.
+        """Yield the selected hosts with open connections, closed at the end of the block.
 
         Raises:
             InventoryError: problems in the inventory.
-            InputError: it is missing, though a part of it is named.
+            InputError: --limit or --mapping is given without an inventory.
         """
         if self.inventory is None and (self.limits or self.mapping):
             raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
@@ -125,12 +125,12 @@ class HostSelection:
 
 
 on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, MAPPING, *_HOST_KEYS)
-"""Options that name hosts, as the keyword `where`."""
+"""Options that select hosts, as the keyword `where`."""
 
 
 @contextmanager
 def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[ConnectedHost]]:
-    """Yield connected hosts; this machine for none."""
+    """Yield connected hosts; this machine if none are given."""
     from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
     from volbench.execute.connect import connect_hosts
 
@@ -142,7 +142,7 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
 
 
 def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
-    """Return the selected hosts of an inventory; remarks go to stderr.
+    """Return the selected hosts of an inventory; notes go to stderr.
 
     Raises:
         InventoryError: problems in the file, or a limit that selects no host.
@@ -153,13 +153,13 @@ def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None =
         file,
         mapping=mapping,
         ssh_config=Path.home() / ".ssh" / "config",
-        tell=lambda note: click.echo(f"note: {note}", err=True),
+        on_note=lambda note: click.echo(f"note: {note}", err=True),
     )
     return select(inventory, limits)
 
 
 def with_policy(campaign: Campaign, text: str) -> Campaign:
-    """Return a campaign with the policy of ``--policy``; its own where that is empty.
+    """Return a campaign with the policy of ``--policy``; unchanged if that is empty.
 
     Raises:
         InputError: the policy is unknown.

@@ -1,7 +1,6 @@
-"""Text of single cells of a frame, as people read it.
+"""Display text of single cells of a frame.
 
-pandas is not imported here, so that a screen can be drawn without it: a frame brings its own
-methods.
+This module does not import pandas, so that text output can do without it.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Statistic:
-    """A latency with the kind it is of.
+    """A latency and its kind.
 
     Attributes:
-        seconds: NaN when the tool told nothing.
-        column: the column it was taken from, such as ``clat_p99_s``; empty for none.
+        seconds: NaN if not reported by the tool.
+        column: its source column, such as ``clat_p99_s``; empty for none.
     """
 
     seconds: float
@@ -43,42 +42,42 @@ class Statistic:
 
     @property
     def is_completion(self) -> bool:
-        """Return whether completion latency stands in for total latency."""
+        """Return whether completion latency replaces total latency."""
         return self.column.startswith("clat_")
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, object]]:
-    """Return the rows of a frame as plain Python values, None where nothing was told."""
+    """Return the rows of a frame as plain Python values, None for missing values."""
     from volbench.analyse.frames.job_frames import plain_rows  # noqa: PLC0415 - brings pandas, as frames do
 
     return plain_rows(frame)
 
 
 def number(row: Row, column: str) -> float:
-    """Return a number of a row, NaN when it is missing or no number."""
+    """Return a number of a row; NaN if it is missing or not a number."""
     value = row.get(column)
     return float(value) if isinstance(value, numbers.Real) else math.nan
 
 
 def text(row: Row, column: str, *, missing: str = "") -> str:
-    """Return a text of a row that is safe to print, or `missing`."""
+    """Return a text of a row, safe to print; `missing` if there is none."""
     value = row.get(column)
     return missing if value is None or value == "" else printable(str(value))
 
 
 def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
-    """Return a number of a row in words for people, ``n/a`` when it is missing."""
+    """Return a formatted number of a row; ``n/a`` if it is missing."""
     value = number(row, column)
     return MISSING if math.isnan(value) else format_value(value)
 
 
 def percent_text(value: float) -> str:
-    """Return a percentage with a digit behind the point where that says something."""
+    """Return a percentage, with a decimal if it is small."""
     return f"{value:.1f} %" if 0.05 <= value < 9.95 else f"{value:.0f} %"
 
 
 _UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
-"""End of a column's name to the unit of its numbers."""
+"""Suffix of a column name to the unit of its values."""
 UNIT_ENDINGS = tuple(_UNITS)
 _UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
     "bytes/s": format_rate,
@@ -93,7 +92,7 @@ def unit_words(column: str, unit: str = "") -> Callable[[float], str]:
 
     Args:
         column: its name.
-        unit: of the numbers; empty for the one at the end of the name, else a rate of events.
+        unit: unit of the values; empty for the unit in the column name, else a rate of events.
     """
     unit = unit or next((_UNITS[end] for end in _UNITS if column.endswith(end)), "1/s")
     if unit == "s":
@@ -110,12 +109,12 @@ def skew(row: Row) -> str:
 
 
 def whole(row: Row, column: str) -> str:
-    """Return a whole number of a row, ``n/a`` when it is missing."""
+    """Return an integer of a row; ``n/a`` if it is missing."""
     return shown(row, column, lambda value: f"{value:.0f}")
 
 
 def size(row: Row, column: str) -> str:
-    """Return a size of a row such as ``4k``, ``n/a`` when it is missing or varies."""
+    """Return a size of a row such as ``4k``; ``n/a`` if it is missing or varies."""
     return shown(row, column, format_size)
 
 
@@ -126,9 +125,9 @@ def flag(row: Row, column: str) -> str:
 
 
 def latency(row: Row, statistic: str) -> Statistic:
-    """Return total latency, or completion latency where the tool told only that.
+    """Return total latency, or completion latency if the tool reported no other.
 
-    fio before `lat_percentiles` gives percentiles of completion latency alone.
+    Without `lat_percentiles`, fio reports percentiles of completion latency only.
 
     Args:
         row: of the summary frame.
@@ -142,7 +141,7 @@ def latency(row: Row, statistic: str) -> Statistic:
 
 
 def pattern(row: Row) -> str:
-    """Return the access pattern, with the direction where the pattern leaves it open."""
+    """Return the access pattern, with the direction if the pattern does not imply it."""
     rw, direction = text(row, "rw"), text(row, "direction")
     if not rw:
         return direction or MISSING
@@ -150,16 +149,16 @@ def pattern(row: Row) -> str:
 
 
 def job_label(row: Row) -> str:
-    """Return the job's name, with fio's section where it has several."""
+    """Return the job's name, with fio's section if it has several."""
     job, group = text(row, "job", missing=MISSING), text(row, "group")
     return job if group in ("", job) else f"{job}/{group}"
 
 
 def printable(value: str) -> str:
-    """Return a text whose control characters can do no harm on a terminal.
+    """Return a text without control characters that a terminal would interpret.
 
-    Line ends and tabs stay; other control characters, such as the escape that begins a terminal
-    command, are spelled out.
+    Newlines and tabs are kept; other control characters, such as the start of an escape sequence,
+    are spelled out.
     """
     if value.isprintable():
         return value

@@ -153,7 +153,7 @@ def test_blocks_that_lost_their_writes_are_no_proof(tmp_path: Path, volbench: Vo
         content.write(bytes(5 * MIB))
     done = volbench("resume", out)
     assert done.returncode == 9
-    assert "a block read back is not what was written there" in done.stderr
+    assert "a block read back differs from the data written" in done.stderr
     assert "warm:" not in done.stdout
 
 

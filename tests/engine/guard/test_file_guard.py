@@ -177,7 +177,7 @@ def test_unknown_mounts_are_no_permission(folder: Path) -> None:
     """Where the mount table can't be read, nothing is written."""
     machine = FakeExecutor(files={f"{folder}/x": ""})
     message = refusal(machine, str(folder), files=[f"{folder}/new"])
-    assert message.endswith("cannot be read, so it is not known what is mounted")
+    assert message.endswith("cannot be read, so mounted devices are unknown")
 
 
 def test_space_is_checked_with_a_reserve() -> None:

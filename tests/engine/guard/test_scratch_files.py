@@ -198,7 +198,7 @@ def test_another_filesystem_at_the_target_is_refused(tmp_path: Path, journal: Jo
     identity = [0, 1, 2, 3]
     place = str(tmp_path / "volbench-key")
     journal.write("folder", host="local", target=str(tmp_path), path=place, identity=identity)
-    with pytest.raises(RefusedError, match="is not mounted any more"):
+    with pytest.raises(RefusedError, match="its volume is unmounted"):
         scratch_from(journal, tmp_path).place(run_in(tmp_path))
 
 

@@ -92,7 +92,7 @@ def resume_and_stop(into: Path) -> None:
         until_written(into / "journal.jsonl", '"state": "running"')
         resumed.send_signal(signal.SIGINT)
         stderr = resumed.communicate(timeout=60)[1]
-    assert "ended what an earlier controller had just started" in stderr
+    assert "ended a process whose start was not recorded" in stderr
     assert not working_in(into / "runs" / "001-a-r1")
 
 

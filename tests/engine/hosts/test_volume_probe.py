@@ -351,7 +351,7 @@ class TestRealDevice:
             f"model:   file {image}",
             f"size:    32m ({IMAGE_BYTES} bytes)",
             "serial:  unknown",
-            "on it:   nothing that blkid knows",
+            "on it:   no signature known to blkid",
         ]
         disks.format(device)
         subprocess.run(["tune2fs", "-L", "backup", device], capture_output=True, check=True)

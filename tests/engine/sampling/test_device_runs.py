@@ -233,7 +233,7 @@ def test_the_device_counts_the_bytes_that_fio_wrote(tmp_path: Path, disks: Disks
     busy = [row for row in seen.rows if number(row, "write_iops") > 0 and row["level"] == "volume"]
     assert all(number(row, "write_request_bytes") == 65536 for row in busy)
     assert all(number(row, "active_percent") <= 100 for row in busy)
-    assert seen.samples.marks[-1] == "tail none: nothing is left in memory"
+    assert seen.samples.marks[-1] == "tail none: no dirty pages left"
 
 
 @pytest.mark.root

@@ -85,7 +85,7 @@ def test_a_run_that_leaves_nothing_is_not_held_up(tmp_path: Path, options: dict[
     """Neither a direct run on a busy host, nor a buffered one that left nothing behind."""
     left = 900 if "direct" in options else 105
     why, seen, events = followed(tmp_path, [100, left, left, left], options=options)
-    assert why == "tail none: nothing is left in memory"
+    assert why == "tail none: no dirty pages left"
     assert seen == [100]
     assert events == []
 

@@ -16,7 +16,7 @@ def read(folder: Path, text: str, name: str = "inventory.yaml") -> Inventory:
     notes: list[str] = []
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    inventory = load_inventory(path, tell=notes.append)
+    inventory = load_inventory(path, on_note=notes.append)
     assert notes == []
     return inventory
 

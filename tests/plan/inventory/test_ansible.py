@@ -86,7 +86,7 @@ def test_groups(fleet: Inventory) -> None:
 def test_unused_variables_are_reported() -> None:
     """Variables for playbooks are named, not dropped without a word."""
     notes: list[str] = []
-    load_inventory(FILES / "fleet.ini", tell=notes.append)
+    load_inventory(FILES / "fleet.ini", on_note=notes.append)
     (note,) = notes
     assert note.endswith("not used by volbench: ansible_python_interpreter, ntp_server")
 
@@ -154,7 +154,7 @@ def test_a_warning_of_ansible_is_passed_on(tmp_path: Path) -> None:
     """A group whose name Ansible finds odd."""
     (tmp_path / "hosts").write_text("[my-web]\nvm1\n")
     notes: list[str] = []
-    load_inventory(tmp_path / "hosts", tell=notes.append)
+    load_inventory(tmp_path / "hosts", on_note=notes.append)
     assert any("Ansible warns" in note for note in notes)
 
 
@@ -231,7 +231,7 @@ def test_weaker_host_keys_are_not_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "hosts"
     path.write_text("vm1 ansible_ssh_common_args='-o StrictHostKeyChecking=no -J gate'\n")
     notes: list[str] = []
-    (host,) = load_inventory(path, tell=notes.append).hosts
+    (host,) = load_inventory(path, on_note=notes.append).hosts
     assert host.jump == ("gate",)
     assert "host keys" in notes[0]
 

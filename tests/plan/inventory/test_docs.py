@@ -36,6 +36,6 @@ def test_every_block_can_be_used(tmp_path: Path, kind: str, text: str) -> None:
         mapping, path = path, tmp_path / "outputs.json"
         path.write_text(json.dumps({name: {"value": value} for name, value in OUTPUTS.items()}))
     notes: list[str] = []
-    inventory = load_inventory(path, mapping=mapping, tell=notes.append)
+    inventory = load_inventory(path, mapping=mapping, on_note=notes.append)
     assert inventory.hosts
     assert notes == []

@@ -1,6 +1,6 @@
 """Comparability of runs: invalid runs are excluded, differing facts are refused or reported.
 
-Rows have a ``side`` and a ``cell``; what is pooled is all rows of one side in one cell.
+Rows have a ``side`` and a ``cell``; all rows of one side in one cell are pooled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_LINES = 12
 
 @dataclass(frozen=True)
 class Difference:
-    """A fact in which runs differ that would be pooled or compared.
+    """Difference in a fact between runs to be pooled or compared.
 
     Attributes:
         fact: the fact.
@@ -57,14 +57,14 @@ def check_comparable(
     Args:
         rows: with columns ``side``, ``cell`` and ``label`` (the cell in words) beside the facts.
         facts: columns that are facts.
-        allowed: those that the user allowed to differ.
+        allowed: facts that the user allowed to differ.
         base: the side that the others are compared with.
 
     Returns:
         Differences that are only reported or were allowed, one sentence each.
 
     Raises:
-        ComparisonError: something that matters differs; all of it is named with its values.
+        ComparisonError: relevant facts differ; the message lists all of them with their values.
     """
     found = list(_differences(rows, facts, base))
     noted = _by_words([difference for difference in found if difference.weight is Weight.REPORT])
@@ -80,7 +80,7 @@ def check_comparable(
 
 
 def value_text(name: str, value: object) -> str:
-    """Return a value of a fact or a column in words."""
+    """Return the text of a fact's or column's value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in FACTS and FACTS[name].unit == "bytes" and isinstance(value, int):
@@ -122,7 +122,7 @@ def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
 
 
 def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
-    """Return the relevant facts that are unknown for some sides, one sentence a side."""
+    """Return the relevant facts that are unknown for some sides, one sentence per side."""
     sides = {str(side): part for side, part in rows.groupby("side", sort=False)}
     lacking: dict[str, list[str]] = {side: [] for side in sides}
     for name in facts:
@@ -134,7 +134,7 @@ def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
 
 
 def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
-    """Return each difference in words with the cells it occurs in."""
+    """Return the text of each difference with its cells."""
     words: dict[str, list[str]] = {}
     for difference in found:
         words.setdefault(difference.words, []).append(difference.cell)
@@ -169,10 +169,10 @@ def _places(cells: Sequence[str]) -> str:
 
 
 def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Leave out rows that a rule marked invalid.
+    """Exclude rows that a rule marked invalid.
 
     Returns:
-        The other rows, and a sentence for each side and rule.
+        The valid rows, and a sentence for each side and rule.
     """
     heavy = findings[findings["severity"] == Severity.INVALID.value]
     struck = rows["run"].isin(heavy[heavy["direction"].isna()]["run"])
@@ -192,7 +192,7 @@ def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.Data
 
 
 def warnings_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
-    """Return the number of these runs with a finding, by rule."""
+    """Return the number of runs with a finding, by rule."""
     direction = rows["direction"].iloc[0]
     about = findings["run"].isin(rows["run"]) & (
         findings["direction"].isna() | (findings["direction"] == direction)

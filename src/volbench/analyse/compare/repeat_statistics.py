@@ -1,7 +1,7 @@
-"""Statistics of repeats: ratios, their intervals and levels of confidence.
+"""Statistics of repeats: ratios, confidence intervals and confidence levels.
 
-The unit is the repeat, or the volume where there are several: never a second of one run. Everything
-is done on logarithms, because storage differs by factors and a ratio is what people ask for.
+The unit is the repeat, or the volume if there are several: never a second of one run. All
+statistics use logarithms, because storage performance differs by factors and is compared as ratios.
 
 The estimate is that of Hodges and Lehmann (The Annals of Mathematical Statistics 34, 1963): the
 median of all pairwise ratios, which one stalled repeat does not move. The interval is Welch's
@@ -26,21 +26,21 @@ Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 POWER = 0.80
-"""How surely the smallest difference that "would have been seen" is seen (Cohen, 1988)."""
+"""Power of the minimum detectable difference (Cohen, 1988)."""
 LEAST_REPEATS = 3
 LEAST_PAIRS = 3
-"""Volumes from which on the same ones in both groups are compared one by one."""
+"""Minimum number of common volumes for a paired comparison."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the interval that holds the truth with some confidence.
+    """An estimate with its confidence interval.
 
     Attributes:
-        low: NaN when there are too few values to say.
-        estimate: in the interval.
-        high: as `low`.
-        confidence: share of such intervals that hold the truth, such as 0.95.
+        low: lower end; NaN with too few values.
+        estimate: point estimate within the interval.
+        high: upper end; NaN with too few values.
+        confidence: share of such intervals that contain the true value, such as 0.95.
     """
 
     low: float
@@ -49,15 +49,15 @@ class Interval:
     confidence: float = CONFIDENCE
 
     def excludes(self, value: float) -> bool:
-        """Return whether a value lies outside; never if the ends are unknown."""
+        """Return whether a value is outside; False if the ends are unknown."""
         return value < self.low or value > self.high
 
 
 class Group:
-    """Repeats of one thing, on one volume or on several.
+    """Repeats of one configuration, on one or several volumes.
 
     Args:
-        values: one number a repeat.
+        values: one number per repeat.
         volumes: key of each value's volume; None for one volume.
 
     Raises:
@@ -82,12 +82,12 @@ class Group:
 
     @property
     def repeats(self) -> int:
-        """How many values there are, over all volumes."""
+        """Number of values over all volumes."""
         return len(self.values)
 
     @property
     def volumes(self) -> int:
-        """On how many volumes."""
+        """Number of volumes."""
         return len(self.by_volume)
 
     def by_repeat(self) -> Floats:
@@ -96,7 +96,7 @@ class Group:
         return found
 
     def by_each_volume(self) -> Floats:
-        """Return the middle of each volume's logarithms."""
+        """Return the pseudomedian of each volume's logarithms."""
         return np.array([pseudomedian(np.log(part)) for part in self.by_volume.values()])
 
 
@@ -106,10 +106,10 @@ class Contrast:
 
     Attributes:
         estimate: Hodges-Lehmann ratio, candidate over base.
-        centre: of the interval, a logarithm.
+        centre: centre of the interval, as a logarithm.
         error: standard error of `centre`.
         freedom: degrees of freedom of `error`.
-        resolution: what the values themselves may be wrong by, a logarithm of a ratio.
+        resolution: error of the values themselves, as a logarithm of a ratio.
         unit: ``repeats`` of one volume each, ``volumes``, or ``same volumes`` in both groups.
     """
 
@@ -137,9 +137,9 @@ class Contrast:
         return float(2 * stdtr(self.freedom, -beyond / self.error))
 
     def detectable(self, confidence: float = CONFIDENCE) -> float:
-        """Return the smallest ratio above 1 that would have been seen four times in five."""
+        """Return the minimum detectable ratio above 1 at a power of 80 %."""
         quantiles = _quantile(self.freedom, (1 + confidence) / 2) + _quantile(self.freedom, POWER)
-        # Beyond a thousandfold nothing would have been seen, and exp would overflow.
+        # Beyond a factor of a thousand nothing is detectable, and exp would overflow.
         return math.exp(min(quantiles * self.error + self.resolution, math.log(1e3)))
 
 
@@ -156,14 +156,14 @@ def shortage(base: Group, candidate: Group) -> str:
 def contrast(base: Group, candidate: Group, *, resolution: float = 0.0) -> Contrast:
     """Compare a candidate with a base.
 
-    One volume each: the repeats are compared, and the answer holds for these two volumes. Several:
-    each volume is one value, and the answer holds for volumes like these. The same three or more
-    volumes in both: the ratio of each is one value. One volume against several: it is taken to vary
-    as the others do.
+    With one volume each, repeats are compared and the result holds for these two volumes. With
+    several, each volume is one value and the result generalises to similar volumes. With at least
+    three volumes common to both groups, the ratio of each volume is one value. One volume against
+    several is assumed to have the variance of the others.
 
     Args:
-        base: what is compared with.
-        candidate: what is compared.
+        base: repeats of the base.
+        candidate: repeats of the candidate.
         resolution: relative error of the values that all repeats may share, such as that of fio's
             latency bins; it widens the interval.
 
@@ -196,12 +196,12 @@ def location_interval(
     volumes: Sequence[Hashable] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Return the middle of repeats with its interval.
+    """Return the pseudomedian of repeats with its confidence interval.
 
     Args:
-        values: one positive number a repeat.
-        volumes: for each value its volume; the interval then holds for volumes like these.
-        confidence: share of such intervals that hold the truth.
+        values: one positive number per repeat.
+        volumes: volume of each value; the interval then generalises to similar volumes.
+        confidence: share of such intervals that contain the true value.
 
     Returns:
         The pseudomedian (on logarithms); ends are NaN with fewer than 3 repeats of one volume.
@@ -235,7 +235,7 @@ def pseudomedian(values: Floats) -> float:
 
 
 def holm(p_values: Sequence[float], *, confidence: float = CONFIDENCE) -> list[float]:
-    """Return the confidence at which each of many comparisons is to be judged.
+    """Return the confidence at which to judge each of several comparisons.
 
     Holm (Scandinavian Journal of Statistics 6, 1979) steps down: the smallest of k p-values is
     judged at alpha / k, the next at alpha / (k - 1), until one fails, which decides for the rest.
@@ -277,7 +277,7 @@ def _welch(first: Floats, second: Floats) -> tuple[float, float]:
 
 
 def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
-    """Compare volume by volume; what makes volumes differ from each other drops out."""
+    """Compare volume by volume, which eliminates the differences between volumes."""
     pairs = [
         (np.log(part), np.log(candidate.by_volume[key])) for key, part in base.by_volume.items()
     ]
@@ -293,10 +293,10 @@ def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
 
 
 def _quantile(freedom: float, share: float) -> float:
-    """Return Student's quantile; its own library function, without the cost of a distribution."""
+    """Return Student's quantile, without the cost of a distribution object."""
     return float(stdtrit(freedom, share))
 
 
 def _power(logarithm: float) -> float:
-    """Return e to a power, infinite where a float ends."""
+    """Return e to a power; infinite on overflow."""
     return math.exp(logarithm) if logarithm < 709 else math.inf

@@ -1,7 +1,7 @@
-"""The USE table: utilization, saturation and errors of the device beside each run.
+"""USE table: utilization, saturation and errors of the device during each run.
 
-USE is a method of Brendan Gregg (2012): for every resource, look at utilization, saturation and
-errors. Means are over the time in which the tool did I/O; the write-back tail is reported apart.
+USE is a method of Brendan Gregg (2012): for every resource, check utilization, saturation and
+errors. Means cover the time in which the tool did I/O; the write-back tail is reported separately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from volbench.model.frames.computed_columns import USE
 _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 
 _WRITTEN = 0.98
-"""A journal's last block comes seconds later; the tail ends when this share is written."""
+"""Share of writes that ends the tail: a journal's last block is written seconds later."""
 _TAIL_BYTES = 1e6
 """Less than this after the end is no tail but metadata."""
 _TAIL_SHARE = 0.5
@@ -37,8 +37,8 @@ def use_rows(
 
     Args:
         summary: the summary frame.
-        device: the device frame; runs without a row in it are left out.
-        verdicts: the verdicts frame; for the bottleneck of a run.
+        device: the device frame; runs without rows are omitted.
+        verdicts: the verdicts frame, for the bottleneck of a run.
 
     Returns:
         A row for each run with samples and numbers, in the order of the summary,
@@ -64,16 +64,16 @@ def use_rows(
 
 
 def run_labels(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return a name for each run that tells it from the others, however many sections it has.
+    """Return a distinct label for each run, independent of its number of sections.
 
     Args:
-        rows: one of each run, of the summary frame.
+        rows: one row of the summary frame for each run.
     """
     return labels(rows.assign(group=rows["job"]))
 
 
 def fio_end_s(results: pd.DataFrame) -> float:
-    """Return when the tool's I/O ended, in seconds since it began; NaN if it reported nothing.
+    """Return the duration of the tool's I/O in seconds; NaN if it reported nothing.
 
     Args:
         results: the rows of one run in the summary frame.
@@ -91,9 +91,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         f"{direction}_bw_bytes_per_s": _mean(during, f"{direction}_bw_bytes_per_s")
         for direction in _DIRECTIONS
     }
-    limit_iops, limit_bw = (
-        _greatest(results, name) for name in ("limit_iops", "limit_bw_bytes_per_s")
-    )
+    limit_iops, limit_bw = (_max(results, name) for name in ("limit_iops", "limit_bw_bytes_per_s"))
     direct, names = results["direct"].dropna(), samples["device"].dropna()
     errors = samples["io_errors"].dropna()
     return {
@@ -113,7 +111,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         **_reached(results, samples, end_s=end_s),
         "dirty_remaining_bytes": _dirty_remaining(results, samples),
         "io_errors": None if errors.empty else int(errors.sum()),
-        "error": _greatest(results, "error"),
+        "error": _max(results, "error"),
     }
 
 
@@ -136,13 +134,13 @@ _SAMPLED = (
     *("run", "device", "t_s", "interval_s", "after_fio", *_RATES, *_SHARES),
     *("dirty_bytes", "writeback_bytes", "io_errors"),
 )
-"""Columns of the device frame that are looked at: selecting rows of the others takes time."""
+"""Columns of the device frame in use; selecting rows of all columns is slow."""
 
 
 def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
     """Return the samples of the time in which the tool did I/O.
 
-    Whole intervals where there is one; a run that is shorter than that gets those it touches.
+    Complete intervals, if any; a shorter run gets all intervals that it overlaps.
     """
     until = math.inf if math.isnan(end_s) else end_s
     whole = within_run(samples, runtime=until)
@@ -152,7 +150,7 @@ def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
 
 
 def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
-    """Return the mean over the time, or weighted by a rate; NaN if nothing is known."""
+    """Return the mean over time, or weighted by a rate; NaN if unknown."""
     values = samples[column].to_numpy(dtype=float)
     shares = samples["interval_s"].to_numpy(dtype=float)
     if rate:
@@ -162,7 +160,7 @@ def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
 
 
 def _requests(during: pd.DataFrame) -> Row:
-    """Return mean latency and size of requests: intervals count by the requests in them."""
+    """Return mean latency and size of requests, weighted by the requests per interval."""
     return {
         f"{direction}_{what}": _mean(during, f"{direction}_{what}", rate=f"{direction}_iops")
         for what in ("lat_s", "request_bytes")
@@ -171,9 +169,9 @@ def _requests(during: pd.DataFrame) -> Row:
 
 
 def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
-    """Return the peak of dirty pages, and how far it is above the last sample before the run.
+    """Return the peak of dirty pages, and its rise over the last sample before the run.
 
-    Without one it is above the first sample of the run; a single sample shows no growth.
+    Without such a sample the first of the run is the baseline; a single sample shows no growth.
     """
     before = samples[samples["t_s"] <= 0]["dirty_bytes"].dropna()
     known = during["dirty_bytes"].dropna()
@@ -232,9 +230,9 @@ def _dirty_remaining(results: pd.DataFrame, samples: pd.DataFrame) -> float:
 
 
 def _laid_out(samples: pd.DataFrame, column: str) -> float:
-    """Return the bytes before the I/O began in the interval in which it did.
+    """Return the bytes written before the I/O began in its first interval.
 
-    The device went on as in the interval before: fio was still laying out its files.
+    The rate is taken from the preceding interval, in which fio laid out its files.
     """
     t_s, interval_s, rate = (
         samples[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", column)
@@ -248,7 +246,7 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
 
 
 def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
-    """Return the bottleneck of a run; several directions follow one another."""
+    """Return the bottleneck of a run, joined over its directions."""
     if verdicts is None:
         return {}
     known = verdicts.dropna(subset=["bottleneck"])
@@ -265,13 +263,13 @@ def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
     }
 
 
-def _greatest(results: pd.DataFrame, column: str) -> float:
+def _max(results: pd.DataFrame, column: str) -> float:
     """Return the maximum of a column; NaN if it is empty."""
     return float(results[column].astype("float64").max())
 
 
 def _typed(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return rows as a frame whose columns have the types of `USE`, also when there are none."""
+    """Return rows as a frame with the column types of `USE`, even if empty."""
     kinds = {"string": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
     frame = pd.DataFrame(rows, columns=[column.name for column in USE])
     return frame.astype({column.name: kinds[column.dtype] for column in USE})

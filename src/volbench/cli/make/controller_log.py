@@ -1,4 +1,4 @@
-"""Log of a controller in its campaign folder, and controllers without a terminal."""
+"""Controller log in the campaign folder, and controllers in the background."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 _BEGIN_S = 60.0
-"""How long a background controller may take until it holds its campaign: hosts may be slow."""
-_LOOK_S = 0.05
+"""Time limit for a background controller to lock its campaign: hosts may be slow."""
+_POLL_S = 0.05
 _TAIL_BYTES = 2000
 
 
 class LoggedListener:
-    """Listener that logs each event as a line, and shows it as long as there is a terminal.
+    """Listener that writes each event to the log, and to the terminal while one is attached.
 
     Args:
         log: file descriptor of the log.
-        to_log: writes lines there.
-        to_terminal: shows events; None without a terminal.
+        to_log: listener that writes to the log.
+        to_terminal: listener that shows events; None without a terminal.
     """
 
     def __init__(self, log: int, to_log: Listener, to_terminal: Listener | None) -> None:
@@ -39,13 +39,13 @@ class LoggedListener:
         self._to_terminal = to_terminal
 
     def __call__(self, event: Event, /) -> None:
-        """Take one event."""
+        """Handle one event."""
         self._to_log(event)
         if self._to_terminal is not None:
             self._to_terminal(event)
 
     def detach(self) -> None:
-        """Go on without the terminal: everything that is printed goes to the log."""
+        """Detach from the terminal and redirect all output to the log."""
         self._to_terminal = None
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, number in ((nothing, 0), (self._log, 1), (self._log, 2)):
@@ -54,7 +54,7 @@ class LoggedListener:
 
 
 class _LogStream(TextIOBase):
-    """Text stream into the log; a full disk loses lines of the log and nothing else."""
+    """Text stream to the log; on a full disk only log lines are lost."""
 
     def __init__(self, log: int) -> None:
         self._log = log
@@ -96,7 +96,7 @@ def _open_log(layout: Layout) -> int:
 
 
 def _is_same_file(log: int, stream: object) -> bool:
-    """Return whether a stream writes to the log already, as that of a background controller."""
+    """Return whether a stream already writes to the log, as in a background controller."""
     try:
         number = stream.fileno()  # type: ignore[attr-defined]  # streams of tests have none
     except (AttributeError, OSError):
@@ -105,14 +105,14 @@ def _is_same_file(log: int, stream: object) -> bool:
 
 
 def resume_in_background(layout: Layout, options: Sequence[str]) -> None:
-    """Start a controller for a stored campaign in a session of its own.
+    """Start a controller for a stored campaign in a new session.
 
     Args:
         layout: the campaign folder.
-        options: of volbench resume.
+        options: options of volbench resume.
 
     Raises:
-        CampaignError: it ended at once, with an error.
+        CampaignError: it ended immediately, with an error.
         ArchiveError: its log cannot be written.
     """
     from volbench.store.archive import is_held
@@ -138,7 +138,7 @@ def resume_in_background(layout: Layout, options: Sequence[str]) -> None:
             )
         if ended:
             break
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     click.echo(
         f"process {pid} runs the campaign in the background\n"
         f"its progress: volbench attach {layout.root} or volbench status {layout.root}",
@@ -152,7 +152,7 @@ def _last_line(layout: Layout) -> str:
 
 
 def follow_log(layout: Layout) -> None:
-    """Print the end of a controller's log, and what is added to it until the controller ends."""
+    """Print the end of a controller's log, and follow it until the controller ends."""
     from volbench.store.archive import is_held
 
     with layout.controller_log.open("rb") as log:
@@ -164,4 +164,4 @@ def follow_log(layout: Layout) -> None:
             is_running = is_held(layout)
             click.echo(log.read().decode("utf-8", "replace"), nl=False, err=True)
             if is_running:
-                time.sleep(4 * _LOOK_S)
+                time.sleep(4 * _POLL_S)

@@ -1,8 +1,8 @@
 """Barrier that starts all clients of a step at one instant.
 
 A client is ready when its files are laid out and its process is set up. When all are ready, or the
-missing ones have been silent for too long, every ready client confirms that it is in reach. Only
-then is the start announced, far enough ahead that the announcement reaches everybody before it.
+missing ones have been silent for too long, every ready client confirms that it is reachable. Only
+then is the start announced, far enough ahead to reach every client in time.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Start
 
 MARGIN_S = 1.0
-"""How far ahead the start is announced to a single client."""
+"""Lead time of the start announcement to a single client."""
 MARGIN_PER_CLIENT_S = 0.05
-"""How much further for each other client: two cores reach thirty of them within a second."""
+"""Additional lead time per further client: two cores reach thirty clients within a second."""
 READY_TIMEOUT_S = 120.0
-"""How long ready clients wait for one that has been silent since the last of them arrived."""
+"""Time for which ready clients wait for a silent client, counted from the last arrival."""
 CONFIRM_S = 20.0
-"""How long a ready client may take to confirm: it looks at its process and sampler in between."""
+"""Time limit for a ready client to confirm; it polls its process and sampler meanwhile."""
 
 
 @dataclass(frozen=True)
 class StartSignal:
-    """What a waiting client is to do.
+    """Instruction to a waiting client.
 
     Attributes:
-        at_s: when it starts, in seconds of the controller's clock since 1970; None not to start.
-        reason: why not.
+        at_s: start time in seconds of the controller's clock since 1970; None not to start.
+        reason: reason for not starting.
     """
 
     at_s: float | None
@@ -40,14 +40,14 @@ class StartSignal:
 
 @dataclass(frozen=True)
 class WaitPolicy:
-    """How long the ready clients of a step wait, and how far ahead their start is announced.
+    """Timeouts of a barrier.
 
     Attributes:
-        ready_timeout_s: for clients that have been silent.
-        silent_s: returns for how long the machine of a run has not answered.
-        is_given_up: returns whether a run's client was late before, and is silent since.
-        round_trip_s: the longest of any client's machine.
-        on_late: called with the names of those that the others did not wait for.
+        ready_timeout_s: maximum wait for silent clients.
+        silent_s: returns the time since the machine of a run last answered.
+        is_given_up: returns whether a run's client was late before and has been silent since.
+        round_trip_s: longest round trip to any client's machine.
+        on_late: called with the runs that the step no longer waits for.
     """
 
     ready_timeout_s: float = READY_TIMEOUT_S
@@ -58,15 +58,15 @@ class WaitPolicy:
 
 
 class Barrier:
-    """One step of a campaign, for all clients that take part in it.
+    """Barrier of one step of a campaign, shared by all clients of the step.
 
     Args:
         runs: one for each client.
-        quorum: how many clients must be ready; with fewer nobody starts.
-        wait: for clients that do not come.
-        held_back: why no client may start; empty to let them.
-        clock: seconds since 1970.
-        elapsed: seconds that only go up.
+        quorum: minimum number of ready clients; with fewer, no client starts.
+        wait: timeouts for missing clients.
+        held_back: reason why no client may start; empty to allow the start.
+        clock: returns seconds since 1970.
+        elapsed: monotonic clock in seconds.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class Barrier:
         self._too_few = StartSignal(None, held_back) if held_back else None
 
     def arrive(self, run_id: str) -> None:
-        """Note that a client is ready."""
+        """Record that a client is ready."""
         with self._lock:
             self._ready.add(run_id)
             self._arrived_s = self._elapsed()
 
     def must_confirm(self, run_id: str) -> bool:
-        """Return whether the others wait until a client that is ready has answered once more."""
+        """Return whether the start waits for the confirmation of a ready client."""
         with self._lock:
             self._decide()
             is_decided = self._at_s is not None or self._too_few is not None
@@ -111,25 +111,25 @@ class Barrier:
             return is_due and not is_decided and run_id not in self._confirmed | self._late
 
     def confirm(self, run_id: str) -> None:
-        """Note that a client that is ready has just answered."""
+        """Record the confirmation of a ready client."""
         with self._lock:
             self._confirmed.add(run_id)
 
     def leave(self, run_id: str) -> None:
-        """Note that a client has ended, or will not come."""
+        """Record that a client has ended, or will not take part."""
         with self._lock:
             self._gone.add(run_id)
 
     def end(self, run_id: str) -> None:
-        """Note that a client's process has ended; its results may not have arrived yet."""
+        """Record that a client's process has ended; its results may not have been fetched yet."""
         with self._lock:
             self._ended.add(run_id)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no client measures any more, so that results may use the network.
+        """Whether all measurements have ended, so that results may use the network.
 
-        A client that has been silent for as long as ready clients wait is not waited for here.
+        A client that has been silent for `WaitPolicy.ready_timeout_s` counts as ended.
         """
         with self._lock:
             busy = self._runs.keys() - self._ended - self._gone - self._late
@@ -137,7 +137,7 @@ class Barrier:
             return all(seconds >= self._wait.ready_timeout_s for seconds in silent_s)
 
     def signal(self, run_id: str) -> StartSignal | None:
-        """Return what a client that is ready does now; None to keep waiting."""
+        """Return the instruction to a ready client; None to keep waiting."""
         with self._lock:
             self._decide()
             if run_id in self._late:
@@ -151,21 +151,21 @@ class Barrier:
             return None
 
     def _decide(self) -> None:
-        """Take the next decision that is due: who is waited for, who confirms, when they start."""
+        """Take the next decision that is due: missing clients, confirmations, start time."""
         if self._at_s is not None or self._too_few is not None:
             return
         if self._confirm_until_s is None:
             missing = set(self._runs) - self._ready - self._ended - self._gone
             if missing and not self._is_overdue(missing):
                 return
-            self._leave_behind(missing)
+            self._mark_late(missing)
             if self._has_quorum():
                 self._confirm_until_s = self._elapsed() + CONFIRM_S
         if self._too_few is None and not self._is_sequential:
             self._start_confirmed()
 
     def _is_overdue(self, missing: Collection[str]) -> bool:
-        """Return whether those who are ready have waited long enough for silent ones."""
+        """Return whether the wait for missing clients has timed out."""
         runs = [self._runs[run_id] for run_id in missing]
         if not self._ready - self._ended - self._gone:
             return False
@@ -176,38 +176,38 @@ class Barrier:
         return min(waited_s, silent_s) >= self._wait.ready_timeout_s
 
     def _start_confirmed(self) -> None:
-        """Set the instant once every ready client has confirmed, or has failed to in time."""
+        """Set the start time once every ready client has confirmed or timed out."""
         unconfirmed = self._ready - self._ended - self._gone - self._late - self._confirmed
         if unconfirmed and self._elapsed() < (self._confirm_until_s or 0.0):
             return
-        self._leave_behind(unconfirmed)
+        self._mark_late(unconfirmed)
         if self._has_quorum():
             self._at_s = self._clock() + self._margin_s
 
     @property
     def _margin_s(self) -> float:
-        """How far ahead a start is announced: writing it takes four round trips."""
+        """Lead time of a start announcement: writing it takes four round trips."""
         own_s = MARGIN_S + 4 * self._wait.round_trip_s
         return own_s if self._is_sequential else own_s + MARGIN_PER_CLIENT_S * len(self._runs)
 
-    def _leave_behind(self, run_ids: Collection[str]) -> None:
+    def _mark_late(self, run_ids: Collection[str]) -> None:
         if run_ids:
             self._late.update(run_ids)
             self._wait.on_late([run for run in self._runs.values() if run.id in run_ids])
 
     def _has_quorum(self) -> bool:
-        """Return whether enough clients are ready; if not, record why none starts."""
+        """Return whether enough clients are ready; if not, record the reason."""
         ready = self._ready - self._ended - self._gone - self._late
         if len(ready) >= self._quorum:
             return True
         self._too_few = StartSignal(
             None,
-            f"only {len(ready)} of {len(self._runs)} clients are ready{self._absentees(ready)}",
+            f"only {len(ready)} of {len(self._runs)} clients are ready{self._missing_text(ready)}",
         )
         return False
 
-    def _absentees(self, ready: Collection[str]) -> str:
-        """Return the names of those who do not take part, and why."""
+    def _missing_text(self, ready: Collection[str]) -> str:
+        """Return the names of the missing clients, with reasons."""
         groups = {
             "did not answer": self._late,
             "ended or lost before the start": set(self._runs) - self._late - set(ready),
@@ -220,7 +220,7 @@ class Barrier:
         return f": {'; '.join(listed)}" if listed else ""
 
     def _next_in_sequence(self, run_id: str) -> StartSignal | None:
-        """Start a client when all before it have ended."""
+        """Start a client when all its predecessors have ended."""
         order = list(self._runs)
         before = set(order[: order.index(run_id)])
         if not before <= self._gone | self._ended | self._late:
@@ -229,5 +229,5 @@ class Barrier:
 
 
 def client_name(run: Run) -> str:
-    """Return the client of a run, for people."""
+    """Return the display name of a run's client."""
     return f"{run.host} client {run.client}" if run.client else run.host

@@ -1,6 +1,7 @@
-"""Engine of a campaign: all of its runs, journalled, guarded, resumable at any instant.
+"""Campaign engine: executes all runs, journalled, guarded and resumable at any point.
 
-One client executes its runs in order. Several do so side by side and meet before each step.
+A single client executes its runs in order. Several clients work in parallel, with a barrier before
+each step.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ def run_campaign(
     listener: Listener,
     stop: StopRequest,
 ) -> None:
-    """Run what is not finished yet, in order, and clean up.
+    """Execute the unfinished runs of a campaign in order, and clean up.
 
     Args:
         layout: an existing campaign folder.
         campaign: its plan.
-        hosts: of the plan, ready; the runs of others stay as they are.
-        settings: how to execute it.
+        hosts: ready hosts of the plan; runs on other hosts are left unchanged.
+        settings: execution settings.
         listener: receives every event, one at a time.
         stop: the user's stop request.
 
     Raises:
-        CampaignError: some runs failed; the others are kept.
+        CampaignError: some runs failed; the results of the others are kept.
         StoppedError: the user stopped it.
         RefusedError: a volume is no longer what was planned.
-        ArchiveError: another controller runs it, or the folder can't be written.
+        ArchiveError: another controller runs it, or the folder cannot be written.
     """
     seal = seal_of(layout)
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
@@ -87,7 +88,7 @@ def run_campaign(
         try:
             _run_all(campaign, workers, states)
         finally:
-            # Where a run continues, files, folder and locks are kept until a resume.
+            # Hosts on which a run continues keep their files, folder and locks until a resume.
             done = [host for host in hosts if not _is_running(host, campaign, states)]
             on_every_host(done, lambda host: _release(host, scratch[host.name], context))
         _report_rounds(context)
@@ -98,7 +99,7 @@ def run_campaign(
 
 
 def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:
-    """Return the runs of each client in order; clients in the order of the plan."""
+    """Return the runs grouped by client, both in the order of the plan."""
     clients: dict[tuple[str, int], list[Run]] = {}
     for run in campaign.runs:
         clients.setdefault((run.host, run.client), []).append(run)
@@ -106,7 +107,7 @@ def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:
 
 
 def _steps_to_redo(campaign: Campaign, states: RunStates, settings: Settings) -> frozenset[int]:
-    """Return the steps that are repeated on all clients."""
+    """Return the steps to repeat on all clients."""
     if settings.settle_only or UNFINISHED not in settings.redo_steps:
         return settings.redo_steps
     begun = {run.step for run in campaign.runs if states.state(run) is not RunState.PLANNED}
@@ -134,13 +135,13 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
 
 
 def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> bool:
-    """Return whether a run still continues on a host."""
+    """Return whether a run is still active on a host."""
     here = (run for run in campaign.runs if run.host == host.name)
     return any(states.state(run) is RunState.RUNNING for run in here)
 
 
 def _release(host: ConnectedHost, scratch: Scratch, context: CampaignContext) -> None:
-    """Remove from a host what runs left there, and unlock its devices."""
+    """Remove the scratch files and folder of a campaign from a host, and unlock its devices."""
     _clean(scratch, context.states, keep=context.settings.keep_files)
     unlock_devices(host.executor, context.campaign)
     forget_campaign(host.executor, context.campaign, context.layout.root)
@@ -153,11 +154,11 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
             states.notify(f"scratch file kept: {path}")
         return
     for path in scratch.remove():
-        states.notify(f"{path} was not made by volbench and is not removed")
+        states.notify(f"{path} was not created by volbench and is not removed")
 
 
 def _report_rounds(context: CampaignContext) -> None:
-    """Report how the rounds of each profile ended; numpy is imported only for these."""
+    """Report the outcome of the rounds of each profile; numpy is imported only for rounds."""
     if not context.campaign.rounds:
         return
     from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
@@ -168,7 +169,7 @@ def _report_rounds(context: CampaignContext) -> None:
 
 
 def _conclude(context: CampaignContext) -> None:
-    """Report how the campaign ended, and raise unless everything is finished."""
+    """Report the outcome of the campaign, and raise an error unless all runs are finished."""
     campaign, states = context.campaign, context.states
     finished, failed, left = (states.ids(campaign, *outcome) for outcome in _OUTCOMES)
     not_needed = states.ids(campaign, RunState.NOT_NEEDED)
@@ -186,7 +187,7 @@ def _conclude(context: CampaignContext) -> None:
         raise CampaignError(
             f"{len(failed)} of {total} runs failed"
             + (f" and {len(left)} were not started" if left else ""),
-            hint=f"look at them: volbench show {root}; "
+            hint=f"inspect them: volbench show {root}; "
             f"repeat them: volbench resume {root} --retry-failed",
             finished=finished,
         )

@@ -1,4 +1,4 @@
-"""Cleanup of the machines of a campaign: only what it started and made is ended and removed."""
+"""Cleanup of a campaign's hosts: ends its own processes, removes its own files."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from volbench.store.layout import Layout
 def reap(
     layout: Layout, campaign: Campaign, hosts: Sequence[ConnectedHost], *, listener: Listener
 ) -> None:
-    """End every run that still continues on some hosts; remove scratch files, folders and locks.
+    """End all active runs on some hosts; remove scratch files, folders and locks.
 
-    Runs that are ended count as interrupted: a resume repeats them.
+    Ended runs count as interrupted: a resume repeats them.
 
     Args:
         layout: the campaign folder.
         campaign: its plan.
-        hosts: of the plan, as many as are in reach.
-        listener: receives what was found.
+        hosts: reachable hosts of the plan.
+        listener: receives notices.
 
     Raises:
-        CampaignError: a process can't be ended.
+        CampaignError: a process cannot be ended.
         TransportError: a host does not answer.
         ArchiveError: another controller runs the campaign.
     """
@@ -56,9 +56,9 @@ def reap(
                     claim_files(executor, scratch, run, states.process(run))
                     end_run(executor, run, states, reason="ended by volbench reap")
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
-                states.notify(f"{folder.name}: ended what a controller had just started")
+                states.notify(f"{folder.name}: ended a process whose start was not recorded")
             for path in scratch.remove():
-                states.notify(f"{name}: {path} was not made by volbench and is not removed")
+                states.notify(f"{name}: {path} was not created by volbench and is not removed")
             unlock_devices(executor, campaign)
             forget_campaign(executor, campaign, layout.root)
 
@@ -68,7 +68,7 @@ def reap(
 def scratch_of(
     host: ConnectedHost, campaign: Campaign, *, history: History, states: RunStates
 ) -> Scratch:
-    """Return the scratch files of a campaign on a host, as its journal tells."""
+    """Return the scratch files of a campaign on a host, as recorded in its journal."""
     return Scratch(
         host.executor,
         states,
@@ -82,7 +82,7 @@ def scratch_of(
 def claim_files(
     executor: Executor, scratch: Scratch, run: Run, process: Mapping[str, object]
 ) -> None:
-    """Record which files the process made that an earlier controller left behind."""
+    """Record the files created by a process of an earlier controller."""
     if handle := process.get("handle"):
         scratch.claim_born(run, handle=str(handle))
     elif is_alive(executor, process) and isinstance(pid := process["pid"], int):
@@ -92,17 +92,17 @@ def claim_files(
 def forget_host(
     layout: Layout, campaign: Campaign, host: str, *, reason: str, listener: Listener
 ) -> tuple[Run, ...]:
-    """Record that the runs of a host that is gone for good are lost, unless they have finished.
+    """Record the unfinished runs of a permanently lost host as lost.
 
     Args:
         layout: the campaign folder.
         campaign: its plan.
-        host: its name; it is not connected to.
-        reason: why it is given up.
+        host: its name; no connection is opened.
+        reason: reason for giving it up.
         listener: receives every event.
 
     Returns:
-        The runs that are lost from now on.
+        The runs newly recorded as lost.
 
     Raises:
         InputError: the campaign has no such host.
@@ -121,7 +121,7 @@ def forget_host(
 
 
 def end_run(executor: Executor, run: Run, states: RunStates, *, reason: str) -> None:
-    """End the process of a run and the sampler beside it, if they are still there."""
+    """End the process of a run and its sampler, if they still run."""
     record = states.process(run)
     handle, sampler = str(record.get("handle", "")), str(record.get("sampler", ""))
     if handle:
@@ -139,5 +139,5 @@ def end_run(executor: Executor, run: Run, states: RunStates, *, reason: str) -> 
 
 
 def forget_campaign(executor: Executor, campaign: Campaign, root: Path) -> None:
-    """Remove the folder on a machine in which runs of a campaign worked."""
+    """Remove the work folder of a campaign on a machine."""
     executor.remove_work_folder(executor.make_work_folder(str(root), name=campaign.key))

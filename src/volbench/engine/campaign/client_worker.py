@@ -1,4 +1,4 @@
-"""Worker of one client: executes its runs one after another and records their outcomes."""
+"""Worker of one client: executes its runs in order and records their outcomes."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
 RESULT_BYTES = 16 * 1024**2
-"""Room for a run's result and logs on another machine, beside the reserve of any file."""
+"""Free space required on another machine for a run's result and logs, besides the reserve."""
 
 GateOf = Callable[[Run], Gate | None]
 
 
 @dataclass(frozen=True)
 class CampaignContext:
-    """What all clients of a running campaign share.
+    """State shared by all clients of a running campaign.
 
     Attributes:
         layout: the campaign folder.
         campaign: the plan.
-        settings: how to execute it.
+        settings: execution settings.
         stop: the user's stop request.
-        states: of every run.
-        outcomes: what finished runs moved.
+        states: states of all runs.
+        outcomes: bytes moved by finished runs.
     """
 
     layout: Layout
@@ -81,11 +81,11 @@ class Worker:
     """Executes the runs of one client.
 
     Args:
-        context: of the campaign.
-        host: where.
-        runs: those of this client, in order.
-        scratch: files made on the host.
-        devices: of the host.
+        context: context of the campaign.
+        host: host of the client.
+        runs: runs of this client, in order.
+        scratch: scratch files on the host.
+        devices: block devices of the host.
     """
 
     def __init__(
@@ -108,16 +108,16 @@ class Worker:
 
     @property
     def name(self) -> str:
-        """The client, for people."""
+        """Display name of the client."""
         return client_name(self.runs[0])
 
     @property
     def silent_s(self) -> float:
-        """Seconds since its machine last answered; 0 while nothing is asked of it."""
+        """Seconds since its machine last answered; 0 while no request is pending."""
         return 0.0 if self._is_idle else self._executor.silent_s
 
     def recover(self) -> None:
-        """Settle what an earlier controller left: its processes, and runs it did not record."""
+        """Settle processes and unrecorded runs of an earlier controller."""
         for run in self.runs:
             record = self._states.process(run)
             if self._states.state(run) is not RunState.RUNNING:
@@ -126,20 +126,20 @@ class Worker:
             if record.get("handle"):
                 continue
             if end_orphan(self._executor, record):
-                self._states.notify(f"{run.id}: ended the process that an earlier controller left")
+                self._states.notify(f"{run.id}: ended the process of an earlier controller")
             status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
             self._states.ended(run, state, reason=reason)
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
-            self._states.notify(f"{folder.name}: ended what an earlier controller had just started")
+            self._states.notify(f"{folder.name}: ended a process whose start was not recorded")
         for run in self.runs:
             if run.step in self.context.settings.redo_steps:
                 self._repeat(run)
 
     def _repeat(self, run: Run) -> None:
-        """Let a run be done again, whatever has become of it."""
+        """Reset a run so that it is repeated, whatever its state."""
         reason = f"step {run.step} is repeated on all clients"
         match self._states.state(run):
             case RunState.RUNNING:
@@ -149,7 +149,7 @@ class Worker:
                 self._states.ended(run, RunState.INTERRUPTED, reason=reason)
 
     def pending(self) -> tuple[Run, ...]:
-        """Return what is still to do, including preparations whose files are gone."""
+        """Return the pending runs, including layout runs whose files are missing."""
         settings = self.context.settings
         if settings.settle_only:
             return tuple(run for run in self.runs if self._states.state(run) is RunState.RUNNING)
@@ -170,7 +170,7 @@ class Worker:
         return self.context.layout.run(run.id)
 
     def probe(self) -> None:
-        """Tell cold from warm while nothing has touched the volumes yet."""
+        """Probe the volumes for cold blocks before the first run touches them."""
         probe_campaign(
             self.context.layout,
             self.context.campaign,
@@ -181,12 +181,12 @@ class Worker:
         )
 
     def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> None:
-        """Run what is pending until the end, a stop, or a failure that ends the campaign."""
+        """Execute pending runs until the end, a stop request or a fatal failure."""
         judge = self._round_judge()
         for run in pending:
             if self.context.stop.requested:
                 return
-            if judge is not None and self._is_left_out(run, pending, judge):
+            if judge is not None and self._is_not_needed(run, pending, judge):
                 continue
             gate = gate_of(run)
             try:
@@ -206,8 +206,8 @@ class Worker:
             self.context.layout, self.context.campaign, is_finished=self._states.is_finished
         )
 
-    def _is_left_out(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
-        """Return whether a run is not needed; record that of all runs of these rounds at once."""
+    def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
+        """Return whether a run is not needed; if so, record it for all runs of these rounds."""
         if self._states.state(run) is RunState.NOT_NEEDED:
             return True
         decision = judge.before(run)
@@ -234,12 +234,12 @@ class Worker:
                 outcome = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
         except TransportError as error:
             if error.transient:
-                # The machine is lost, not the run: it may continue there until a resume finds it.
+                # The connection is lost, not the run: it may continue until a resume finds it.
                 raise
             outcome = RunOutcome(RunState.FAILED, error.message)
         except (RefusedError, ArchiveError) as error:
             # The next run would fail too: a changed volume, or no room for results.
-            if not self._waits_there(run, error):
+            if not self._keeps_results_remote(run, error):
                 self._end(run, stopped_by(error))
             raise
         except VolbenchError as error:
@@ -249,7 +249,7 @@ class Worker:
         return outcome
 
     def _pause(self, run: Run) -> bool:
-        """Leave the volume idle as the plan says; False when the user stopped it meanwhile."""
+        """Wait for the planned idle time of the volume; return False if the user stopped it."""
         if not run.pause_before_s:
             return True
         self._flush(run)
@@ -266,8 +266,8 @@ class Worker:
             self._states.notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
         return not stop.requested
 
-    def _waits_there(self, run: Run, error: VolbenchError) -> bool:
-        """Return whether a run's results wait on its machine until there is room here."""
+    def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
+        """Return whether a run's results stay on its machine until there is space here."""
         is_running = self._states.state(run) is RunState.RUNNING
         if not isinstance(error, ArchiveError) or not is_running:
             return False
@@ -276,7 +276,7 @@ class Worker:
     def _begin(self, run: Run, gate: Gate | None) -> RunOutcome:
         context, executor = self.context, self._executor
         if executor.handle_of("stderr") and self._states.state(run) is RunState.PLANNED:
-            # There nothing is started before it is recorded, so this was no attempt.
+            # On that host a start is recorded first, so the run was not attempted.
             forget_attempt(self._folder(run))
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
@@ -318,11 +318,11 @@ class Worker:
             self._states.notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
     def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
-        """Take over a run that continues, or has ended, without a controller."""
+        """Take over a run that continued, or ended, without a controller."""
         folder = self._folder(run)
         directory = self._directory(run, folder)
         if status := read_status(folder):
-            # All of it is here; the earlier controller had no time or room to record that.
+            # All results are here; the earlier controller could not record that.
             directory.remove()
             return RunOutcome(RunState(str(status["state"])), str(status["reason"]))
         process = self._states.process(run)
@@ -345,7 +345,7 @@ class Worker:
             )
 
     def _was_launched(self, record: Mapping[str, str]) -> bool:
-        """Return whether a process that was to be started was; if not, end its sampler."""
+        """Return whether an intended process was started; if not, end its sampler."""
         if self._executor.was_started(record["handle"]):
             return True
         if record["sampler"] and self._executor.was_started(record["sampler"]):
@@ -374,7 +374,7 @@ class Worker:
             devices=(facts.device, *facts.backing) if facts.device else (),
             on_intent=record_intent,
             on_start=record_start,
-            on_look=self._scratch.watcher(planned_files(run)),
+            on_poll=self._scratch.watcher(planned_files(run)),
             gate=gate,
         )
 

@@ -1,6 +1,6 @@
-"""Clients of a campaign side by side: one thread each, which meet at a barrier before every step.
+"""Parallel clients of a campaign: one thread each, with a barrier before every step.
 
-A client that is lost does not hold up the others, unless the plan's policy requires all of them.
+A lost client does not delay the others, unless the plan's policy requires all clients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from volbench.model.profile.profile_model import Phase
 from volbench.units import format_duration
 
 PATIENCE_S = 86400.0
-"""How long a process that is ready waits for its start when its controller was lost: a day."""
+"""Time for which a ready process waits for its start after its controller was lost: a day."""
 
 
 class Steps:
@@ -29,8 +29,8 @@ class Steps:
 
     Args:
         campaign: the plan.
-        pending: worker to what is still to do.
-        states: of every run.
+        pending: worker to its pending runs.
+        states: states of all runs.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Steps:
             silent_s=lambda run: self._workers[run.id].silent_s,
             is_given_up=self._is_given_up,
             round_trip_s=max(worker.host.clock.round_trip_s for worker in pending),
-            on_late=self._leave_behind,
+            on_late=self._report_late,
         )
         self._barriers = {
             step: Barrier(
@@ -61,12 +61,12 @@ class Steps:
         }
 
     def _is_given_up(self, run: Run) -> bool:
-        """Return whether a client was late at an earlier step, and has not answered since."""
+        """Return whether a client was late at an earlier step and has been silent since."""
         worker = self._workers[run.id]
         return worker in self._given_up and worker.silent_s >= self._settings.ready_timeout_s
 
-    def _leave_behind(self, runs: Sequence[Run]) -> None:
-        """Report clients for which a step does not wait any longer."""
+    def _report_late(self, runs: Sequence[Run]) -> None:
+        """Report clients that a step no longer waits for."""
         self._given_up.update(self._workers[run.id] for run in runs)
         for run in runs:
             silent = format_duration(round(self._workers[run.id].silent_s))
@@ -75,20 +75,20 @@ class Steps:
             )
 
     def gate(self, worker: Worker, run: Run) -> Gate | None:
-        """Return the gate of a run; None where it starts at once."""
+        """Return the gate of a run; None if it starts immediately."""
         if run.phase is Phase.PRECONDITION:
             return None
         patience_s = PATIENCE_S + max(other.start_offset_s for other in self._runs[run.step])
         return Gate(self._barriers[run.step], run.id, worker.host.clock, patience_s=patience_s)
 
     def give_up(self, runs: Sequence[Run]) -> None:
-        """Let nobody wait for runs that will not come."""
+        """Remove runs that will not start from their barriers."""
         for run in runs:
             self._barriers[run.step].leave(run.id)
 
 
 def _quorum(campaign: Campaign, runs: Sequence[Run]) -> int:
-    """Return how many clients of a step must be ready for it to start."""
+    """Return the minimum number of ready clients for a step to start."""
     match campaign.policy:
         case Policy.ALL:
             return len(runs)
@@ -105,17 +105,17 @@ def run_together(
     *,
     announce: Callable[[Sequence[Run]], None],
 ) -> None:
-    """Run what is pending of all clients side by side.
+    """Execute the pending runs of all clients in parallel.
 
     Args:
         workers: one for each client.
         campaign: the plan.
-        states: of every run.
-        announce: called with what is to do before anything is started.
+        states: states of all runs.
+        announce: called with the pending runs before the first is started.
 
     Raises:
-        VolbenchError: the first that ended a client; the others have continued as far as the
-            plan's policy lets them.
+        VolbenchError: the first error that ended a client; the other clients have continued as far
+            as the plan's policy allows.
     """
     problems = _Problems(states)
     with ThreadPoolExecutor(len(workers), thread_name_prefix="client") as threads:
@@ -145,7 +145,7 @@ def run_together(
 
 
 class _Problems:
-    """Errors that ended clients, while the others continue."""
+    """Errors that ended individual clients."""
 
     def __init__(self, states: RunStates) -> None:
         self._states = states
@@ -154,7 +154,7 @@ class _Problems:
         self._lock = Lock()
 
     def catch(self, worker: Worker, work: Callable[[], None]) -> None:
-        """Do something for a client; an error of volbench's ends this client only."""
+        """Call a function for a client; a `VolbenchError` ends this client only."""
         try:
             work()
         except VolbenchError as error:
@@ -164,13 +164,13 @@ class _Problems:
             self._states.notify(f"{worker.name}: {error.message}")
 
     def pending(self, worker: Worker) -> tuple[Run, ...]:
-        """Return what a client has to do; nothing when it is lost."""
+        """Return the pending runs of a client; none if it is lost."""
         found: list[Run] = []
         if id(worker) not in self._lost:
             self.catch(worker, lambda: found.extend(worker.pending()))
         return tuple(found)
 
     def raise_first(self) -> None:
-        """Raise the first error, if there was one."""
+        """Raise the first error, if any."""
         if self._found:
             raise self._found[0]

@@ -1,4 +1,4 @@
-"""Settings of the execution of a campaign."""
+"""Execution settings of a campaign."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from volbench.engine.campaign.barrier import READY_TIMEOUT_S
 from volbench.model.campaign.planned_run import RunState
 
 GRACE_S = 600.0
-"""Seconds a run may be late. A provider's cache that is full can hang a volume for 8 minutes
+"""Seconds a run may be late. A full provider-side cache can hang a volume for 8 minutes
 ("Disk performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019)."""
 
 UNFINISHED = 0
-"""In `Settings.redo_steps`: the steps that some clients finished and others did not."""
+"""In `Settings.redo_steps`: all steps that only some clients finished."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to execute a campaign.
+    """Execution settings of a campaign.
 
     Attributes:
         grace_s: seconds a run may be late before it is ended.
-        keep_files: leave scratch files on the volumes.
-        retry_failed: when resuming, repeat failed runs too.
-        ready_timeout_s: how long clients that are ready wait for silent ones.
-        settle_only: start nothing; wait for what is running, and fetch its results.
-        redo_steps: steps of the plan that are repeated on all clients; `UNFINISHED` stands for
-            those that some clients finished and others did not.
+        keep_files: keep scratch files on the volumes.
+        retry_failed: when resuming, also repeat failed runs.
+        ready_timeout_s: maximum wait of ready clients for silent ones.
+        settle_only: start nothing; wait for active runs, and fetch their results.
+        redo_steps: steps of the plan to repeat on all clients; `UNFINISHED` means all steps that
+            only some clients finished.
     """
 
     grace_s: float = GRACE_S
@@ -38,5 +38,5 @@ class Settings:
 
 
 def is_left(state: RunState, *, retry_failed: bool) -> bool:
-    """Return whether a run in some state is still to be done."""
+    """Return whether a run in a given state is pending."""
     return not state.is_settled and (retry_failed or state is not RunState.FAILED)

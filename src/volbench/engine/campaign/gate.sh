@@ -1,7 +1,7 @@
-# Hold a benchmark until its common start: sh gate.sh [PROGRAM ARGUMENT...]
-# Says "ready", waits for "go" with the start in this machine's clock, sleeps until then and notes
-# when it woke. A start that is long past is missed: nothing begins alone after the others.
-# fio runs it when everything is set up; another program is started by it.
+# Hold a benchmark until the common start: sh gate.sh [PROGRAM ARGUMENT...]
+# Writes "ready", waits for "go" with the start time in this machine's clock, sleeps until then and
+# records the wake-up time. A start time too far in the past counts as missed.
+# fio runs this script after its setup; any other program is started by it.
 now() {
     found=$(date +%s.%N)
     case $found in *[!0-9.]* | *.) found=$(date +%s) ;; esac # a date without nanoseconds

@@ -1,4 +1,4 @@
-"""Preparation of a campaign: from a request to a checked plan, without touching any volume."""
+"""Preparation of a campaign: turns a request into a checked plan without touching any volume."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from volbench.store.journal import utc_now
 
 @dataclass(frozen=True)
 class Request:
-    """What the user wants to run.
+    """Campaign as requested by the user.
 
     Attributes:
-        profiles: in the order they run, overrides applied.
+        profiles: profiles in execution order, overrides applied.
         targets: role to device, file, directory or NBD URI; they override those of a host.
-        into: the campaign folder to make.
-        repeat: None to take each profile's own.
-        seed: None to take the profile's, or to draw one.
+        into: the campaign folder to create.
+        repeat: None for the value of each profile.
+        seed: None for the profile's seed, or a random one.
         on_error: continue or stop after a failed run.
         allow_destroy: devices and files that may be overwritten.
         allow_shared_folder: root may measure in a folder that other users can write to.
-        command: the command line, for the record.
-        policy: how many hosts must execute a run for its totals to count.
-        quorum: that number when the policy is ``quorum``.
-        install_fio: install it where it is missing.
+        command: the command line, as stored in the archive.
+        policy: rule for the number of hosts that must execute a run for its aggregate to count.
+        quorum: that number if the policy is ``quorum``.
+        install_fio: install fio on hosts where it is missing.
     """
 
     profiles: tuple[Profile, ...]
@@ -65,13 +65,13 @@ class Request:
 
     @property
     def tools(self) -> set[Tool]:
-        """Programs that the runs, and the probe before them, need."""
+        """Programs required by the runs and by the cold probe."""
         tools = {job.tool for profile in self.profiles for job in profile.jobs}
         return tools | {Tool.FIO} if any(p.cold_probe for p in self.profiles) else tools
 
     @property
     def clients(self) -> int:
-        """How many processes work side by side, over all hosts."""
+        """Number of parallel processes over all hosts."""
         return max(profile.clients for profile in self.profiles)
 
     @property
@@ -88,7 +88,7 @@ class Request:
         )
 
     def targets_of(self, host: Host) -> dict[str, str]:
-        """Return the target of each role that a job uses.
+        """Return the target of each role used by a job.
 
         The command line takes precedence over the host, and that over the profile.
         """
@@ -106,8 +106,8 @@ class Prepared:
 
     Attributes:
         archive: the content of campaign.json.
-        hosts: that it runs on, ready.
-        estimate: time and bytes.
+        hosts: ready hosts of the plan.
+        estimate: estimated time and bytes.
     """
 
     archive: Archive
@@ -122,7 +122,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class _ProbedHost:
-    """A host that is ready, and what it was found to be."""
+    """A ready host with its probed facts."""
 
     host: ConnectedHost
     facts: HostFacts
@@ -135,14 +135,14 @@ _Results = Sequence[_ProbedHost | VolbenchError]
 
 
 def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
-    """Plan a campaign and check that it can run, without touching anything.
+    """Plan a campaign and check that it can run, without touching any volume.
 
     Args:
-        hosts: connected; `connected_host.this_machine` alone without an inventory.
-        request: what the user wants to run.
+        hosts: connected; only `connected_host.this_machine` without an inventory.
+        request: the campaign as requested by the user.
 
     Raises:
-        InputError: a volume is missing, or a job can't run here.
+        InputError: a volume is missing, or a job cannot run here.
         FioError: fio is missing, too old, or rejects a job.
         RefusedError: a run would destroy data without permission.
         TransportError: a host does not answer.
@@ -159,7 +159,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
         request.clients,
     )
     clients = [client for client in planned if client.host.name in found]
-    if not _may_be_incomplete(request, results, clients=len(clients)):
+    if not _may_start_partially(request, results, clients=len(clients)):
         raise_all(hosts, results)
     campaign = expand_clients(
         request.profiles, clients, request.terms, policy=request.policy, quorum=request.quorum
@@ -194,10 +194,10 @@ def _provenance(found: Sequence[_ProbedHost]) -> Provenance:
     )
 
 
-def _may_be_incomplete(request: Request, results: _Results, *, clients: int) -> bool:
-    """Return whether the policy lets a campaign start with the clients that can take part.
+def _may_start_partially(request: Request, results: _Results, *, clients: int) -> bool:
+    """Return whether the policy lets a campaign start without the failed hosts.
 
-    A refusal always stops it: the user has to look at the data in danger there.
+    A refusal always stops it: the user must examine the data at risk on that host.
     """
     if any(isinstance(result, RefusedError) for result in results):
         return False
@@ -213,7 +213,7 @@ def _may_be_incomplete(request: Request, results: _Results, *, clients: int) -> 
 def _absent(
     hosts: Sequence[ConnectedHost], results: _Results, planned: Sequence[Client]
 ) -> tuple[Absent, ...]:
-    """Return the hosts that can't take part, and how many clients each would have had."""
+    """Return the failed hosts, each with its number of planned clients."""
     clients = Counter(client.host.name for client in planned)
     return tuple(
         Absent(host=host.name, reason=result.message, clients=clients[host.name])
@@ -223,7 +223,7 @@ def _absent(
 
 
 def _probe(host: ConnectedHost, request: Request) -> _ProbedHost:
-    """Make a host ready, and find its volumes."""
+    """Prepare a host and identify its volumes."""
     executor = host.executor
     ready = ready_host(host, request.tools, may_install=request.install_fio)
     volumes = {
@@ -242,12 +242,12 @@ def _probe(host: ConnectedHost, request: Request) -> _ProbedHost:
 def ready_host(
     host: ConnectedHost, tools: Collection[Tool], *, may_install: bool = False
 ) -> ConnectedHost:
-    """Return a host with its tools found and its clock compared with the controller's.
+    """Return a host with known tools and known clock offset.
 
     Args:
         host: connected.
-        tools: that runs need.
-        may_install: install fio where it is missing.
+        tools: tools required by the runs.
+        may_install: install fio if it is missing.
 
     Raises:
         FioError: fio is needed, and missing or too old.

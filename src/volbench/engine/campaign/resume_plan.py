@@ -1,7 +1,7 @@
 """Checks before a stored plan is resumed on this machine and its hosts.
 
-A campaign folder may come from elsewhere. Its plan names devices and files by path, and says which
-may be overwritten: on another machine those are other devices and files.
+A campaign folder may come from another machine. Its plan names devices and files by path, with the
+consent to overwrite them: on this machine the same paths are different devices and files.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ def require_own(campaign: Campaign) -> None:
 
 @dataclass(frozen=True)
 class Reached:
-    """Hosts of a campaign that are in reach, and the others.
+    """Reachable and unreachable hosts of a campaign.
 
     Attributes:
-        hosts: ready to go on.
-        absent: name of a host to why it cannot be reached.
+        hosts: ready to continue.
+        absent: name of each unreachable host to its error.
     """
 
     hosts: tuple[ConnectedHost, ...]
     absent: Mapping[str, TransportError]
 
     def may_go_on(self, campaign: Campaign) -> bool:
-        """Return whether the policy of a campaign lets it go on without the absent hosts."""
+        """Return whether the policy allows a campaign to continue without the absent hosts."""
         if not self.absent:
             return True
         names = {host.name for host in self.hosts}
@@ -72,7 +72,7 @@ class Reached:
                 return clients > 0
 
     def raise_absent(self, campaign: Campaign, states: Mapping[str, RunState]) -> None:
-        """Raise an error that names the absent hosts, and what is left to do there.
+        """Raise an error with the absent hosts and their numbers of pending runs.
 
         Raises:
             TransportError: hosts are absent.
@@ -88,7 +88,7 @@ class Reached:
         first = next(iter(self.absent))
         raise TransportError(
             "; ".join(listed),
-            hint="what the other hosts had running is settled; go on without it: --policy"
+            hint="active runs on the other hosts are settled; continue without it: --policy"
             f" best-effort; or give it up: volbench forget DIR --host {first} --reason TEXT",
             context={"hosts": ", ".join(self.absent)},
         )
@@ -97,7 +97,7 @@ class Reached:
 def hosts_to_reach(
     campaign: Campaign, states: Mapping[str, RunState], limits: Sequence[str]
 ) -> tuple[Host, ...]:
-    """Return the hosts of a campaign that a command works on: not those that were given up.
+    """Return the hosts of a campaign that a command needs; hosts that were given up are excluded.
 
     Args:
         campaign: the plan.
@@ -105,7 +105,7 @@ def hosts_to_reach(
         limits: names, ranges or patterns of hosts; empty for all.
 
     Raises:
-        InputError: a limit names no host.
+        InputError: a limit matches no host.
     """
     hosts = select(Inventory(hosts=campaign.hosts), limits).hosts
     runs: dict[str, list[RunState]] = {}
@@ -120,17 +120,17 @@ def hosts_to_reach(
 
 
 def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: bool) -> Reached:
-    """Return the hosts, ready to resume a campaign, as far as they are in reach.
+    """Prepare the reachable hosts of a campaign for a resume.
 
     Args:
-        hosts: of the campaign, connected; this machine where it has none.
-        archive: what the campaign folder says.
+        hosts: connected hosts of the campaign; this machine if it has none.
+        archive: content of the campaign folder.
         allow_exec: accept options that run programs or leave the run's folder.
 
     Raises:
-        RefusedError: a host is not the machine that it was planned on.
-        ArchiveError: an option in the plan is one that a profile may not have.
-        FioError: fio is missing now.
+        RefusedError: a host is not the machine on which the campaign was planned.
+        ArchiveError: the plan contains an option that is not allowed in a profile.
+        FioError: fio is missing.
     """
     plan = archive.campaign
     planned = {facts.host: facts.machine for facts in archive.provenance.hosts}
@@ -140,7 +140,7 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
 
     def ready(host: ConnectedHost) -> ConnectedHost:
         if planned.get(host.name) != machine_of(host.executor):
-            raise _moved(host)
+            raise _wrong_machine(host)
         table = options_on(host.executor)
         for run in plan.runs:
             if run.host == host.name:
@@ -167,18 +167,18 @@ def allow_anew(
     allow_destroy: Sequence[str],
     seal: Seal,
 ) -> Campaign:
-    """Return the plan with its devices as their user allowed them anew, now or earlier.
+    """Return the plan with the device identities that the user has accepted since planning.
 
     Args:
-        hosts: of the plan, ready.
-        layout: the campaign folder, whose journal records what is allowed.
+        hosts: ready hosts of the plan.
+        layout: the campaign folder, whose journal records the consent.
         campaign: the plan.
-        allow_destroy: devices of the plan, with ``HOST:`` before those of other machines.
-        seal: of the campaign.
+        allow_destroy: devices of the plan, with the prefix ``HOST:`` on other machines.
+        seal: seal of the campaign.
 
     Raises:
-        InputError: the plan overwrites no such device.
-        RefusedError: it is no block device, or its size is not the planned one.
+        InputError: the plan does not overwrite such a device.
+        RefusedError: it is not a block device, or its size differs from the plan.
     """
     devices = {
         (target if run.host == LOCAL else f"{run.host}:{target}"): run
@@ -194,7 +194,7 @@ def allow_anew(
     executors = {host.name: host.executor for host in hosts}
     if absent := [name for name in allow_destroy if devices[name].host not in executors]:
         raise InputError(
-            f"{absent[0]} can't be examined: its host is left out, or out of reach",
+            f"{absent[0]} cannot be examined: its host is left out or unreachable",
             hint="name devices of hosts that take part only",
         )
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
@@ -212,7 +212,7 @@ def allow_anew(
 def _same_size(run: Run, pin: DevicePin) -> DevicePin:
     if run.volume.pin is None or run.volume.pin.size_bytes != pin.size_bytes:
         raise RefusedError(
-            f"{run.volume.target} has another size than the planned device",
+            f"{run.volume.target} differs in size from the planned device",
             hint="plan a new campaign: volbench run",
             context={"path": run.volume.target},
         )
@@ -226,7 +226,7 @@ def _repinned(run: Run, pins: Mapping[str, Mapping[str, DevicePin]]) -> Run:
     return run.model_copy(update={"volume": run.volume.model_copy(update={"pin": pin})})
 
 
-def _moved(host: ConnectedHost) -> RefusedError:
+def _wrong_machine(host: ConnectedHost) -> RefusedError:
     if host.name == LOCAL:
         return RefusedError(
             "this campaign was planned on another machine, with other devices and files",
@@ -234,7 +234,7 @@ def _moved(host: ConnectedHost) -> RefusedError:
         )
     return RefusedError(
         f"{host.name} is not the machine on which this campaign was planned",
-        hint="its devices and files are others; plan a new campaign: volbench run",
+        hint="its devices and files differ; plan a new campaign: volbench run",
         context={"host": host.name},
     )
 
@@ -250,7 +250,7 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
                     check_option(known, name, value, allow_exec=allow_exec)
             except InputError as error:
                 raise ArchiveError(
-                    f"the plan of run {run.id} can't be used: {error.message}",
+                    f"the plan of run {run.id} cannot be used: {error.message}",
                     hint=error.hint,
                     context={"run": run.id},
                 ) from error

@@ -1,7 +1,7 @@
-"""End of the rounds of a campaign: decides from raw results which runs are no longer needed.
+"""Stop criterion of the rounds of a campaign, judged from raw results.
 
-The decision depends on the files alone, so that a resume comes to the same one. It is taken before
-the first run of a round, from the fifth round on, about the rounds before it.
+The decision depends on the files alone, so that a resume repeats it. It is taken before the first
+run of a round, from the fifth round on, and covers the preceding rounds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RoundDecision:
 
     Attributes:
         is_over: whether the round is not needed.
-        words: why, or which variables are not steady yet.
+        words: the reason, or the variables that are not steady yet.
     """
 
     is_over: bool
@@ -47,9 +47,9 @@ class RoundJudge:
     """Judges the rounds of the profiles in a campaign.
 
     Args:
-        layout: where results are.
+        layout: the campaign folder.
         campaign: the plan.
-        is_finished: whether a run is finished.
+        is_finished: returns whether a run is finished.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RoundJudge:
         )
 
     def so_far(self, profile: str, *, last: int | None = None) -> Determination:
-        """Judge the rounds of a profile that are finished, up to the last that counts."""
+        """Judge the finished rounds of a profile up to round `last`."""
         rounds = self._campaign.rounds[profile]
         tracked = {
             (run.job, run.repeat): run
@@ -84,7 +84,7 @@ class RoundJudge:
         values = {
             track: _through_last(
                 {
-                    number: combined(self._measured(run), track.metric)
+                    number: combined(self._results_of(run), track.metric)
                     for (job, number), run in tracked.items()
                     if job == track.job and number <= (last or rounds.max_rounds)
                 }
@@ -93,11 +93,11 @@ class RoundJudge:
         }
         return determine(values, most=rounds.max_rounds)
 
-    def _measured(self, run: Run) -> tuple[Part, ...]:
-        """Return the results of a finished run; each is read once."""
+    def _results_of(self, run: Run) -> tuple[Part, ...]:
+        """Return the cached results of a finished run."""
         if run.id not in self._parts:
             self._parts[run.id] = ()
-            # A damaged result is no value here, as in the frames, whose `damage` names it.
+            # A damaged result yields no value, as in the frames, which report it in `damage`.
             with suppress(OutputError):
                 self._parts[run.id] = self._read(run)
         return self._parts[run.id]
@@ -129,7 +129,7 @@ def _percent(ratio: float) -> str:
 
 
 def _through_last(by_round: dict[int, float]) -> list[float]:
-    """Return values from round 1 to the last that has one, NaN where one is missing."""
+    """Return the values from round 1 to the last with a value, NaN where missing."""
     return [by_round.get(number, _NAN) for number in range(1, max(by_round, default=0) + 1)]
 
 

@@ -1,4 +1,4 @@
-"""States of the runs of a campaign: journalled before anything else happens, from any thread."""
+"""Run states of a campaign, journalled before any other effect; thread-safe."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from volbench.store.journal import History, Journal
 
 
 class RunStates:
-    """The journal, the states that follow from it, and the listener; one thread at a time.
+    """Journal, run states and listener behind one lock.
 
     Args:
-        journal: open.
+        journal: open journal.
         history: its earlier entries.
         listener: receives every event.
     """
@@ -34,7 +34,7 @@ class RunStates:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing had been started when the journal was opened."""
+        """Whether no run had been started when the journal was opened."""
         return not self._history.states
 
     def state(self, run: Run) -> RunState:
@@ -47,11 +47,11 @@ class RunStates:
         return self.state(run) is RunState.FINISHED
 
     def process(self, run: Run) -> Mapping[str, object]:
-        """Return the record of the process that an earlier controller started for a run."""
+        """Return the record of a run's process from an earlier controller."""
         return self._history.processes.get(run.id, {})
 
     def started(self, run: Run, process: Mapping[str, object]) -> None:
-        """Record that a process was started, or is about to be."""
+        """Record that a process was or is about to be started."""
         with self._lock:
             self._journal.write("run", run=run.id, state=RunState.RUNNING, process=dict(process))
             self._states[run.id] = RunState.RUNNING
@@ -62,20 +62,20 @@ class RunStates:
             self._journal.write(kind, **facts)
 
     def ended(self, run: Run, state: RunState, *, reason: str) -> None:
-        """Record how a run ended."""
+        """Record the end of a run."""
         with self._lock:
             self._journal.write("run", run=run.id, state=state, reason=reason)
             self._states[run.id] = state
 
     def settle(self, runs: Sequence[Run], state: RunState, *, reason: str) -> None:
-        """Record at once that runs have got a state."""
+        """Record the state of several runs in one step."""
         with self._lock:
             ids = [run.id for run in runs]
             self._journal.write("runs", runs=ids, state=state, reason=reason)
             self._states.update(dict.fromkeys(ids, state))
 
     def leave_out(self, runs: Sequence[Run], *, reason: str) -> None:
-        """Record at once that runs are not needed, and report it."""
+        """Record in one step that several runs are not needed, and report it."""
         with self._lock:
             self.settle(runs, RunState.NOT_NEEDED, reason=reason)
             self._listener(RunsNotNeeded(tuple(runs), reason))
@@ -90,5 +90,5 @@ class RunStates:
         self.listener(Notice(message))
 
     def ids(self, campaign: Campaign, *states: RunState) -> tuple[str, ...]:
-        """Return the runs in some states, in the order of the plan."""
+        """Return the ids of the runs in the given states, in the order of the plan."""
         return tuple(run.id for run in campaign.runs if self.state(run) in states)

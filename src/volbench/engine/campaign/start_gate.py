@@ -1,7 +1,7 @@
 """Start gate of a client: its process reports ready, the controller announces the start.
 
-The process waits in ``gate.sh``, which fio runs by ``exec_prerun`` when all its files are laid out
-and its jobs are set up, right before its clock starts (measured: thirty clients start within 50 ms;
+The process waits in ``gate.sh``, which fio runs as ``exec_prerun`` once its files are laid out and
+its jobs are set up, right before its clock starts (measured: thirty clients start within 50 ms;
 a shell that sleeps and then starts fio takes seconds on a busy machine).
 """
 
@@ -23,20 +23,20 @@ WAITING = "waiting"
 """State of a run's progress before its start."""
 
 FOLDER = "gate"
-_LOOK_S = 0.2
-_CONFIRMED_LOOK_S = 0.02
+_POLL_S = 0.2
+_CONFIRMED_POLL_S = 0.02
 _NEVER = "never"
 _READY, _GO, _WOKE, _MISSED = (f"{FOLDER}/{name}" for name in ("ready", "go", "woke", "missed"))
 
 
 class Gate:
-    """The start of one run.
+    """Start gate of one run.
 
     Args:
-        barrier: of its step.
-        run_id: of the plan.
-        clock: of its machine.
-        patience_s: how long the process waits for its start when no controller is left.
+        barrier: barrier of its step.
+        run_id: run id in the plan.
+        clock: clock offset of its machine.
+        patience_s: maximum wait of the process for its start without a controller.
     """
 
     def __init__(self, barrier: Barrier, run_id: str, clock: Clock, *, patience_s: float) -> None:
@@ -45,7 +45,7 @@ class Gate:
         self._clock = clock
         self.patience_s = patience_s
         self._directory: RunDirectory | None = None
-        self._looked_s = 0.0
+        self._polled_s = 0.0
         self._ready_s: float | None = None
         self._arrived_s = 0.0
         self._at_s: float | None = None
@@ -59,14 +59,14 @@ class Gate:
 
     @property
     def held_back(self) -> str:
-        """Why a process that was ready did not start; empty when it did, or never was ready."""
+        """Reason why a ready process did not start; empty if it did, or was never ready."""
         if self._ready_s is None or self._at_s is not None:
             return ""
-        return self._reason or "no start was announced to it"
+        return self._reason or "no start was announced"
 
     @property
     def waited_s(self) -> float:
-        """How long the process has waited for its start, or did: the run's deadline excludes it."""
+        """Time the process waited at the gate, in seconds, which the run's deadline excludes."""
         if not self._arrived_s:
             return 0.0
         begin_s = time.time() if self._at_s is None else self._at_s
@@ -74,17 +74,17 @@ class Gate:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the start is still to come."""
+        """Whether the process has not started yet."""
         return self._at_s is None or time.time() < self._at_s
 
     def open_for(self, directory: RunDirectory) -> None:
-        """Put the script where the process will find it."""
+        """Write the script to the run's folder."""
         self._directory = directory
         directory.make_folder(FOLDER)
         directory.put(SCRIPT, self.script)
 
     def reopen(self, directory: RunDirectory) -> None:
-        """Take over a process that an earlier controller started, and may have released."""
+        """Take over a process that an earlier controller started and may have released."""
         self._directory = directory
         if (self._text(_GO) or "").strip() == _NEVER:
             self._ready_s = self._read(_READY)
@@ -97,19 +97,19 @@ class Gate:
             self._barrier.confirm(self._run_id)
 
     def wait_until_quiet(self, stop: StopRequest) -> None:
-        """Wait until no client of the step measures any more."""
+        """Wait until all clients of the step have ended their measurements."""
         self._barrier.end(self._run_id)
         while not self._barrier.is_quiet and not stop.requested:
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
-    def look(self) -> None:
-        """Announce the process as ready to the others, and the start to the process."""
+    def poll(self) -> None:
+        """Report the process as ready to the barrier, and announce the start to the process."""
         if self._directory is None or self._at_s is not None or self._reason:
             return
         now_s = time.monotonic()
-        if now_s - self._looked_s < _LOOK_S:
+        if now_s - self._polled_s < _POLL_S:
             return
-        self._looked_s = now_s
+        self._polled_s = now_s
         if self._ready_s is None:
             self._ready_s = self._read(_READY)
             if self._ready_s is None:
@@ -127,25 +127,25 @@ class Gate:
         self._at_s = signal.at_s
 
     def _confirm(self) -> None:
-        """Show that the machine is in reach, and stay until the start can be announced."""
+        """Confirm that the machine is reachable, and wait until the start can be announced."""
         if self._read(_READY) is None:
             return
         self._barrier.confirm(self._run_id)
         while self._barrier.signal(self._run_id) is None:
-            time.sleep(_CONFIRMED_LOOK_S)
+            time.sleep(_CONFIRMED_POLL_S)
 
     def leave(self) -> None:
-        """Let the others no longer wait for this run."""
+        """Remove this run from the barrier."""
         self._barrier.leave(self._run_id)
 
     def record(self) -> dict[str, float | None]:
         """Return the record of the start, in seconds of the controller's clock; None for never.
 
-        ``late_s`` is how long after the announced instant the process continued.
+        ``late_s`` is the delay of the process against the announced start.
         """
         woke_s = self._read(_WOKE)
         if woke_s is None and self._at_s is not None and self._text(_MISSED) is not None:
-            self._reason, self._at_s = "its start reached it too late", None
+            self._reason, self._at_s = "the start announcement arrived too late", None
         late_s = None if woke_s is None or self._at_s is None else woke_s - self._at_s
         return {
             "ready_s": self._ready_s,
@@ -156,7 +156,7 @@ class Gate:
         }
 
     def _read(self, name: str) -> float | None:
-        """Return the instant in a file, in the controller's clock."""
+        """Return the timestamp in a file, converted to the controller's clock."""
         text = self._text(name)
         try:
             return None if not text else float(text) - self._clock.offset_s
@@ -164,7 +164,7 @@ class Gate:
             return None
 
     def _text(self, name: str) -> str | None:
-        """Return a file of the gate, or None without one."""
+        """Return the content of a gate file; None if it does not exist."""
         if self._directory is None:
             return None
         return self._directory.executor.read_text(self._directory.path_of(name))

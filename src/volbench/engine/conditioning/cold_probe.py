@@ -1,7 +1,7 @@
-"""Cold-volume probe, which only reads.
+"""Read-only cold-volume probe.
 
-Two fio processes read the same blocks one after another at queue depth 1: the first read of a block
-is slow if it has to be fetched, the second is not. A third process compares blocks with zeros.
+Two fio processes read the same blocks in sequence at queue depth 1: the first read of a block is
+slow if the provider has to fetch it, the second is not. A third process compares blocks with zeros.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Probed(Frozen):
         ended_utc: the same.
         seed: of the offsets; None when nothing was read.
         cold: None when there is no result.
-        reason: why there is none; empty otherwise.
+        reason: reason for the missing result; empty otherwise.
     """
 
     role: str
@@ -64,14 +64,14 @@ def probe_cold(
         stop: the user's stop request.
 
     Raises:
-        RefusedError: the device is not the one that was pinned.
+        RefusedError: the device is not the pinned device.
         FioError: fio could not read the volume.
         OutputError: fio's output is unusable.
         ArchiveError: the folder cannot be written.
         StoppedError: the user stopped it.
     """
     started_utc = utc_now()
-    # A new seed for each probe: blocks that an earlier one has read are warm.
+    # A new seed for each probe: blocks read by an earlier probe are warm.
     seed = 1 + secrets.randbelow(2**31 - 1)
     size_bytes, reason = _readable(executor, volume)
     cold = None
@@ -92,7 +92,7 @@ def probe_cold(
 
 
 def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
-    """Return the size if it is known, and why nothing can be read."""
+    """Return the size if known, and the reason why the volume cannot be read."""
     match volume.kind:
         case VolumeKind.NBD:
             return None, ""
@@ -131,7 +131,7 @@ def probe_campaign(
     listener: Listener,
     stop: StopRequest,
 ) -> None:
-    """Probe every volume that the plan names for it and that has not been probed yet.
+    """Probe every volume that the plan selects and that has not been probed yet.
 
     If a probe fails, the reason is stored as its result and the campaign continues.
 
@@ -144,7 +144,7 @@ def probe_campaign(
         stop: the user's stop request; a stopped probe leaves no result.
 
     Raises:
-        RefusedError: a device is not the one that was planned.
+        RefusedError: a device is not the planned device.
         ArchiveError: the folder cannot be written.
     """
     volumes = {run.volume.role: run.volume for run in campaign.runs}

@@ -28,7 +28,7 @@ from volbench.store.small_files import read_text
 RUNTIME_S = round(PROBE_READ_S)
 """Time limit of each pass."""
 LATE_S = 600.0
-"""How late a pass may be before it is ended; the same as for a run."""
+"""Grace period of a pass beyond its time limit; the same as for a run."""
 
 MAX_READS = 1024
 """Reads per pass: the 99th percentile needs a thousand."""
@@ -55,7 +55,7 @@ class Reader:
     Attributes:
         executor: the machine.
         volume: a device, a file with content, or an NBD export.
-        size_bytes: of the volume; None where only fio finds it out.
+        size_bytes: of the volume; None if only fio can detect it.
         folder: of the probe; created when missing.
         fio: path of the binary.
         seed: of the offsets, above 0.
@@ -71,9 +71,9 @@ class Reader:
     stop: StopRequest
 
     def latencies_s(self, name: str) -> dict[int, float]:
-        """Read blocks one after another and return offset to latency.
+        """Read blocks sequentially and return offset to latency.
 
-        Every pass reads the same offsets, under a name of its own.
+        Every pass has its own name and reads the same offsets.
 
         Raises:
             FioError: fio could not read.
@@ -136,7 +136,7 @@ class Reader:
     def _read(
         self, step: RunFolder, name: str, options: Mapping[str, str], *, expected_error: int = 0
     ) -> RunOutput:
-        """Run one process to its end and return what it reported."""
+        """Run one process to its end and return its results."""
         self._check_stop()
         write_atomic(step.job_file, render(self._plan(name, options)))
         argv = [self.fio, "--readonly", "--output-format=json", f"--output={FIO_OUTPUT}", JOB_FILE]
@@ -147,7 +147,7 @@ class Reader:
         if watched.ending is Ending.STOPPED:
             self._check_stop()
         status = -9 if watched.exit_status is None else watched.exit_status
-        return self._judged(step, name, status, expected_error)
+        return self._checked_result(step, name, status, expected_error)
 
     def _check_stop(self) -> None:
         if self.stop.requested:
@@ -175,25 +175,25 @@ class Reader:
             device_sample_s=0,
         )
 
-    def _judged(
+    def _checked_result(
         self, step: RunFolder, name: str, exit_status: int, expected_error: int
     ) -> RunOutput:
-        """Return what a process reported, or raise an error with fio's message."""
+        """Return the results of a process, or raise an error with fio's message."""
         stderr = read_text(step.stderr)
         expected = (Expected(name=name, entries=1, directions=(Direction.READ,)),)
         try:
             output = parse_output(read_text(step.fio_output), path=str(step.fio_output))
         except OutputError as error:
             problems = problems_of(None, exit_status=exit_status, stderr=stderr, expected=expected)
-            raise self._unread((*problems, error.message)) from error
+            raise self._probe_error((*problems, error.message)) from error
         if expected_error and output.jobs and output.jobs[0].error == expected_error:
             return output
         problems = problems_of(output, exit_status=exit_status, stderr=stderr, expected=expected)
         if problems:
-            raise self._unread(problems)
+            raise self._probe_error(problems)
         return output
 
-    def _unread(self, problems: tuple[str, ...]) -> FioError:
+    def _probe_error(self, problems: tuple[str, ...]) -> FioError:
         reasons = " ".join(f"{problem.rstrip('.')}." for problem in problems)
         return FioError(
             f"{self.volume.target} cannot be probed: {reasons}",
@@ -213,7 +213,7 @@ def spread_bytes(size_bytes: int | None) -> int:
 def read_offset_log(path: Path) -> dict[int, float]:
     """Return offset to latency in seconds from a log with one line per read.
 
-    Of several reads of the same offset the first counts: only that can be cold.
+    Of several reads of one offset, only the first counts: the others are warm.
 
     Raises:
         OutputError: the log is missing, empty, or in another format.
@@ -227,7 +227,7 @@ def read_offset_log(path: Path) -> dict[int, float]:
                 hint="the disk that holds the logs may be full",
                 context={"path": str(path), "line": number},
             )
-        # 0 means that the clock did not tick between the two readings.
+        # 0 means that the clock did not advance between its two readings.
         latency_ns = max(1, int(cells[_LATENCY_COLUMN]))
         found.setdefault(int(cells[_OFFSET_COLUMN]), latency_ns / 1e9)
     if not found:

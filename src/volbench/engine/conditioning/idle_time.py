@@ -21,25 +21,25 @@ PAUSED = "paused"
 """State of a run's progress while its volume is idle."""
 
 LATE_S = 60.0
-"""Idle time beyond the planned one that is worth a notice: credits continue to refill."""
+"""Excess over the planned idle time that is reported: burst credits continue to refill."""
 
 _STEP_S = 0.5
 
 
 @dataclass
 class DirtyData:
-    """Which volumes may have dirty pages of earlier runs.
+    """Record of volumes that may have dirty pages of earlier runs.
 
     Attributes:
-        writes: number of runs so far that may have left some.
-        flushed: volume to that number when it was last flushed.
+        writes: number of runs so far that may have left dirty pages.
+        flushed: volume to the value of `writes` at its last flush.
     """
 
     writes: int
     flushed: dict[str, int] = field(default_factory=dict)
 
     def needs_flush(self, target: str) -> bool:
-        """Return whether a volume was not flushed since; it is expected to be now."""
+        """Return whether a volume needs a flush, and record it as flushed."""
         is_due = self.flushed.get(target, 0) < self.writes
         self.flushed[target] = self.writes
         return is_due
@@ -49,10 +49,10 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
     """Write back every dirty page of a volume.
 
     Otherwise the kernel, which keeps dirty pages for about 30 s, writes those of an earlier run
-    during the next one, where they count as its load.
+    during the next run, where they count as its load.
 
     Returns:
-        Why it failed; empty when it succeeded, or there is nothing to write back.
+        The reason of a failure; empty on success, or if there is nothing to write back.
     """
     match volume.kind:
         case VolumeKind.NBD:
@@ -73,17 +73,17 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
 def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequest) -> float:
     """Wait until the volume has been idle for as long as the plan says.
 
-    Idle time counts from the end of the run before, even while no controller was running: credits
-    refill all the same.
+    Idle time counts from the end of the previous run, even without a running controller: burst
+    credits refill regardless.
 
     Args:
         run: the next run.
-        ended_utc: end of the run before it, ISO 8601; empty when there was none.
+        ended_utc: end of the previous run, ISO 8601; empty for the first run.
         listener: receives progress.
         stop: ends the wait.
 
     Returns:
-        How long the volume has been idle, in seconds.
+        The idle time of the volume in seconds.
     """
     began_s = time.time()
     since_s = min(began_s, _seconds(ended_utc)) if ended_utc else began_s

@@ -22,7 +22,7 @@ GAIN = 0.1
 def sizes_of(
     executor: Executor, profiles: Sequence[Profile], volumes: Mapping[str, Volume]
 ) -> dict[str, int]:
-    """Return the sizes of the volumes that jobs warm, by role, where they can be detected.
+    """Return the sizes of the volumes that jobs warm up, by role, if they can be detected.
 
     Raises:
         InputError: a size cannot be detected, and the job does not name one.
@@ -91,13 +91,13 @@ def make_room(executor: Executor, run: Run) -> None:
 
 
 def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_done: IsDone) -> Run:
-    """Return a run with the numjobs that the rates of the extents before it suggest.
+    """Return a run with the numjobs derived from the throughput of earlier extents.
 
-    Only finished runs count, in the order of the plan, so that a resumed campaign decides like one
-    that was never interrupted.
+    Only finished runs count, in the order of the plan, so that a resumed campaign decides like an
+    uninterrupted one.
 
     Args:
-        outcomes: what finished runs moved.
+        outcomes: bytes moved by finished runs.
         campaign: the plan.
         run: about to start.
         is_done: returns whether a run is finished.
@@ -119,8 +119,8 @@ def choose_numjobs(rates_bytes_per_s: Sequence[float], *, limit: int) -> int:
     """Return the numjobs of the next extent: doubled until the gain is below `GAIN`.
 
     Args:
-        rates_bytes_per_s: of the extents so far, in order.
-        limit: largest number of parts that an extent can be divided into.
+        rates_bytes_per_s: throughput of the extents so far, in order.
+        limit: maximum number of parts of an extent.
     """
     ladder = [numjobs for numjobs in LADDER if numjobs <= limit]
     best = 0

@@ -1,4 +1,4 @@
-"""Verification of a warm-up from the bytes that its runs moved, and its progress."""
+"""Verification and progress of a warm-up, from the bytes that its runs moved."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Outcomes:
         self._known: dict[str, Moved] = {}
 
     def of(self, run: Run) -> Moved:
-        """Return what a finished run moved.
+        """Return the data moved by a finished run.
 
         Raises:
             OutputError: its result is missing or damaged.
@@ -61,7 +61,7 @@ class Outcomes:
         return self._known[run.id]
 
     def forget(self, run: Run) -> None:
-        """Forget a run that is repeated."""
+        """Drop the cached result of a run that is repeated."""
         self._known.pop(run.id, None)
 
 
@@ -150,7 +150,7 @@ def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
 
 
 def _named(run: Run, extent: Extent) -> str:
-    """Return the name of what a pass covers, which may be a part of the volume."""
+    """Return the name of the range covered by a pass: the volume or a part of it."""
     target = (*planned_files(run), run.volume.target)[0]
     if extent.volume_bytes < extent.whole_bytes and run.volume.kind is not VolumeKind.DIRECTORY:
         return f"the first {extent.volume_bytes} of {extent.whole_bytes} bytes of {target}"

@@ -1,7 +1,7 @@
-"""Checks that nobody uses a block device and that its user allowed it to be overwritten.
+"""Checks that a block device is not in use and that the user agreed to overwrite it.
 
-fio only compares the name it was given with the mount table, so it misses symlinks, mounted
-partitions, swap and RAID members. Here everything is compared by device number.
+fio only looks for the given name in the mount table, so it misses symlinks, mounted partitions,
+swap and RAID members. These checks compare device numbers instead.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def check_unused(
 
     Args:
         executor: the machine.
-        target: the name the user gave, for the message.
+        target: name as given by the user, for the message.
         device: the device.
         campaign_dir: absolute path of the campaign folder; it may not exist yet.
-        is_held: whether volbench itself has it open exclusively.
+        is_held: whether volbench itself holds it open exclusively.
 
     Raises:
         RefusedError: it is read-only, in use, or part of a larger volume.
@@ -64,7 +64,7 @@ def check_unused(
 def _reason(
     executor: Executor, device: BlockDevice, campaign_dir: str, *, is_held: bool
 ) -> _Reason | None:
-    """Return why a device must not be overwritten and a hint, or None."""
+    """Return the reason why a device must not be overwritten, with a hint; None if it may be."""
     family = _family(executor, device)
     numbers = {part.number for part in family}
     checks: tuple[Callable[[], _Reason | None], ...] = (
@@ -121,7 +121,7 @@ def _held(executor: Executor, family: Sequence[BlockDevice]) -> _Reason | None:
     if names:
         return (
             f"is held by {', '.join(sorted(names))} (LVM, RAID, device mapper or similar)",
-            "remove it from what is built on it; lsblk shows the stack",
+            "remove it from the stack that uses it, as shown by lsblk",
         )
     return None
 

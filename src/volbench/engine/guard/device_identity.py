@@ -1,8 +1,8 @@
-"""Identity of a block device: what pins it in a plan, and whether it is still the same one.
+"""Identity of a block device: pinned in the plan and verified before each use.
 
-The kernel numbers every attachment of a disk (``diskseq``, Linux 5.15), so that within one boot a
-device is known for certain. After a restart, or where it was attached again, it has to name itself
-(serial, WWN, file behind a loop device) or its first and last MiB have to be as they were left.
+The kernel numbers every attachment of a disk (``diskseq``, Linux 5.15), which identifies a device
+within one boot. After a reboot or a reattachment it must have the same serial number, WWN or loop
+backing file, or its first and last MiB must be unchanged.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
 
 
 def find_device(executor: Executor, path: str) -> DevicePin:
-    """Return the identity of the block device at a path, with what is on it.
+    """Return the identity of the block device at a path, including its signature.
 
     Raises:
-        RefusedError: it is no block device that the kernel knows, or it has no capacity.
+        RefusedError: it is not a block device known to the kernel, or it has no capacity.
     """
     found = executor.stat(path)
     if found is None or found.kind != "block":
@@ -46,7 +46,7 @@ def find_device(executor: Executor, path: str) -> DevicePin:
 
 
 def _pin(executor: Executor, path: str, number: Number) -> DevicePin:
-    """Return what the kernel and the device itself say of it."""
+    """Return the identity reported by the kernel and the device."""
     device = block_device(executor, number)
     size = 0 if device is None else size_bytes(executor, device)
     if device is None or not size:
@@ -100,16 +100,16 @@ def check_identity(
     Args:
         executor: the machine.
         volume: pinned.
-        held: the device as it was opened; None to look at its path only.
-        edges: digest of its first and last MiB as volbench left them, empty if that is unknown;
-            None not to look at its content.
+        held: the opened device; None to check its path only.
+        edges: digest of its first and last MiB after volbench's last write, empty if unknown; None
+            to skip the check of its content.
 
     Returns:
         The device, under the name that fio will open.
 
     Raises:
-        RefusedError: it is gone, is not a block device, is a different one, or holds what neither
-            the plan nor volbench knows.
+        RefusedError: it is missing, is not a block device, is a different device, or holds content
+            that was neither planned nor written by volbench.
     """
     target, pin = volume.target, volume.pin
     found = executor.stat(target)
@@ -156,13 +156,13 @@ def _mismatches(
     held: HeldDevice | None,
     edges: str | None,
 ) -> list[str]:
-    """Return why a device that looks the same is another one, or holds something else."""
+    """Return the reasons why a device is a different one or has foreign content."""
     is_same_boot = bool(pin.boot_id) and pin.boot_id == now.boot_id
     is_identified = is_same_boot and 0 < pin.diskseq == now.diskseq
     is_identified |= bool(pin.serial or pin.wwid or pin.backing)
     content = edges and (held.digest(now.size_bytes) if held else _edges(executor, now))
     if not is_identified:
-        # Before Linux 5.15 nothing tells attachments apart: then the content has to, even zeros.
+        # Linux before 5.15 does not number attachments: the content must match, even zeros.
         is_unnumbered = is_same_boot and not pin.diskseq and not now.diskseq
         is_same_content = bool(edges) and content == edges and (edges != BLANK or is_unnumbered)
         if not is_same_content and not (is_unnumbered and edges is None):

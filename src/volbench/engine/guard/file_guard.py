@@ -1,4 +1,4 @@
-"""Checks that a run's files lie on their volume and overwrite nothing without consent."""
+"""Checks that a run's files are on their volume and overwrite nothing without consent."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def check_place(
     Args:
         executor: the machine.
         volume: a directory or file.
-        writes: whether files may be made or written.
-        by_sudo: whether fio runs as root there, whoever logs in.
-        allow_shared: accept a folder that others may write to.
+        writes: whether files may be created or written.
+        by_sudo: whether fio runs as root regardless of the login user.
+        allow_shared: accept a folder that other users can write to.
 
     Raises:
-        RefusedError: it is missing, lies below /dev, its file system is not mounted, or root would
+        RefusedError: it is missing, is below /dev, its file system is not mounted, or root would
             write where other users can plant symlinks.
     """
     target = volume.target
@@ -57,7 +57,7 @@ def check_file(executor: Executor, volume: Volume, path: str) -> FileStat | None
         The existing file.
 
     Raises:
-        RefusedError: it leads outside, or to a device, a pipe or a folder.
+        RefusedError: it resolves to a path outside, or to a device, a pipe or a folder.
     """
     real = executor.real_path(path)
     root = executor.real_path(volume.target)
@@ -90,8 +90,8 @@ def check_overwrite(
     Args:
         executor: the machine.
         path: the file.
-        found: the existing file, None when there is none.
-        allow_destroy: what the user allowed to be overwritten.
+        found: the existing file; None if there is none.
+        allow_destroy: targets that the user agreed to overwrite.
         ours: returns whether this campaign created a file.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Block devices that runs write: held open from the guard's check to the end of the run.
+"""Block devices written by runs: held open from the guard's check to the end of the run.
 
-What a run left on the first and last MiB is recorded when it ends, and compared before the next.
-While a run writes it is unknown, also after a crash.
+The first and last MiB are recorded at the end of a run and compared before the next run. They count
+as unknown while a run writes, and after a crash.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from volbench.model.campaign.planned_run import Run
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """How a device was opened for the guard.
+    """Result of opening a device for the guard.
 
     Attributes:
-        held: None where nothing is to be held, or it could not be.
-        edges: digest of its first and last MiB as volbench left them, empty if that is unknown;
-            None not to look at its content.
-        refusal: why it could not be held.
+        held: the open device; None if there is nothing to hold, or the open failed.
+        edges: digest of its first and last MiB after volbench's last write, empty if unknown; None
+            to skip the check of its content.
+        refusal: reason of a failed open.
     """
 
     held: HeldDevice | None = None
@@ -45,12 +45,12 @@ class _Use:
 
 
 class HeldDevices:
-    """The devices of a campaign on one machine, shared by its clients.
+    """Devices of a campaign on one machine, shared by its clients.
 
     Args:
         executor: the machine.
-        log: records across a crash what runs left.
-        edges: from an earlier journal, by device number.
+        log: durable record of the device edges.
+        edges: digests from an earlier journal, by device number.
     """
 
     def __init__(self, executor: Executor, log: Log, edges: Mapping[str, str]) -> None:
@@ -62,9 +62,9 @@ class HeldDevices:
 
     @contextmanager
     def holding(self, run: Run) -> Iterator[OpenDevice]:
-        """Hold the device that a run writes; a run that only reads needs none.
+        """Hold the device that a run writes; a read-only run holds none.
 
-        When its last run ends, what is on its edges is recorded.
+        When the last run on a device ends, its first and last MiB are recorded.
         """
         number = number_of(run)
         if not number or not writes(run):
@@ -73,7 +73,7 @@ class HeldDevices:
         try:
             opened = self._open(number, run)
         except RefusedError as refusal:
-            # The guard knows better why: mounted, swap, part of a RAID.
+            # The guard gives a more precise reason: mounted, swap, RAID member.
             yield OpenDevice(edges=self._expected(number, run), refusal=refusal)
             return
         try:
@@ -91,7 +91,7 @@ class HeldDevices:
                 use = _Use(self._executor.hold(run.volume.target, exclusive=True))
                 self._uses[number] = use
             use.count += 1
-            # Beside another client that writes, its content says nothing.
+            # While another client writes, the content cannot be verified.
             edges = self._expected(number, run) if use.count == 1 else None
             return OpenDevice(use.held, edges)
 
@@ -99,7 +99,7 @@ class HeldDevices:
         return self._edges.get(number, run.volume.pin.edges if run.volume.pin else "")
 
     def begin(self, run: Run) -> None:
-        """Record that a run is about to write: its content is unknown until it ends."""
+        """Record that a run is about to write: the content is unknown until it ends."""
         number = number_of(run)
         with self._lock:
             use = self._uses.get(number)
@@ -107,7 +107,7 @@ class HeldDevices:
                 return
             use.is_written = True
             use.is_unknown |= _trims(run)
-            self._note(number, "")
+            self._record(number, "")
 
     def _release(self, number: str, run: Run) -> None:
         with self._lock:
@@ -118,23 +118,23 @@ class HeldDevices:
             del self._uses[number]
             try:
                 if use.is_written and not use.is_unknown and run.volume.pin is not None:
-                    self._note(number, use.held.digest(run.volume.pin.size_bytes))
+                    self._record(number, use.held.digest(run.volume.pin.size_bytes))
             finally:
                 use.held.close()
 
-    def _note(self, number: str, digest: str) -> None:
+    def _record(self, number: str, digest: str) -> None:
         if self._edges.get(number) != digest:
             self._edges[number] = digest
             self._log.write("edges", host=self._executor.host, target=number, digest=digest)
 
 
 def number_of(run: Run) -> str:
-    """Return the number of the device that a run works on; empty for other volumes."""
+    """Return the number of a run's device; empty for other volumes."""
     pin = run.volume.pin
     return f"{pin.major}:{pin.minor}" if pin is not None else ""
 
 
 def _trims(run: Run) -> bool:
-    """Return whether a run trims: what a trimmed block reads as may change."""
+    """Return whether a run trims: the content of trimmed blocks is undefined."""
     options = (run.effective(section) for section in run.sections)
     return any("trim" in names.get("rw", "") or "trim_percentage" in names for names in options)

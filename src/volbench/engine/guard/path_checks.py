@@ -18,16 +18,16 @@ def parent_of(path: str) -> str:
 
 
 def nearest_existing(executor: Executor, path: str) -> str:
-    """Return a path, or the nearest of its parents that exists."""
+    """Return a path, or its nearest existing parent."""
     while path != "/" and executor.stat(path) is None:
         path = parent_of(path)
     return path
 
 
 def check_not_among_devices(executor: Executor, path: str) -> None:
-    """Check that a path other than a block device does not lie below /dev.
+    """Check that a path other than a block device is not below /dev.
 
-    For a mistyped device fio creates a file in memory there and exits with 0. File systems mounted
+    For a mistyped device name, fio creates a file in memory and exits with 0. File systems mounted
     below /dev, such as /dev/shm, are accepted.
 
     Raises:
@@ -61,7 +61,7 @@ def check_mounted(executor: Executor, path: str) -> None:
     """Check that a path is not at or below a mount point of /etc/fstab that is not mounted.
 
     Raises:
-        RefusedError: it is; writing would fill the disk that holds the mount point.
+        RefusedError: it is below one; writing would fill the disk that holds the mount point.
     """
     if point := unmounted_above(executor, path):
         raise RefusedError(
@@ -75,12 +75,12 @@ def check_mounted(executor: Executor, path: str) -> None:
 def check_not_shared(executor: Executor, folder: str, *, by_sudo: bool) -> None:
     """Check that root does not write into a folder in which other users can replace files.
 
-    A symlink that they plant between a check and fio's open would lead root anywhere.
+    A symlink planted between the check and fio's open could redirect root to any file.
 
     Args:
         executor: the machine.
         folder: it exists.
-        by_sudo: whether fio runs as root there, whoever logs in.
+        by_sudo: whether fio runs as root regardless of the login user.
 
     Raises:
         RefusedError: another user owns it or one of its parents, or may write to it.
@@ -92,14 +92,14 @@ def check_not_shared(executor: Executor, folder: str, *, by_sudo: bool) -> None:
     here = real = executor.real_path(folder)
     while True:
         found = executor.stat(here)
-        # In a sticky parent others cannot replace what is not theirs.
+        # In a sticky folder users cannot replace files of other users.
         is_open = (
             found is not None and found.mode & 0o022 and (here == real or not found.mode & _STICKY)
         )
         if found is not None and (is_open or found.owner not in {0, user}):
             whose = "can be written by other users" if is_open else f"belongs to user {found.owner}"
             raise RefusedError(
-                f"{here} {whose}, who could plant a symlink that leads root to any file",
+                f"{here} {whose}, who could plant a symlink to any file that root may overwrite",
                 hint=f"measure in a folder of root's own, such as mkdir -m 700 {real}/mine; "
                 "if you trust all who may write there: --allow-shared-folder",
                 context={"path": folder},

@@ -40,7 +40,7 @@ def check_campaign(
         campaign_dir: absolute path of the campaign folder.
 
     Raises:
-        InputError: a job cannot run here, with a fix.
+        InputError: a job cannot run on this host; the hint names a fix.
         FioError: fio rejects a job, with fio's message.
         RefusedError: a run would destroy data without consent, or a volume is unsuitable.
     """
@@ -60,7 +60,7 @@ def check_campaign(
 
 
 def _distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return one run of each group that differs only in repeat and seed."""
+    """Return one run of each group of runs that differ only in repeat and seed."""
     same = {"id": "", "repeat": 1, "seed": 0, "step": 0}
     found: dict[str, Run] = {}
     for run in runs:
@@ -139,11 +139,11 @@ def guard_run(
 
 
 def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
-    """Return what a run may overwrite on its host, as paths and URIs.
+    """Return the targets that a run may overwrite on its host, as paths and URIs.
 
-    On another machine ``/dev/sdb`` is another disk. There consent on the command line needs the
-    host's name in front (``vm01:/dev/sdb``), and the inventory names devices by serial number or by
-    a path below /dev/disk/by-id.
+    On another machine ``/dev/sdb`` is a different disk, so consent on the command line needs the
+    host's name as a prefix (``vm01:/dev/sdb``), and the inventory names devices by serial number or
+    by a path below /dev/disk/by-id.
     """
     hosts = {host.name: host for host in campaign.hosts}
     host = hosts.get(run.host)
@@ -168,7 +168,7 @@ def check_cpus(run: Run, *, cpus: int) -> None:
     """Check ``cpus_allowed`` against the CPUs of the host.
 
     Raises:
-        InputError: it is not a list of CPUs, or names a CPU that does not exist; with a fix.
+        InputError: it is not a list of CPUs, or names a CPU that does not exist.
     """
     for section in run.sections:
         text = run.effective(section).get("cpus_allowed", "")
@@ -193,7 +193,7 @@ def check_memory(run: Run, *, memory_bytes: int | None) -> None:
     """Check the buffers of fio, one for each I/O in flight, against the memory of the host.
 
     Raises:
-        InputError: they need more than all of it, and the kernel would end programs.
+        InputError: they exceed the memory, and the OOM killer would end processes.
     """
     needed_bytes = sum(_buffer_bytes(run.effective(section)) for section in run.sections)
     if memory_bytes is not None and needed_bytes > memory_bytes:
@@ -215,12 +215,12 @@ _BLOCKS = ("bs", "bsrange", "bssplit")
 
 
 def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> None:
-    """Check with the installed fio that it can parse every job file, without running any.
+    """Check that the installed fio can parse every job file, without running any.
 
     Args:
         host: the host.
-        runs: the runs; those that only differ in what fio does not see are checked once.
-        name: of the campaign's folder there.
+        runs: the runs; identical job files are checked once.
+        name: name of the campaign's work folder on the host.
 
     Raises:
         FioError: fio rejects a job file, with fio's message.
@@ -252,9 +252,9 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> N
 def _first_rejected(host: ConnectedHost, paths: Sequence[str]) -> tuple[str, str] | None:
     """Return the first job file that fio rejects, and fio's message.
 
-    One process parses all of them, for its start takes longer than a thousand files. It does not
-    name the file it rejects, so that is found by bisection. Without a clock of its own fio first
-    compares the clocks of all CPUs, for 50 ms; a job file that names one still decides.
+    One process parses all files, because its start takes longer than parsing a thousand files. fio
+    does not name the rejected file, so it is found by bisection. Without a given clock source fio
+    first compares the clocks of all CPUs for 50 ms; a clock source in a job file takes precedence.
     """
     done = host.executor.run([host.fio, "--parse-only", "--clocksource=clock_gettime", *paths])
     if not done.exit_status:

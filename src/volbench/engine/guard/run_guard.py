@@ -1,4 +1,4 @@
-"""Guard that refuses runs which would destroy data the user did not name.
+"""Guard that refuses runs which would destroy data without the user's consent.
 
 A run is destructive when it may write or trim a block device or an NBD export, or overwrite a file
 that volbench did not create. That needs the user's consent for exactly this target; devices in use
@@ -27,21 +27,21 @@ from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_size
 
 RESERVE_BYTES = 64 * 1024**2
-"""Free space that is always kept for other programs on the file system."""
+"""Free space always reserved for other programs on the file system."""
 
 RESERVE_SHARE = 0.05
-"""Further free space for metadata, as a share of what the run needs."""
+"""Additional free space for metadata, as a share of the space needed by the run."""
 
 
 @dataclass(frozen=True)
 class Consent:
-    """What the user agreed to, for the runs of one host.
+    """Consent of the user, for the runs of one host.
 
     Attributes:
         campaign_dir: absolute path of the campaign folder; it may not exist yet.
         allow_destroy: devices, files and NBD URIs that may be overwritten, as the user named them.
         allow_shared: root may write into a folder that other users can write to.
-        by_sudo: fio runs as root there, whoever logs in.
+        by_sudo: fio runs as root regardless of the login user.
     """
 
     campaign_dir: str
@@ -59,15 +59,15 @@ def check_run(
     ours: Callable[[str], bool],
     opened: OpenDevice | None = None,
 ) -> None:
-    """Check that a run destroys nothing that the user did not name, and nothing in use.
+    """Check that a run destroys only data that the user agreed to lose, and nothing in use.
 
     Args:
         executor: the machine it would run on.
         run: the run.
         files: absolute paths of the files it may create or overwrite.
-        consent: what the user agreed to.
+        consent: consent of the user.
         ours: returns whether this campaign created a file.
-        opened: its device, open for the run; None while nothing is to be started.
+        opened: its device, open for the run; None if the run is not about to start.
 
     Raises:
         RefusedError: with the reason and a hint.
@@ -99,7 +99,7 @@ def check_run(
 def _check_device(
     executor: Executor, run: Run, consent: Consent | None, *, opened: OpenDevice
 ) -> None:
-    """Check a device that a run reads, or may overwrite with the consent of its user."""
+    """Check a device that a run reads, or overwrites with the user's consent."""
     target, held = run.volume.target, opened.held
     device = check_identity(executor, run.volume, held=held, edges=opened.edges)
     if consent is None:
@@ -140,12 +140,12 @@ def _needs_consent(run: Run) -> RefusedError:
 def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
     """Check that a file system has room for new files and a reserve.
 
-    The reserve is 64 MiB and 5 % of what is needed.
+    The reserve is 64 MiB plus 5 % of the needed space.
 
     Args:
         executor: the machine.
-        path: a file or folder there; it may not exist yet.
-        needed_bytes: what will be written.
+        path: a file or folder; it may not exist yet.
+        needed_bytes: number of bytes to write.
 
     Raises:
         RefusedError: there is too little space.
@@ -156,13 +156,13 @@ def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
         raise RefusedError(
             f"{path} needs {format_size(needed_bytes)} and a reserve of {format_size(reserve)}, "
             f"but only {format_size(free)} are free",
-            hint="free some space, or ask for less, such as --set size=64m",
+            hint="free some space, or reduce the size, for example --set size=64m",
             context={"path": path, "needed_bytes": needed_bytes, "free_bytes": free},
         )
 
 
 def describe_device(facts: VolumeFacts) -> str:
-    """Return what the user must know before a device is overwritten, one fact per line."""
+    """Return the facts to show before a device is overwritten, one per line."""
     size = "unknown"
     if facts.size_bytes is not None:
         size = f"{format_size(facts.size_bytes)} ({facts.size_bytes} bytes)"
@@ -177,5 +177,5 @@ def describe_device(facts: VolumeFacts) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return text without control characters; a label may contain any."""
+    """Return text without control characters, which labels may contain."""
     return "".join(c if c.isprintable() else "?" for c in text)

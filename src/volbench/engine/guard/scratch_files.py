@@ -1,7 +1,7 @@
-"""Scratch files on volumes: only what is known to be volbench's is overwritten or removed.
+"""Scratch files on volumes: only files created by volbench are overwritten or removed.
 
-In a directory they lie in a private folder. The identity of a file (device, inode, time of birth)
-is recorded as soon as fio has made it; whatever else is found at its path is somebody's.
+In a directory they are in a private folder. The identity of a file (device, inode, time of birth)
+is recorded as soon as fio has created it; any other file at its path counts as foreign.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import FileIdentity, VolumeKind
 
-_LOOK_S = 0.1
-"""Between two looks for new files here."""
-_FAR_LOOK_S = 2.0
-"""The same on another machine."""
-_FAR_FILES = 8
-"""Files looked at in one go on another machine."""
+_POLL_S = 0.1
+"""Poll interval for new files on this machine, in seconds."""
+_REMOTE_POLL_S = 2.0
+"""Poll interval on another machine, in seconds."""
+_REMOTE_FILES_PER_POLL = 8
+"""Files checked per poll on another machine."""
 
 _Identities = Mapping[str, FileIdentity | None]
 
@@ -69,22 +69,22 @@ class Scratch:
         self._abandoned: dict[str, FileIdentity] = {}
         self._made: set[str] = set()
         self._awaited: set[str] = set()
-        self._is_far = bool(executor.handle_of("stderr"))
+        self._is_remote = bool(executor.handle_of("stderr"))
 
     def place(self, run: Run, *, make: bool = True) -> Run | None:
-        """Return a run with the private folder that its files lie in.
+        """Return a run whose files are in the private folder of their volume.
 
-        Files that the user allowed to be overwritten are used where they are.
+        Files that the user agreed to overwrite are used in place.
 
         Args:
             run: as planned.
-            make: make the folder where there is none.
+            make: create the folder if it is missing.
 
         Returns:
-            The run; None where there is no folder yet and none is to be made.
+            The run; None if the folder is missing and is not to be created.
 
         Raises:
-            RefusedError: the folder can't be made, or the volume is not mounted any more.
+            RefusedError: the folder cannot be created, or the volume is no longer mounted.
         """
         files = planned_files(run)
         allowed = self._allowed(run)
@@ -100,20 +100,20 @@ class Scratch:
         return _in_folder(run, folder)
 
     def misses_files(self, run: Run) -> bool:
-        """Return whether a file of a run is not there yet, or no more."""
+        """Return whether a file of a run is missing."""
         placed = self.place(run, make=False)
         paths = () if placed is None else planned_files(placed)
         return placed is None or any(self._identity(path) is None for path in paths)
 
     def _usable_folder(self, target: str) -> str | None:
-        """Return the private folder of a volume, unless something else is there now."""
+        """Return the private folder of a volume, unless it was replaced."""
         if target not in self._folders:
             return None
         path, identity = self._folders[target]
         above, found = self._executor.stat(target), self._executor.stat(path, follow=False)
         if above is None or above.device != identity[:2]:
             raise RefusedError(
-                f"{target} is another file system than before: its volume is not mounted any more",
+                f"{target} is on a different file system than before: its volume is unmounted",
                 hint="mount it again, then continue with: volbench resume DIR",
                 context={"path": target},
             )
@@ -135,7 +135,7 @@ class Scratch:
         found = self._executor.stat(path, follow=False)
         if found is None:
             raise RefusedError(
-                f"{path} was removed as soon as it was made",
+                f"{path} was removed right after its creation",
                 hint="end the program that removes files there",
                 context={"path": path},
             )
@@ -147,41 +147,41 @@ class Scratch:
         return path
 
     def owns(self, path: str) -> bool:
-        """Return whether the file at a path is one that this campaign made."""
+        """Return whether this campaign created the file at a path."""
         identity = self._files.get(path)
-        return identity is not None and identity == self._identity(path) and self._is_full(path)
+        return identity is not None and identity == self._identity(path) and self._is_certain(path)
 
-    def _is_full(self, path: str) -> bool:
-        """Return whether a file's identity is sure: without a time of birth only in one go."""
+    def _is_certain(self, path: str) -> bool:
+        """Return whether an identity is certain: has a time of birth, or was recorded just now."""
         identity = self._files[path]
         return identity is not None and (bool(identity[-1]) or path in self._made)
 
     def expect(self, paths: Sequence[str]) -> None:
-        """Record the files that a run is about to make; existing ones are left out."""
+        """Record the files that a run is about to create; existing files are skipped."""
         with self._lock:
             absent = [path for path in paths if self._identity(path) is None]
             self._awaited.update(path for path in paths if path in absent or self.owns(path))
-            self._note(dict.fromkeys(absent))
+            self._record(dict.fromkeys(absent))
 
     def watcher(self, paths: Sequence[str]) -> Callable[[float], None]:
-        """Return a function that looks for new files, given the seconds since the start."""
-        interval_s = _FAR_LOOK_S if self._is_far else _LOOK_S
-        looked_s = 0.0
+        """Return a function that polls for new files, called with the seconds since the start."""
+        interval_s = _REMOTE_POLL_S if self._is_remote else _POLL_S
+        polled_s = 0.0
 
         def look(elapsed_s: float) -> None:
-            nonlocal looked_s
-            if elapsed_s - looked_s < interval_s * (1 + len(paths) // 100):
+            nonlocal polled_s
+            if elapsed_s - polled_s < interval_s * (1 + len(paths) // 100):
                 return
-            looked_s = elapsed_s
+            polled_s = elapsed_s
             unseen = [path for path in paths if self._files.get(path) is None]
-            self.settle(unseen[:_FAR_FILES] if self._is_far else paths)
+            self.settle(unseen[:_REMOTE_FILES_PER_POLL] if self._is_remote else paths)
 
         return look
 
     def settle(self, paths: Iterable[str]) -> None:
-        """Record the identity of files that a run has made.
+        """Record the identity of files that a run has created.
 
-        fio replaces a file that is too short, so that each may change once in a run.
+        fio replaces a file that is too short, so each identity may change once in a run.
         """
         with self._lock:
             seen = {path: self._identity(path) for path in paths if path in self._awaited}
@@ -192,21 +192,21 @@ class Scratch:
             }
             self._awaited -= {path for path in changed if self._files.get(path) is not None}
             self._made.update(changed)
-            self._note(changed)
+            self._record(changed)
 
     def claim_open(self, run: Run, *, pid: int) -> None:
-        """Record the files of a run that its process, left by a controller, still has open."""
+        """Record the files of a run that its orphaned process holds open."""
         folder = f"/proc/{pid}/fd"
         links = (f"{folder}/{name}" for name in self._executor.list_directory(folder))
         opened = {found.identity for link in links if (found := self._executor.stat(link))}
         self._claim(run, lambda found: found.identity in opened)
 
     def claim_born(self, run: Run, *, handle: str) -> None:
-        """Record the files of a run that were made while its process ran without a controller.
+        """Record the files of a run that were created while its process ran without a controller.
 
         Args:
             run: as planned.
-            handle: of its process; its folder says when that began and ended.
+            handle: of its process, whose folder holds its start and end times.
         """
         began = self._executor.stat(f"{handle}/start")
         ended = self._executor.stat(f"{handle}/rc")
@@ -215,7 +215,7 @@ class Scratch:
             self._claim(run, lambda found: began.born_ns <= found.born_ns <= last_ns)
 
     def _claim(self, run: Run, is_made: Callable[[FileStat], bool]) -> None:
-        """Record those of a run's expected files that it made, by a test."""
+        """Record the expected files of a run that pass a test."""
         if run.volume.target in self._folders:
             run = _in_folder(run, self._folders[run.volume.target][0])
         with self._lock:
@@ -224,13 +224,13 @@ class Scratch:
             made = {
                 path: found.identity for path, found in seen.items() if found and is_made(found)
             }
-            self._note({path: mark for path, mark in made.items() if mark != self._files[path]})
+            self._record({path: mark for path, mark in made.items() if mark != self._files[path]})
 
     def remove(self) -> tuple[str, ...]:
-        """Remove the files and folders that volbench made, and nothing else.
+        """Remove the files and folders that volbench created, and nothing else.
 
         Returns:
-            Paths that were kept because volbench did not make what is there now.
+            Paths that were kept because volbench did not create their content.
         """
         with self._lock:
             kept = [path for path in sorted(self._files) if not self._remove(path)]
@@ -252,9 +252,9 @@ class Scratch:
             return tuple(sorted(set(kept)))
 
     def _remove(self, path: str) -> bool:
-        """Remove a file if it is surely volbench's; return whether nothing is there now."""
+        """Remove a file if volbench certainly created it; return whether the path is now free."""
         identity = self._files[path]
-        if identity is None or not self._is_full(path):
+        if identity is None or not self._is_certain(path):
             return self._identity(path) is None
         return self._executor.remove_exact(path, identity)
 
@@ -263,7 +263,7 @@ class Scratch:
         """All recorded paths, sorted."""
         return tuple(sorted(self._files))
 
-    def _note(self, files: _Identities) -> None:
+    def _record(self, files: _Identities) -> None:
         if files:
             self._log.write("scratch", host=self._executor.host, files=dict(files))
             self._files.update(files)
@@ -274,6 +274,6 @@ class Scratch:
 
 
 def _in_folder(run: Run, folder: str) -> Run:
-    """Return a run whose files lie in a private folder of its volume."""
+    """Return a run whose files are in a private folder of its volume."""
     volume = run.volume.model_copy(update={"private_folder": posixpath.basename(folder)})
     return run.model_copy(update={"volume": volume})

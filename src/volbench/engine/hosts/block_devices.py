@@ -1,6 +1,6 @@
-"""Block devices as sysfs describes them: attributes, partitions, holders, backing devices.
+"""Block devices in sysfs: attributes, partitions, holders, backing devices.
 
-Devices are identified by number, never by name, for a device can have many names. See
+Devices are identified by number, never by name, because a device can have many names. See
 Documentation/ABI/stable/sysfs-block of the kernel.
 """
 
@@ -33,12 +33,12 @@ class BlockDevice:
 
 
 def block_device(executor: Executor, number: Number) -> BlockDevice | None:
-    """Return the device with a number, or None when there is none."""
+    """Return the device with a given number; None if there is none."""
     return _at(executor, executor.real_path(f"/sys/dev/block/{number[0]}:{number[1]}"))
 
 
 def attribute(executor: Executor, device: BlockDevice, name: str) -> str:
-    """Return an attribute of a device, stripped; empty when it does not have it."""
+    """Return an attribute of a device, stripped; empty if it has no such attribute."""
     return _read(executor, f"{device.sysfs}/{name}")
 
 
@@ -89,8 +89,8 @@ def backing_devices(
 
     Args:
         executor: the machine.
-        device: where to start.
-        through_files: go from a loop device on to the disk that holds its file.
+        device: the device at the top.
+        through_files: continue from a loop device to the disk that holds its file.
     """
     found: dict[Number, BlockDevice] = {}
     waiting = [device]
@@ -116,7 +116,7 @@ def devices_of_path(executor: Executor, path: str) -> tuple[BlockDevice, ...]:
 
 
 def serial_and_model(executor: Executor, device: BlockDevice) -> tuple[str, str]:
-    """Return what identifies a device; for a partition that of its disk.
+    """Return serial number and model of a device; for a partition those of its disk.
 
     The model of a loop device is its backing file, the serial of dm and md devices their UUID.
     """
@@ -135,7 +135,7 @@ def serial_and_model(executor: Executor, device: BlockDevice) -> tuple[str, str]
 
 
 def _under_file(executor: Executor, device: BlockDevice) -> list[BlockDevice]:
-    """Return the device that holds the backing file of a loop device."""
+    """Return the devices that hold the backing file of a loop device."""
     backing = read_loop_files(executor).get(device.name)
     number = None if backing is None else number_under(executor, backing)
     found = None if number is None else block_device(executor, number)
@@ -147,7 +147,7 @@ def _named(executor: Executor, name: str) -> BlockDevice | None:
 
 
 def _at(executor: Executor, sysfs: str) -> BlockDevice | None:
-    """Return the device of a sysfs folder, or None when the folder is not one of a device."""
+    """Return the device of a sysfs folder; None if the folder does not describe a device."""
     major, colon, minor = _read(executor, f"{sysfs}/dev").partition(":")
     if not (colon and major.isdecimal() and minor.isdecimal()):
         return None

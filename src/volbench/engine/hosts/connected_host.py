@@ -1,4 +1,4 @@
-"""Host of a plan with the executor that reaches it, and work on many of them side by side."""
+"""Host of a plan with its executor, and parallel work on several hosts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class ConnectedHost:
-    """A host and what reaches it; ready to run once its tools and its clock are known.
+    """A host and its executor; ready to run once its tools and its clock offset are known.
 
     Attributes:
-        host: as the inventory describes it.
-        executor: reaches it; has the host's name.
-        fio: path of the binary there; empty until it is looked for, or when no run needs it.
-        versions: versions of the tools that are known already.
-        clock: its clock compared with the controller's.
+        host: the host as described by the inventory.
+        executor: its executor, with the host's name.
+        fio: path of the fio binary on the host; empty until it is detected, or if no run needs it.
+        versions: versions of the tools detected so far.
+        clock: its clock offset from the controller.
     """
 
     host: Host
@@ -53,17 +53,17 @@ class ConnectedHost:
 
 
 def this_machine(*, fio: str = "") -> ConnectedHost:
-    """Return the controller's own machine, without any inventory."""
+    """Return the controller's own machine as a host."""
     return ConnectedHost(Host(name=LOCAL), LocalExecutor(), fio)
 
 
 def on_every_host(
     hosts: Sequence[ConnectedHost], work: Callable[[ConnectedHost], Found]
 ) -> list[Found]:
-    """Do some work on every host, side by side; return the results in their order.
+    """Call a function for every host in parallel; return the results in the order of the hosts.
 
     Raises:
-        VolbenchError: of the only host, its own; of several, all errors in one.
+        VolbenchError: the error of a single host, or one combined error for several hosts.
     """
     results = on_each(hosts, work)
     raise_all(hosts, results)
@@ -71,7 +71,7 @@ def on_every_host(
 
 
 def raise_all(hosts: Sequence[ConnectedHost], results: Sequence[object]) -> None:
-    """Raise the errors among the results of hosts as one error."""
+    """Raise all errors among the results of hosts as one error."""
     errors = [
         (host.name, result)
         for host, result in zip(hosts, results, strict=True)
@@ -84,7 +84,7 @@ def raise_all(hosts: Sequence[ConnectedHost], results: Sequence[object]) -> None
 
 
 def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> VolbenchError:
-    """Return one error for several hosts: of their common class, with all their names."""
+    """Return one error for several hosts, of their common class and with all host names."""
     first = errors[0][1]
     listed = [f"{name}: {error.message}" for name, error in errors[:_MAX_LISTED]]
     if len(errors) > _MAX_LISTED:
@@ -92,7 +92,7 @@ def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> Volben
     classes = {type(error) for _, error in errors}
     error_class = type(first) if len(classes) == 1 else CampaignError
     return error_class(
-        f"{len(errors)} of {of} hosts can't take part: {'; '.join(listed)}",
+        f"{len(errors)} of {of} hosts cannot take part: {'; '.join(listed)}",
         hint=first.hint,
         context={"hosts": ", ".join(name for name, _ in errors)},
     )

@@ -1,7 +1,7 @@
-"""Lock on the block devices of a campaign, on the machine that has them.
+"""Lock on the block devices of a campaign, stored on the machine that has them.
 
-Two controllers see each other's locks. A lock outlives its controller, as runs may continue without
-one; a resume of the same campaign finds the lock its own.
+Controllers see each other's locks. A lock outlives its controller, because runs may continue
+without one; a resume of the same campaign takes over its lock.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def lock_devices(executor: Executor, campaign: Campaign) -> None:
             unlock_devices(executor, campaign)
             raise RefusedError(
                 f"{target} on {executor.host} is used by another campaign ({holder})",
-                hint="wait until that has ended; if it was abandoned: volbench reap DIR",
+                hint="wait until it has ended; if it was abandoned: volbench reap DIR",
                 context={"path": target, "host": executor.host},
             )
 
 
 def unlock_devices(executor: Executor, campaign: Campaign) -> None:
-    """Release the devices that a campaign has locked; those of others stay locked."""
+    """Release the devices locked by a campaign; locks of other campaigns are kept."""
     for number in devices_of(campaign, executor.host):
         _run_lock_script(executor, "free", number, campaign.key)
 

@@ -16,11 +16,11 @@ _HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
 
 
 def probe_host(executor: Executor, *, fio_version: str = "") -> HostFacts:
-    """Return facts about a machine; fio need not be there.
+    """Return facts about a machine, with or without fio.
 
     Args:
         executor: the machine.
-        fio_version: of its fio, if that is known already.
+        fio_version: version of its fio, if already known.
     """
     cpu_text = executor.read_text("/proc/cpuinfo") or ""
     memory = _MEMORY.search(executor.read_text("/proc/meminfo") or "")
@@ -40,7 +40,7 @@ def probe_host(executor: Executor, *, fio_version: str = "") -> HostFacts:
 def machine_of(executor: Executor) -> str:
     """Return an identity of the machine that does not disclose its machine-id.
 
-    machine-id(5) is confidential, so a digest of it is used; without one, of the host's name.
+    machine-id(5) is confidential, so its digest is used; without one, the digest of the host name.
     """
     machine_id = (executor.read_text("/etc/machine-id") or "").strip()
     name = machine_id or (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
@@ -53,14 +53,14 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _online(executor: Executor) -> int:
-    """Return how many CPUs are online, from a list such as ``0-3,8``."""
+    """Return the number of CPUs online, from a list such as ``0-3,8``."""
     text = (executor.read_text("/sys/devices/system/cpu/online") or "").strip()
     ranges = [part.partition("-") for part in text.split(",") if part]
     return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 
 def _fio_version(executor: Executor) -> str:
-    """Return the version of fio, or an empty text when it is missing or does not start."""
+    """Return the version of fio; empty if it is missing or does not start."""
     path = executor.which("fio")
     if path is None:
         return ""
@@ -72,7 +72,7 @@ def _fio_version(executor: Executor) -> str:
 
 
 def _virtualization(executor: Executor, cpu_text: str) -> str:
-    """Return what systemd detects; without it, what the CPU's flags show."""
+    """Return the hypervisor detected by systemd; without systemd, from the CPU flags."""
     detect = executor.which("systemd-detect-virt")
     if detect is not None and (detected := executor.run([detect]).stdout.strip()):
         return detected

@@ -1,6 +1,6 @@
-"""Survey of hosts: facts, clock and volumes of each, or why it can't take part.
+"""Survey of hosts: facts, clock and volumes of each host, or the reason of its failure.
 
-Each host that has fio rehearses a run.
+Each host with fio rehearses a run.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from volbench.model.results.provenance import HostFacts, VolumeFacts
 
 @dataclass(frozen=True)
 class HostSurvey:
-    """Result of a look at one host.
+    """Survey result of one host.
 
     Attributes:
-        name: of the host.
-        problem: why it can't take part; empty when it can.
-        hint: what to do about it.
-        host: facts; None when it did not answer.
-        clock: compared with the controller's; None when it can't be read.
-        boot_id: the same for two names of one machine.
+        name: name of the host.
+        problem: reason why it cannot take part; empty if it can.
+        hint: remedy for the problem.
+        host: facts; None if it did not answer.
+        clock: offset from the controller's clock; None if it cannot be read.
+        boot_id: boot id, equal for two names of one machine.
         volumes: role to facts.
-        volume_problems: role to why its volume can't be used.
+        volume_problems: role to the reason why its volume cannot be used.
     """
 
     name: str
@@ -44,16 +44,16 @@ class HostSurvey:
 
 
 def survey(hosts: Sequence[ConnectedHost]) -> list[HostSurvey]:
-    """Look at hosts side by side; a host that does not answer holds up no other."""
+    """Survey hosts in parallel; a host that does not answer does not delay the others."""
     return [
         HostSurvey(name=host.name, problem=result.message, hint=result.hint)
         if isinstance(result, VolbenchError)
         else result
-        for host, result in zip(hosts, on_each(hosts, _look), strict=True)
+        for host, result in zip(hosts, on_each(hosts, _survey_host), strict=True)
     ]
 
 
-def _look(host: ConnectedHost) -> HostSurvey:
+def _survey_host(host: ConnectedHost) -> HostSurvey:
     executor = host.executor
     volumes: dict[str, VolumeFacts] = {}
     problems: dict[str, str] = {}
@@ -79,12 +79,12 @@ def _look(host: ConnectedHost) -> HostSurvey:
 
 
 def shared_machines(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
-    """Return the names that mean one machine, by its boot id."""
+    """Return groups of host names that share a machine, by its boot id."""
     return _groups((host.boot_id, host.name) for host in surveyed)
 
 
 def shared_volumes(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
-    """Return volumes, as ``host:target``, that are one disk by its serial number."""
+    """Return groups of volumes, as ``host:target``, that share a disk, by its serial number."""
     return _groups(
         (facts.serial, f"{host.name}:{facts.target}")
         for host in surveyed

@@ -1,4 +1,4 @@
-"""The fio of a machine: found, installed when requested, its version and its options."""
+"""Installed fio of a machine: detection, installation on request, version, options."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from volbench.fio.version import parse_version
 from volbench.model.profile.fio_option import OptionTable
 
 OLDEST_FIO = (3, 18)
-"""The oldest fio that runs are made with; results of older ones can be read."""
+"""Oldest fio supported for runs; results of older versions can be imported."""
 
 INSTALL_S = 900.0
-"""Slow mirrors take minutes."""
+"""Time limit of an installation: slow mirrors take minutes."""
 
 _SIDE_BY_SIDE = 4
-"""Processes of fio that describe it at a time."""
+"""Number of parallel fio processes that print option descriptions."""
 
 _MANAGERS = {
     "apt-get": ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", "install", "fio"),
@@ -31,11 +31,11 @@ _MANAGERS = {
 
 @dataclass(frozen=True)
 class InstalledFio:
-    """A fio that runs can be made with.
+    """A fio binary supported for runs.
 
     Attributes:
-        path: of the binary.
-        version: as it prints it, such as ``fio-3.33``.
+        path: path of the binary.
+        version: version as printed by fio, such as ``fio-3.33``.
     """
 
     path: str
@@ -43,15 +43,15 @@ class InstalledFio:
 
 
 def require_fio(executor: Executor) -> str:
-    """Return the path of a fio that runs can be made with; see `find_fio`."""
+    """Return the path of a supported fio; see `find_fio`."""
     return find_fio(executor).path
 
 
 def find_fio(executor: Executor, *, may_install: bool = False) -> InstalledFio:
-    """Return a fio that runs can be made with, installed now where it is missing and allowed.
+    """Return a supported fio; install it if it is missing and `may_install` is set.
 
     Raises:
-        FioError: there is none, it can't be installed, does not work, or is older than 3.18.
+        FioError: fio is missing, cannot be installed, does not work, or is older than 3.18.
     """
     path = executor.which("fio")
     if path is None and may_install:
@@ -84,7 +84,7 @@ def find_fio(executor: Executor, *, may_install: bool = False) -> InstalledFio:
 
 
 def options_on(executor: Executor) -> OptionTable:
-    """Return the options of the fio on a machine, or the shipped table where fio is missing."""
+    """Return the options of a machine's fio, or the shipped table if fio is missing."""
     fio = executor.which("fio")
     if fio is None:
         return shipped_table()
@@ -113,7 +113,7 @@ def _install(executor: Executor) -> None:
     if manager is None:
         raise FioError(
             f"fio is not installed on {executor.host}, and no supported package manager is there",
-            hint=f"install it by hand; supported are {', '.join(_MANAGERS)}",
+            hint=f"install it manually; supported are {', '.join(_MANAGERS)}",
             context={"host": executor.host},
         )
     as_root = () if executor.run(["id", "-u"]).stdout.strip() == "0" else ("sudo", "-n")
@@ -121,7 +121,7 @@ def _install(executor: Executor) -> None:
     if done.exit_status:
         last_line = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
         raise FioError(
-            f"fio can't be installed on {executor.host}: {manager}: {last_line}",
-            hint="install it by hand, or let your user do that by sudo without a password",
+            f"fio cannot be installed on {executor.host}: {manager}: {last_line}",
+            hint="install it manually, or give your user sudo without a password",
             context={"host": executor.host},
         )

@@ -1,5 +1,5 @@
 # Hold a block device for one campaign: take|free NAME CAMPAIGN
-# Prints nothing when it is ours; else who holds it. A lock from before a restart holds nothing.
+# Prints nothing on success, else the holder of the lock. Locks from before a reboot are void.
 verb=$1 name=$2 campaign=$3
 folder=/run/lock
 [ -w "$folder" ] || folder=/tmp
@@ -23,7 +23,7 @@ for try in 1 2 3; do
     case $found in
     "$boot $campaign") exit 0 ;;
     "$boot "*) break ;;
-    '') sleep 1 ;; # it is just being made
+    '') sleep 1 ;; # the lock is being created
     *) rm -rf -- "$lock" ;;
     esac
 done

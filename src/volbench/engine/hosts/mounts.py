@@ -43,12 +43,12 @@ def read_mounts(executor: Executor) -> tuple[Mount, ...]:
     """Return every mount, oldest first.
 
     Raises:
-        RefusedError: the list cannot be read, so it is unknown what is in use.
+        RefusedError: the list cannot be read, so devices in use are unknown.
     """
     text = executor.read_text(_MOUNTINFO)
     if not text:
         raise RefusedError(
-            f"{_MOUNTINFO} cannot be read, so it is not known what is mounted",
+            f"{_MOUNTINFO} cannot be read, so mounted devices are unknown",
             hint="mount /proc",
             context={"path": _MOUNTINFO},
         )
@@ -71,10 +71,10 @@ def unescape(text: str) -> str:
 
 
 def stat_visible(executor: Executor, path: str) -> FileStat | None:
-    """Return what a path from a kernel table is, or None when it is gone or not accessible.
+    """Return the status of a path from a kernel table; None if it is missing or inaccessible.
 
-    An ordinary user cannot access every folder. Files in such folders are not the user's own, and
-    device nodes are accessible to everybody.
+    An unprivileged user cannot access every folder. Files in such folders are not the user's own,
+    and device nodes are accessible to all users.
     """
     try:
         return executor.stat(path)
@@ -91,7 +91,7 @@ def mount_of(executor: Executor, path: str) -> Mount | None:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a resolved path is a folder or lies below it."""
+    """Return whether a resolved path is a folder or is below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -111,7 +111,7 @@ def number_under(executor: Executor, path: str) -> Number | None:
 
 
 def mount_points(executor: Executor, numbers: set[Number]) -> tuple[str, ...]:
-    """Return the mount points of any of these devices, whatever name they were mounted by."""
+    """Return the mount points of any of these devices, under any of their names."""
     return tuple(
         mount.mount_point
         for mount in read_mounts(executor)

@@ -1,4 +1,4 @@
-"""Orphans: processes that an earlier controller started and could not end."""
+"""Orphans: processes left running by an earlier controller."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def start_record(executor: Executor, process: Process, *, sampler_handle: str) -
     """Return the journal's record of a process that was just started.
 
     Returns:
-        The result of `identify`; of a process that outlives its controller, its ``handle``, that of
-        the ``sampler`` beside it, and ``since_utc`` instead.
+        The result of `identify`; for a process that outlives its controller, its ``handle``, the
+        handle of its ``sampler``, and ``since_utc`` instead.
     """
     if not process.handle:
         return identify(executor, process.pid)
@@ -36,10 +36,10 @@ def intent_record(handle: str, sampler_handle: str) -> dict[str, object]:
 
 
 def identify(executor: Executor, pid: int) -> dict[str, object]:
-    """Return what identifies a process among all others: pid, start time and boot.
+    """Return the unique identity of a process: pid, start time and boot.
 
     Returns:
-        ``pid``, ``start_ticks`` (field 22 of proc(5) stat, None when it has ended) and ``boot_id``.
+        ``pid``, ``start_ticks`` (field 22 of proc(5) stat, None if it has ended) and ``boot_id``.
     """
     return {
         "pid": pid,
@@ -58,7 +58,7 @@ def _start_ticks(executor: Executor, pid: int) -> int | None:
 
 
 def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
-    """Return whether exactly this process still runs."""
+    """Return whether a recorded process still runs; a reused pid does not count."""
     pid, ticks = process.get("pid"), process.get("start_ticks")
     if not isinstance(pid, int) or ticks is None:
         return False
@@ -69,15 +69,15 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
     """End processes of a controller that was killed before it could record their start.
 
     Args:
-        executor: the machine; where processes have handles, all of them are on record.
-        folders: of runs. Only processes started for a run have their TMPDIR there: a user's shell
-            in that folder is left alone.
+        executor: the machine; processes with handles are always recorded, so none are searched.
+        folders: folders of runs. Only processes started for a run have their TMPDIR there: a user's
+            shell in such a folder is not ended.
 
     Returns:
-        The folders in which there was one.
+        The folders whose process was ended.
 
     Raises:
-        CampaignError: one can't be ended.
+        CampaignError: a process cannot be ended.
     """
     if executor.handle_of("stderr"):
         return ()
@@ -92,20 +92,20 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _temporary_folder(executor: Executor, pid: str) -> str:
-    """Return the TMPDIR of a process; empty where it has none."""
+    """Return the TMPDIR of a process; empty if it has none."""
     variables = (executor.read_text(f"/proc/{pid}/environ") or "").split("\0")
     named = next((text.partition("=")[2] for text in variables if text.startswith("TMPDIR=/")), "")
     return executor.real_path(named) if named else ""
 
 
 def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
-    """End a process that an earlier controller left behind.
+    """End the orphaned process of an earlier controller.
 
     Returns:
-        Whether there was one.
+        Whether the process was still running.
 
     Raises:
-        CampaignError: it can't be ended; another process on the same volume would disturb both.
+        CampaignError: it cannot be ended, and would disturb further runs on the same volume.
     """
     if not is_alive(executor, process):
         return False
@@ -117,7 +117,7 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
                 return True
             time.sleep(0.1)
     raise CampaignError(
-        f"process {process['pid']}, started by an earlier controller, can't be ended",
+        f"process {process['pid']}, started by an earlier controller, cannot be ended",
         hint="it waits for the volume; resume when it has ended",
         context=dict(process),
     )

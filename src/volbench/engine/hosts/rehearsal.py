@@ -1,7 +1,7 @@
-"""Rehearsal of a run on a host: its start, gate, sampler and files, with a job without I/O.
+"""Rehearsal of a run on a host: start, gate, sampler and files, with a job without I/O.
 
-Whatever would stop a run there, such as a sudo that asks for a password or a folder that belongs
-to root, stops the rehearsal. No volume is touched.
+Any fault that would stop a run, such as a sudo that asks for a password or a folder owned by root,
+stops the rehearsal. No volume is touched.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 
 
 def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
-    """Execute a run without I/O on a host as a campaign would, and remove what it left there.
+    """Execute a run without I/O on a host as a campaign would, and remove its files.
 
     Args:
         host: connected.
-        clock: of the host.
+        clock: clock offset of the host.
 
     Raises:
         FioError: fio is missing or too old, or the run failed.
@@ -77,7 +77,7 @@ def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
     )
     if outcome.state is not RunState.FINISHED:
         raise FioError(
-            f"a run without I/O does not work there: {outcome.reason}",
-            hint="log in as that user and start fio, by sudo if the inventory says so",
+            f"a run without I/O fails on this host: {outcome.reason}",
+            hint="log in as that user and start fio, with sudo if the inventory says so",
             context={"host": host.name},
         )

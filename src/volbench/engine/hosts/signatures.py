@@ -1,4 +1,4 @@
-"""Signatures of file systems, RAID members and partition tables on a device, found by blkid(8)."""
+"""Signatures of file systems, RAID members and partition tables, as detected by blkid(8)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _BTRFS_DEVICES_OFFSET = 0x10000 + 0x88
 
 @dataclass(frozen=True)
 class Signature:
-    """Content of a device.
+    """Signature of a device's content.
 
     Attributes:
         known: whether the device could be examined.
-        type: such as ``ext4``, ``LVM2_member`` or ``btrfs``; empty for nothing.
+        type: such as ``ext4``, ``LVM2_member`` or ``btrfs``; empty for none.
         usage: its class in blkid, such as ``filesystem`` or ``raid``.
         label: may be empty.
         table: type of the partition table; may be empty.
-        uuids: of content and partition table; may be empty.
+        uuids: UUIDs of content and partition table; may be empty.
         ambivalent: signatures contradict each other.
     """
 
@@ -42,18 +42,18 @@ class Signature:
             return "several signatures that contradict each other"
         named = f'{self.type} "{self.label}"' if self.type and self.label else self.type
         table = f"partition table {self.table}" if self.table else ""
-        return ", ".join(filter(None, (named, table))) or "nothing that blkid knows"
+        return ", ".join(filter(None, (named, table))) or "no signature known to blkid"
 
     @property
     def mark(self) -> str:
-        """What tells this content from any other; empty for nothing, or if not examined."""
+        """Unique mark of this content; empty if there is none, or if not examined."""
         if self.ambivalent:
             return str(self)
         return " ".join(filter(None, (self.type, self.table, self.uuids)))
 
 
 def read_signature(executor: Executor, node: str) -> Signature:
-    """Return what blkid finds on a device; it reads the device itself, not its cache."""
+    """Return the signature that blkid reads from a device, bypassing its cache."""
     blkid = executor.which("blkid")
     if blkid is None:
         return Signature()
@@ -76,7 +76,7 @@ def read_signature(executor: Executor, node: str) -> Signature:
 
 
 def btrfs_devices(executor: Executor, node: str) -> int | None:
-    """Return the number of devices in a btrfs, from its superblock; None when unreadable."""
+    """Return the number of devices in a btrfs, from its superblock; None if unreadable."""
     od = executor.which("od")
     if od is None:
         return None

@@ -1,4 +1,4 @@
-"""Identification of the target that a user named, and the facts of its volume."""
+"""Identification of a user's target, and the facts of its volume."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from volbench.model.results.provenance import VolumeFacts
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
 _MOUNT_FOLDERS = {"/", "/mnt", "/media"}
-"""Folders whose children are mount points; a new file there would fill the root disk."""
+"""Folders whose children are mount points; a new file in them would fill the root disk."""
 
 _CHOSEN = re.compile(r"\[(.+)\]")
 
@@ -42,14 +42,14 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
     """Return the volume of a target; a block device is pinned by its identity.
 
     Args:
-        executor: the machine it is on.
-        role: its name in the profile.
-        target: a path or an NBD URI; a file need not exist, its folder must.
+        executor: the machine of the target.
+        role: its role in the profile.
+        target: a path or an NBD URI; the folder of a new file must exist.
 
     Raises:
         InputError: the target is empty or contains control characters.
         RefusedError: the target is unsuitable: a mistyped device, a character device, or a file in
-            a folder that is missing.
+            a missing folder.
     """
     if not target or not target.isprintable():
         raise InputError(
@@ -109,7 +109,7 @@ def probe_volume(executor: Executor, volume: Volume) -> VolumeFacts:
     """Return the facts of a volume and its backing devices.
 
     Raises:
-        RefusedError: it cannot be found out what is mounted.
+        RefusedError: the mounted devices cannot be listed.
     """
     known: dict[str, object] = {"role": volume.role, "target": volume.target, "kind": volume.kind}
     if volume.kind is VolumeKind.NBD:
@@ -164,13 +164,13 @@ def _device_facts(executor: Executor, device: BlockDevice | None) -> dict[str, o
         "size_bytes": size_bytes(executor, device),
         "rotational": rotational == "1" if rotational else None,
         "scheduler": match[1] if (match := _CHOSEN.search(scheduler)) else scheduler,
-        "logical_block_bytes": _whole(attribute(executor, disk, "queue/logical_block_size")),
-        "physical_block_bytes": _whole(attribute(executor, disk, "queue/physical_block_size")),
+        "logical_block_bytes": _integer(attribute(executor, disk, "queue/logical_block_size")),
+        "physical_block_bytes": _integer(attribute(executor, disk, "queue/physical_block_size")),
         "write_cache": attribute(executor, disk, "queue/write_cache"),
         "read_only": is_read_only(executor, device),
         "backing": tuple(lower.name for lower in backing),
     }
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     return int(text) if text.isdecimal() else None

@@ -1,4 +1,4 @@
-"""Watch over a process: to its end, a stop request or its deadline; never left behind."""
+"""Process watch: until the end, a stop request or the deadline, without leaving orphans."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from volbench.store.journal import utc_now
 
 POLL_S = 0.1
 PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
-"""How long each signal is given. fio answers SIGINT only when I/O in flight completes."""
+"""Grace period after each signal. fio reacts to SIGINT only when I/O in flight completes."""
 
 URGENT_S = 1.0
-"""The same after a second stop request."""
+"""Grace period after a second stop request."""
 
 
 class Ending(StrEnum):
-    """Why a process ended."""
+    """Reason of a process's end."""
 
     ITSELF = "itself"
     STOPPED = "stopped"
@@ -32,14 +32,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Watched:
-    """How a watched process ended.
+    """End of a watched process.
 
     Attributes:
-        exit_status: as the system reports it; None when it could not even be killed.
-        ending: by itself, by a stop request, at its deadline, or because it had done enough.
-        elapsed_s: from the start of the watch.
-        ended_utc: when it ended.
-        lost: why its end was not observed; empty when it was.
+        exit_status: as reported by the system; None if it could not be killed.
+        ending: by itself, by a stop request, at its deadline, or because its work was done.
+        elapsed_s: seconds since the start of the watch.
+        ended_utc: time of its end.
+        lost: reason why its end was not observed; empty if it was.
     """
 
     exit_status: int | None
@@ -64,16 +64,16 @@ def watch(
         process: a started process.
         deadline_s: seconds after which it is ended.
         stop: the user's stop request.
-        on_output: called with new standard output (maybe empty) and the seconds elapsed.
-        is_enough: called after each look; True ends the process orderly, as its work is done.
-        waited_s: returns the seconds that do not count, in which it waited for its start.
+        on_output: called with new standard output (possibly empty) and the seconds elapsed.
+        is_enough: called after each poll; True ends the process gracefully, as its work is done.
+        waited_s: returns the seconds it waited for its start, which the deadline excludes.
 
     Returns:
-        How it ended. Whatever else is raised in between, the process has been ended first.
+        The end of the process. On any other exception the process is ended first.
 
     Raises:
-        TransportError: its machine is out of reach; it continues there.
-        ArchiveError: there is no room for its output; on another machine it continues.
+        TransportError: its machine is unreachable; the process continues there.
+        ArchiveError: no space is left for its output; on another machine the process continues.
     """
     started = time.monotonic()
     ending = Ending.ITSELF
@@ -101,21 +101,21 @@ def watch(
 
 
 def continues_after(handle: str, error: BaseException) -> bool:
-    """Return whether a process is left alone after an error, to be found again by a resume.
+    """Return whether a process keeps running after an error, to be taken over by a resume.
 
     Args:
-        handle: by which it can be found; empty where it can't.
-        error: what happened, such as a machine out of reach or a full disk here.
+        handle: handle of the process; empty if it ends with the controller.
+        error: the error, such as an unreachable machine or a full local disk.
     """
     lost = isinstance(error, TransportError) and error.transient
     return lost or (bool(handle) and isinstance(error, ArchiveError))
 
 
 def end_process(process: Process, stop: StopRequest) -> int | None:
-    """End a process: SIGINT, then SIGTERM, then SIGKILL, with time to react to each.
+    """End a process: SIGINT, then SIGTERM, then SIGKILL, with a grace period after each.
 
     Returns:
-        The exit status, or None when it is stuck in a system call and can't be ended.
+        The exit status; None if it is stuck in a system call and cannot be ended.
     """
     for number, patience_s in PATIENCE_S.items():
         if (status := process.poll()) is not None:

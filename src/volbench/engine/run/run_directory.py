@@ -1,6 +1,6 @@
-"""Folder of a run in the campaign, and the work folder on its machine.
+"""Folder of a run in the campaign, and its work folder on the target machine.
 
-On the controller's own machine both are the same. Elsewhere, files are written there before the
+On the controller's own machine both are the same. On other machines, files are written before the
 start, and fetched after the process has ended.
 """
 
@@ -15,12 +15,12 @@ from volbench.store.layout import RunFolder
 
 
 class RunDirectory:
-    """Where a run works.
+    """Campaign folder and work folder of a run.
 
     Args:
         executor: its machine.
         folder: an existing folder of the campaign.
-        name: unique on the machine.
+        name: name of the work folder, unique on the machine.
     """
 
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
@@ -32,7 +32,7 @@ class RunDirectory:
 
     @property
     def is_here(self) -> bool:
-        """Whether the process works in the campaign's own folder."""
+        """Whether the work folder is the campaign's own folder."""
         return self.path == str(self.folder.path)
 
     def keep(self, path: Path, text: str) -> None:
@@ -41,18 +41,18 @@ class RunDirectory:
         self._unsynced.append(path)
 
     def sync(self) -> None:
-        """Make what was written durable: between two runs there is no time for it."""
+        """Flush written files to disk, which there is no time for between two runs."""
         sync_files(self._unsynced)
         self._unsynced.clear()
 
     def put(self, name: str, text: str) -> None:
-        """Write a file that the process needs, and keep it in the campaign."""
+        """Write a file for the process, with a copy in the campaign."""
         self.keep(self.folder.path / name, text)
         if not self.is_here:
             self.executor.write_text(self.path_of(name), text)
 
     def make_folder(self, name: str) -> None:
-        """Make a folder that the controller can write to, also where the process runs as root."""
+        """Create a folder that the controller can write to, even if the process runs as root."""
         path = self.folder.path / name
         path.mkdir(exist_ok=True)
         if not self.is_here:
@@ -63,34 +63,34 @@ class RunDirectory:
         return f"{self.path}/{name}"
 
     def start(self, argv: Sequence[str], *, stderr: str, longest_s: float) -> Process:
-        """Start a program that works there.
+        """Start a program in the work folder.
 
         Args:
             argv: program and arguments.
             stderr: name of the file for standard error.
-            longest_s: on another machine it is ended after this time, whoever is watching.
+            longest_s: time limit on another machine, enforced even without a controller.
 
         Raises:
-            TransportError: it can't be started.
+            TransportError: it cannot be started.
         """
         path = self.path_of(stderr)
         return self.executor.start(argv, cwd=self.path, stderr=path, longest_s=longest_s)
 
     def fetch(self) -> None:
-        """Copy what the process left to the campaign; nothing happens where it already is.
+        """Copy the process's files to the campaign, unless both folders are the same.
 
         Raises:
-            TransferError: a file was damaged on the way.
-            ArchiveError: there is no room for it here.
+            TransferError: a file was damaged in transfer.
+            ArchiveError: no space is left in the campaign folder.
         """
         if not self.is_here:
             self.executor.fetch_work_folder(self.path, str(self.folder.path))
 
     def remove(self) -> None:
-        """Remove the work folder once all is kept here; nothing happens where they are the same.
+        """Remove the work folder after the fetch, unless both folders are the same.
 
         Raises:
-            TransportError: the machine is out of reach.
+            TransportError: the machine is unreachable.
         """
         if not self.is_here:
             self.executor.remove_work_folder(self.path)

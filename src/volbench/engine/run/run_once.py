@@ -1,4 +1,4 @@
-"""Execution of a run: its process is started or taken over, watched to its end, and judged."""
+"""Execution of a run: start or takeover of its process, watch, judgement."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 _LARGE_LOG_BYTES = 64 * 1024**2
-"""Logs from this size on are compressed before the next run, for many of them would fill a disk;
-smaller ones when the campaign ends, so that no run waits for them."""
+"""Logs of at least this size are compressed before the next run, since many would fill a disk;
+smaller logs are compressed at the end of the campaign, so that no run waits for them."""
 
 
 def _ignore_intent(_handle: str, _sampler_handle: str) -> None:
@@ -42,8 +42,8 @@ def _ignore_start(_process: Process, _sampler: Sampler) -> None:
     """Record nothing."""
 
 
-def _ignore_look(_elapsed_s: float) -> None:
-    """Look at nothing."""
+def _ignore_poll(_elapsed_s: float) -> None:
+    """Check nothing."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class Attempt:
     """One attempt at a run.
 
     Attributes:
-        host: where, ready.
-        run: what to do; the guard has passed it.
-        directory: its folder, here and there.
+        host: ready host of the run.
+        run: the run, already passed by the guard.
+        directory: its campaign folder and work folder.
         deadline_s: seconds after which it is ended.
         listener: receives progress.
         stop: the user's stop request.
         device: number of the block device below the volume, for live latency.
         devices: kernel names of that device and of those below it, to sample.
-        on_intent: called before anything is started with the handles of the process and of the
-            sampler beside it; not where they end with the controller.
-        on_look: called with the seconds since the start, several times a second.
-        on_start: called with the process, and the sampler beside it, right after the start.
-        gate: where it waits for the other runs of its step; None to start at once.
+        on_intent: called before the start with the handles of the process and of its sampler; not
+            if they end with the controller.
+        on_poll: called several times a second with the seconds since the start.
+        on_start: called with the process and its sampler right after the start.
+        gate: start gate shared with the other runs of its step; None to start immediately.
     """
 
     host: ConnectedHost
@@ -76,12 +76,12 @@ class Attempt:
     devices: tuple[str, ...] = ()
     on_intent: Callable[[str, str], None] = _ignore_intent
     on_start: Callable[[Process, Sampler], None] = _ignore_start
-    on_look: Callable[[float], None] = _ignore_look
+    on_poll: Callable[[float], None] = _ignore_poll
     gate: Gate | None = field(default=None)
 
     @property
     def longest_s(self) -> float:
-        """Seconds after which its machine ends it without a controller: it may wait at the gate."""
+        """Seconds after which its machine ends it without a controller, gate wait included."""
         return self.deadline_s + (0.0 if self.gate is None else self.gate.patience_s)
 
     @property
@@ -97,8 +97,8 @@ def execute_run(attempt: Attempt) -> RunOutcome:
         Its outcome. ``status.json`` is written last.
 
     Raises:
-        TransportError: the machine is out of reach; the run may continue there.
-        ArchiveError: there is no room for its results; on another machine it continues.
+        TransportError: the machine is unreachable; the run may continue there.
+        ArchiveError: no space is left for its results; on another machine the run continues.
     """
     run, directory = attempt.run, attempt.directory
     execution = _Execution(attempt)
@@ -120,13 +120,13 @@ def take_over_run(
     """Continue a run that an earlier controller started, and judge it.
 
     Args:
-        attempt: the same as then.
-        handle: of its process.
-        sampler_handle: of the sampler beside it; empty for none.
-        since_utc: when it was started.
+        attempt: the original attempt.
+        handle: handle of its process.
+        sampler_handle: handle of its sampler; empty for none.
+        since_utc: its start time.
 
     Raises:
-        TransportError: the machine is out of reach.
+        TransportError: the machine is unreachable.
     """
     executor = attempt.host.executor
     execution = _Execution(attempt)
@@ -148,19 +148,19 @@ class _Execution:
 
     @cached_property
     def command(self) -> Command:
-        """What is started."""
+        """Command to start."""
         attempt = self._attempt
         return command_of(attempt.run, fio=attempt.host.fio, is_gated=attempt.gate is not None)
 
     def put_files(self) -> None:
-        """Write the files that the process needs."""
+        """Write the input files of the process."""
         for name, text in self.command.files.items():
             self._attempt.directory.put(name, text)
         if self._attempt.gate is not None:
             self._attempt.gate.open_for(self._attempt.directory)
 
     def start(self, sampler: Sampler) -> Process:
-        """Start the process and record it: one that nobody would find again must not run."""
+        """Start the process and record it; end it if the record cannot be written."""
         attempt = self._attempt
         process = attempt.directory.start(
             self.command.argv, stderr=self.command.stderr, longest_s=attempt.longest_s
@@ -175,7 +175,7 @@ class _Execution:
         return process
 
     def watch(self, process: Process, sampler: Sampler) -> Watched:
-        """Watch the process to its end, and the device until written data has reached it."""
+        """Watch the process to its end, and the device until the end of write-back."""
         attempt, steady, executor = self._attempt, self._steady, self._attempt.host.executor
         reporter = ProgressReporter(
             attempt.run,
@@ -187,7 +187,7 @@ class _Execution:
         report = sampler.beside(reporter)
 
         def on_output(text: str, elapsed_s: float) -> None:
-            attempt.on_look(elapsed_s)
+            attempt.on_poll(elapsed_s)
             report(text, elapsed_s)
 
         watched = watch(
@@ -230,7 +230,7 @@ class _Execution:
 
 
 def _tidy(folder: Path) -> None:
-    """Compress large logs, and remove the empty files that fio makes for what ran before a job."""
+    """Compress large logs, and remove the empty logs that fio creates for ``exec_prerun``."""
     compress_logs(folder, min_bytes=_LARGE_LOG_BYTES)
     for path in folder.glob("*.prerun.txt"):
         if not path.stat().st_size:
@@ -238,7 +238,7 @@ def _tidy(folder: Path) -> None:
 
 
 def _steady_watch(run: Run) -> SteadyWatch | None:
-    """Return the judge of a run that ends when it is steady; scipy is imported only for these."""
+    """Return the steady-state judge of a run with ``until``; scipy is imported only for these."""
     if run.until is None:
         return None
     from volbench.engine.run.stop_when_steady import SteadyWatch  # noqa: PLC0415 - slow to import

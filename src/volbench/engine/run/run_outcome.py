@@ -1,4 +1,4 @@
-"""Outcome of a run: judged from its raw files and exit status, and written to status.json."""
+"""Outcome of a run, judged from its raw files and exit status and written to status.json."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MISMATCH = f"error {errno.EILSEQ}"
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended.
+    """Outcome of a run.
 
     Attributes:
         state: finished, failed or interrupted.
-        reason: one or more sentences with the tool's own words; empty when finished.
+        reason: one or more sentences, including the tool's messages; empty if finished.
     """
 
     state: RunState
@@ -38,14 +38,14 @@ class RunOutcome:
 
 
 def stopped_by(error: VolbenchError) -> RunOutcome:
-    """Return the outcome of a run that was not started: a refusal is no failure of its own."""
+    """Return the outcome of a run that was not started; a refusal does not count as a failure."""
     is_refused = isinstance(error, RefusedError)
     return RunOutcome(RunState.INTERRUPTED if is_refused else RunState.FAILED, error.message)
 
 
 @dataclass(frozen=True)
 class _Findings:
-    """What the raw files say: problems, and the version of the tool that wrote them."""
+    """Findings in the raw files: problems, and the version of the tool that wrote them."""
 
     problems: tuple[str, ...]
     version: str
@@ -57,8 +57,8 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     Args:
         run: the run.
         folder: its raw files.
-        watched: how its process ended.
-        version: of the tool, for files that do not contain it.
+        watched: end of its process.
+        version: version of the tool, for files that do not contain it.
 
     Returns:
         The outcome, and the version of the tool.
@@ -70,9 +70,9 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     if watched.ending is Ending.DEADLINE:
         problems.insert(0, f"still running after {watched.elapsed_s:.0f} s and was ended")
     if watched.exit_status is None:
-        problems.insert(0, "can't be ended: it may still be doing I/O")
+        problems.insert(0, "cannot be ended: it may still be doing I/O")
     if run.extent and any(_MISMATCH in problem for problem in problems):
-        problems.insert(0, "a block read back is not what was written there")
+        problems.insert(0, "a block read back differs from the data written")
     if not problems:
         return RunOutcome(RunState.FINISHED), found.version
     if watched.lost:
@@ -105,7 +105,7 @@ def _read(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Fi
 
 
 def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) -> tuple[str, ...]:
-    """Return why dd's report can't be read, or nothing."""
+    """Return the parse error of dd's report, if any."""
     try:
         parse_dd(read_text(folder.dd_output), run=run, elapsed_s=elapsed_s, version=version)
     except OutputError as error:
@@ -126,11 +126,11 @@ def write_status(
 
     Args:
         folder: of the run.
-        command: what was started.
-        outcome: how the run ended.
-        watched: how its process ended.
-        started_utc: when it was started.
-        record: more entries; those that are None are omitted.
+        command: the command of the run.
+        outcome: outcome of the run.
+        watched: end of its process.
+        started_utc: its start time.
+        record: additional entries; entries with the value None are omitted.
     """
     content = {
         "format": STATUS_FORMAT,

@@ -1,4 +1,4 @@
-"""Progress of a running process: fio's status lines, the device's latency, the state of its start.
+"""Progress of a running process: fio's status lines, device latency, state of the start gate.
 
 fio reports no latency while it runs; the kernel counts the device's without disturbing the run
 (Documentation/block/stat.rst of Linux: I/Os, merges, sectors, ticks of reads; the same of writes).
@@ -23,12 +23,12 @@ _READS, _READ_TICKS, _WRITES, _WRITE_TICKS = 0, 3, 4, 7
 
 
 class LiveLatency:
-    """Mean latency of a block device between two looks at its counters.
+    """Mean latency of a block device between two readings of its counters.
 
     Args:
         executor: the machine.
         number: major and minor of the device; None for a volume without one.
-        interval_s: minimum time between two looks.
+        interval_s: minimum time between two readings.
     """
 
     def __init__(
@@ -37,19 +37,19 @@ class LiveLatency:
         self._executor = executor
         self._path = None if number is None else f"/sys/dev/block/{number[0]}:{number[1]}/stat"
         self._interval_s = interval_s
-        self._looked_s = 0.0
-        self._before = self._look()
+        self._read_s = 0.0
+        self._before = self._counters()
         self._latency_s: float | None = None
 
     def mean_s(self, elapsed_s: float) -> float | None:
-        """Return seconds per I/O since the last look, or None while nothing completes."""
-        if elapsed_s - self._looked_s >= self._interval_s:
-            now = self._look()
+        """Return seconds per I/O since the last reading; None if no I/O has completed."""
+        if elapsed_s - self._read_s >= self._interval_s:
+            now = self._counters()
             self._latency_s = _mean_s(self._before, now)
-            self._before, self._looked_s = now, elapsed_s
+            self._before, self._read_s = now, elapsed_s
         return self._latency_s
 
-    def _look(self) -> tuple[int, int] | None:
+    def _counters(self) -> tuple[int, int] | None:
         """Return the number of I/Os and milliseconds so far."""
         text = None if self._path is None else self._executor.read_text(self._path)
         fields = [int(word) for word in (text or "").split() if word.isdecimal()]
@@ -66,12 +66,12 @@ def _mean_s(before: tuple[int, int] | None, now: tuple[int, int] | None) -> floa
 
 @dataclass(frozen=True)
 class Watches:
-    """What is watched beside the output of a process.
+    """Sources of progress besides the output of a process.
 
     Attributes:
-        latency: of the device.
+        latency: latency of the device.
         steady: judge of a run that ends when it is steady; None for other runs.
-        gate: where the run waits for its start; None without one.
+        gate: start gate of the run; None without one.
     """
 
     latency: LiveLatency
@@ -83,10 +83,10 @@ class ProgressReporter:
     """Turns the output of a run's process into progress events.
 
     Args:
-        run: what runs.
+        run: the run.
         process: its process.
-        expected_s: how long it should take; None when unknown.
-        watches: beside its output.
+        expected_s: expected runtime in seconds; None if unknown.
+        watches: sources of progress besides its output.
         listener: receives the events.
     """
 
@@ -109,9 +109,9 @@ class ProgressReporter:
         self._last = Progress(0.0, expected_s)
 
     def __call__(self, text: str, elapsed_s: float) -> None:
-        """Take new output, maybe empty, and report the state of the run."""
+        """Process new output, possibly empty, and report the state of the run."""
         if self._gate is not None:
-            self._gate.look()
+            self._gate.poll()
         is_fio = self._run.tool is Tool.FIO
         progress = self._reader.feed(text, elapsed_s=elapsed_s) if is_fio else None
         if progress is not None and self._steady is not None:

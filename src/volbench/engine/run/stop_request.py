@@ -11,10 +11,10 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
-    """Whether the user wants to stop, and how urgently.
+    """Stop request and its urgency.
 
     Attributes:
-        requests: 0 to continue; 1 to end the running process gently; 2 or more to end it at once.
+        requests: 0 to continue; 1 to end the process gracefully; 2 or more to end it immediately.
     """
 
     def __init__(self) -> None:
@@ -37,12 +37,12 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signals(*, on_hangup: Callable[[], None] | None = None) -> Iterator[StopRequest]:
-    """Turn SIGINT, SIGTERM and SIGHUP into stop requests for the length of the block.
+    """Turn SIGINT, SIGTERM and SIGHUP into stop requests within the block.
 
-    A signal that was ignored before stays ignored, as SIGHUP is under nohup.
+    Signals that are already ignored stay ignored, such as SIGHUP under nohup.
 
     Args:
-        on_hangup: called at SIGHUP instead; None to stop.
+        on_hangup: called on SIGHUP instead; None to stop.
     """
     stop = StopRequest()
 

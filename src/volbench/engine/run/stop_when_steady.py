@@ -1,7 +1,7 @@
-"""Judge of ``until: steady``: decides from a running process's IOPS when it may end.
+"""Judge of ``until: steady``: decides from the IOPS of a running process whether it may end.
 
-fio writes its logs only when it ends, so its status lines are judged: two a second, to three
-digits, which is far finer than the 10 % of the criterion.
+fio writes its logs only at its end, so the status lines are judged: two per second with three
+digits, far more precise than the 10 % of the criterion.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from volbench.model.campaign.event import Progress
 from volbench.model.profile.profile_settings import Until
 
 _PAUSE_S = 1.0
-"""Between two judgements."""
+"""Seconds between two judgements."""
 _GAP = 0.9
-"""Share of the window that must be covered: fio is silent while it starts."""
+"""Share of the window that must be covered: fio prints no status while it starts."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class SteadyWatch:
 
     @property
     def words(self) -> str:
-        """The latest judgement, for the screen."""
+        """The latest judgement, for the terminal."""
         if self._verdict is None:
             return "until steady: watching"
         if self._verdict.state is State.DRIFTING:
@@ -68,7 +68,7 @@ class SteadyWatch:
         }
 
     def feed(self, progress: Progress) -> None:
-        """Add fresh progress and judge the last window, once a second."""
+        """Add new progress and judge the last window once per second."""
         rates = (progress.read_iops, progress.write_iops, progress.trim_iops)
         known = [rate for rate in rates if rate is not None]
         if progress.state != "run" or not known:

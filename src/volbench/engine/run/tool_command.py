@@ -1,4 +1,4 @@
-"""Command of a run: its argument list, the files it needs, and what it should produce."""
+"""Command of a run: argument list, input files and expected results."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 _BY_CHANCE = 1e-6
 """Maximum probability that a direction of a mix is missing by chance to count as a fault."""
 _IOS_OF_ANY_JOB = 100
-"""I/Os assumed for a job whose options limit neither size nor number: a second on a slow disk."""
+"""I/Os assumed for a job without a limit on size or number: one second on a slow disk."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One process to start.
+    """Command of one process.
 
     Attributes:
         argv: the argument list.
-        shown: the same without this machine's paths, for status.json.
+        shown: the argument list without paths of this machine, for status.json.
         stderr: name of the file for standard error.
-        files: name to text of the files it needs in its folder.
-        expected_s: how long it should take; None when only the data's size bounds it.
+        files: name to content of its input files.
+        expected_s: expected runtime in seconds; None if only the data size limits it.
     """
 
     argv: list[str]
@@ -57,12 +57,12 @@ class Command:
 
 
 def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
-    """Return what to start for a run.
+    """Return the command of a run.
 
     Args:
         run: the run.
         fio: path of the binary.
-        is_gated: let it wait for its start when everything else is set up.
+        is_gated: make it wait at the start gate after its setup.
     """
     if run.tool is Tool.DD:
         argv = dd_argv(run)
@@ -87,10 +87,10 @@ def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
 
 
 def expected_of(run: Run) -> tuple[Expected, ...]:
-    """Return what fio must report for a run to succeed.
+    """Return the results that fio must report for a run to succeed.
 
-    Under group_reporting fio adds a section to the entry before it, up to the next ``new_group``,
-    and keeps that entry's name.
+    Under group_reporting, fio merges a section into the preceding entry up to the next
+    ``new_group``, and keeps the name of that entry.
     """
     found: list[Expected] = []
     for section in run.sections:
@@ -109,7 +109,7 @@ def expected_of(run: Run) -> tuple[Expected, ...]:
 
 def _expected(run: Run, section: Section) -> Expected:
     options = run.effective(section)
-    # cpuio counts its rounds as reads that take no time.
+    # cpuio reports its cycles as reads with zero latency.
     timed = _flag(options, "time_based") and options.get("ioengine") != "cpuio"
     return Expected(
         name=section.name,
@@ -124,7 +124,7 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
-    """Return directions that must show I/O; of a mix, those that can't be missing by chance."""
+    """Return the directions that must show I/O; in a mix, only the likely ones."""
     if _flag(options, "create_only") or "read_iolog" in options:
         return ()
     directions = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0], ())
@@ -138,7 +138,7 @@ def _directions(options: Mapping[str, str]) -> tuple[Direction, ...]:
 
 
 def _min_ios(options: Mapping[str, str]) -> int:
-    """Return the minimum number of I/Os of a job, as far as its options say."""
+    """Return the minimum number of I/Os of a job according to its options."""
     if "number_ios" in options:
         return int(options["number_ios"])
     size = options.get("io_size", options.get("size", ""))

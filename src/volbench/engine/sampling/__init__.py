@@ -1,1 +1,1 @@
-"""Samples beside a run: kernel counters, clock offset, write-back afterwards."""
+"""Sampling during a run: kernel counters, clock offset, write-back after the run."""

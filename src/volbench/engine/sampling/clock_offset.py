@@ -1,9 +1,8 @@
 """Offset of a host's clock from the controller's, with its error bound.
 
-The remote clock is read between two readings of the local one, so taking their midpoint is wrong by
+The remote clock is read between two readings of the local clock, so the error of their midpoint is
 at most half the time between them (D. L. Mills, RFC 5905, section 8). Of several exchanges the
-shortest counts. An offset that is smaller than its bound may be no offset at all: correcting it
-could only make the clocks differ, so it is ignored.
+shortest counts. An offset below its error bound is ignored, because it may not exist at all.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ class Clock:
     """Offset of a host's clock.
 
     Attributes:
-        offset_s: how far it is ahead of the controller's; 0 where that cannot be told from none.
-        bound_s: largest error of the offset.
-        round_trip_s: to the host and back.
+        offset_s: lead over the controller's clock; 0 if below the error bound.
+        bound_s: maximum error of the offset.
+        round_trip_s: round-trip time to the host.
     """
 
     offset_s: float = 0.0
@@ -32,13 +31,13 @@ class Clock:
 
 
 def read_clock(executor: Executor) -> Clock | None:
-    """Return the clock offset of a host; None when its `date` prints no time."""
+    """Return the clock offset of a host; None if its `date` prints no time."""
     readings = executor.read_clock(_EXCHANGES)
     return estimate_clock(readings) if readings else None
 
 
 def estimate_clock(readings: Sequence[ClockReading]) -> Clock:
-    """Return the offset by the reading with the smallest error.
+    """Return the offset from the reading with the smallest error.
 
     Args:
         readings: at least one.

@@ -1,8 +1,8 @@
 """Script that copies lines of /proc to standard output at regular intervals, run on the target.
 
-Arguments: seconds between samples, longest life in seconds, kernel names of block devices. A sample
-is ``T <UTC> <uptime>``, raw lines, and a line ``.``. SIGTERM takes one last sample and ends the
-script; it also ends when its parent does. It runs on Python 3.7 and newer without dependencies, and
+Arguments: seconds between samples, maximum runtime in seconds, kernel names of block devices. A
+sample is ``T <UTC> <uptime>``, raw lines, and a line ``.``. SIGTERM takes one last sample and ends
+the script; it also ends with its parent. It runs on Python 3.7 and newer without dependencies, and
 imports only modules that load quickly.
 """
 
@@ -19,7 +19,7 @@ _MARKS = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", 
 
 
 def _read(path: str) -> bytes:
-    """Return the content of a kernel file; empty where the kernel does not have it."""
+    """Return the content of a kernel file; empty if the kernel does not provide it."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

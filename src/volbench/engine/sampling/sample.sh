@@ -1,29 +1,29 @@
-# Copies lines of /proc to standard output at even intervals: what sample.py does, without Python.
+# Copies lines of /proc to standard output at regular intervals: proc_sampler.py without Python.
 #
-# Arguments: seconds between samples, longest life in seconds, kernel names of block devices.
-# A sample is "T <UTC> <uptime>", then raw lines, then ".". SIGTERM asks for one last sample.
-# It ends by itself when its parent does.
+# Arguments: seconds between samples, maximum runtime in seconds, kernel names of block devices.
+# A sample is "T <UTC> <uptime>", then raw lines, then ".". SIGTERM takes one last sample and
+# ends the script; it also ends with its parent.
 
 interval=$1 life=$2 last=
 shift 2
 trap 'last=1' TERM
 
 ticks() {
-    # Hundredths of a second since boot, into $now; $up is the text they were read from.
+    # Sets $now to hundredths of a second since boot; $up is the source text.
     read -r up rest </proc/uptime
     frac=${up#*.}
     now=$((${up%.*} * 100 + 1$frac - 100))
 }
 
 hundredths() {
-    # A number of seconds such as 0.5 as hundredths, into $value.
+    # Sets $value to a number of seconds such as 0.5, in hundredths.
     case $1 in *.*) frac=${1#*.}00 ;; *) frac=00 ;; esac
     frac=${frac%"${frac#??}"}
     value=$((${1%%.*} * 100 + 1$frac - 100))
 }
 
 parent() {
-    # The present parent's process id, into $ppid.
+    # Sets $ppid to the current parent's process id.
     read -r stat </proc/$$/stat
     stat=${stat##*) }
     set -- $stat

@@ -1,8 +1,8 @@
 """Sampler of the host's kernel counters during a run, and its log ``device.log``.
 
 One process on the target copies lines of /proc: a Python script, or a POSIX shell script where
-there is no Python. Its output is kept verbatim, with marks at the start and the end of the measured
-process.
+Python is missing. Its output is stored verbatim, with marks at the start and the end of the
+measured process.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FIRST_SAMPLE_S = 5.0
 _LAST_SAMPLE_S = 2.0
 _POLL_S = 0.005
 _LIFE_SLACK_S = 600.0
-"""How long after the run's deadline the sampler ends by itself."""
+"""Time from the run's deadline to the end of the sampler without a controller."""
 _MAX_LIFE_S = 30 * 86400.0
-"""Longest life, for runs without a deadline, such as the replay of an I/O log: a month."""
+"""Maximum runtime for runs without a deadline, such as the replay of an I/O log: a month."""
 
 
 def sampler_commands(
@@ -60,49 +60,51 @@ def sampler_commands(
 def _python(executor: Executor) -> str | None:
     """Return the interpreter to sample with.
 
-    Here it is the controller's own: ``python3`` on PATH may be a version manager's shell script,
-    which takes 100 ms to start the real one.
+    On this machine it is the controller's own: ``python3`` on PATH may be a version manager's shell
+    script, which takes 100 ms to start the interpreter.
     """
     own = executor.which(sys.executable) if isinstance(executor, LocalExecutor) else None
     return own or executor.which("python3")
 
 
 _MARK = re.compile(r"\n! [^\n]*\n")
-"""A mark in the log, between what the process printed."""
+"""A mark in the log, between the lines of the process."""
 
 
 class Sampler:
     """One sampling process and the log of its output.
 
     Args:
-        place: directory of the run that is sampled.
+        directory: directory of the sampled run.
 
     Attributes:
         samples: every complete sample so far.
-        problem: why sampling stopped; empty while it works.
+        problem: reason why sampling stopped; empty while it works.
     """
 
-    def __init__(self, place: RunDirectory) -> None:
+    def __init__(self, directory: RunDirectory) -> None:
         self.samples: list[Sample] = []
         self.problem = ""
-        self._place = place
-        self._log = place.folder.samples
+        self._directory = directory
+        self._log = directory.folder.samples
         self._errors = self._log.with_suffix(".stderr").name
         self._reader = SampleReader()
         self._process: Process | None = None
 
     def start(self, commands: Sequence[Sequence[str]], *, longest_s: float = 3600.0) -> None:
-        """Start the first command that delivers a sample; set `problem` when none does.
+        """Start the first command that delivers a sample; set `problem` if none does.
 
         Args:
             commands: in order of preference.
-            longest_s: time after which the process is ended even without a controller.
+            longest_s: time limit of the process, enforced even without a controller.
         """
         problem = "neither python3 nor sh was found"
         for argv in commands:
             self.problem = ""
             try:
-                self._process = self._place.start(argv, stderr=self._errors, longest_s=longest_s)
+                self._process = self._directory.start(
+                    argv, stderr=self._errors, longest_s=longest_s
+                )
             except TransportError as error:
                 problem = error.message
                 continue
@@ -114,20 +116,20 @@ class Sampler:
 
     @property
     def expected_handle(self) -> str:
-        """Handle of the first process to be started; empty when it ends with the controller."""
-        return self._place.executor.handle_of(self._place.path_of(self._errors))
+        """Handle of the first process to start; empty if it ends with the controller."""
+        return self._directory.executor.handle_of(self._directory.path_of(self._errors))
 
     @property
     def handle(self) -> str:
-        """Handle by which the process is found again; empty without a process."""
+        """Handle for a takeover of the process; empty without a process."""
         return "" if self._process is None else self._process.handle
 
     def take_over(self, process: Process | None) -> None:
-        """Continue the log that an earlier controller began, and its process.
+        """Continue the log and the process of an earlier controller.
 
         Args:
-            process: still running or ended; output that is already in the log is skipped. None
-                when there was no sampler.
+            process: running or ended; output already in the log is skipped. None if there was no
+                sampler.
         """
         text = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
         self.samples += self._reader.feed(text)
@@ -136,7 +138,7 @@ class Sampler:
             process.skip_output(len(_MARK.sub("", text).encode()))
 
     def _delivers(self) -> bool:
-        """Return whether a first sample arrives in time."""
+        """Return whether the first sample arrives in time."""
         until = time.monotonic() + FIRST_SAMPLE_S
         while not self.samples and not self.problem and time.monotonic() < until:
             self.collect(wait_s=_POLL_S)
@@ -156,20 +158,20 @@ class Sampler:
         """Write an event between two samples."""
         self.collect()
         if self.samples:
-            # It begins on a line of its own: a killed sampler may have left an unfinished one.
+            # The mark starts on a new line: a killed sampler may have left an incomplete line.
             self._keep(f"\n! {text}\n")
 
-    def beside(self, tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
+    def beside(self, on_output: Callable[[str, float], None]) -> Callable[[str, float], None]:
         """Return a listener of the measured process that also collects samples."""
 
-        def tell_and_collect(text: str, elapsed_s: float) -> None:
+        def report_and_collect(text: str, elapsed_s: float) -> None:
             self.collect()
-            tell(text, elapsed_s)
+            on_output(text, elapsed_s)
 
-        return tell_and_collect
+        return report_and_collect
 
     def stop(self) -> None:
-        """End the process after one last sample; kill it when it does not end."""
+        """End the process after one last sample; kill it if it does not end."""
         if self._process is None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -182,11 +184,11 @@ class Sampler:
     def tidy(self) -> None:
         """Remove the sampler's standard error file when it is empty."""
         if not self._stderr():
-            self._place.executor.remove(self._place.path_of(self._errors))
+            self._directory.executor.remove(self._directory.path_of(self._errors))
 
     def _stderr(self) -> str:
-        path = self._place.path_of(self._errors)
-        return (self._place.executor.read_text(path) or "").strip()
+        path = self._directory.path_of(self._errors)
+        return (self._directory.executor.read_text(path) or "").strip()
 
     def _keep(self, text: str) -> None:
         if not text:
@@ -205,7 +207,7 @@ class Sampler:
 
 @contextmanager
 def sampling(
-    place: RunDirectory,
+    directory: RunDirectory,
     devices: Sequence[str],
     *,
     interval_s: float,
@@ -214,19 +216,19 @@ def sampling(
     """Sample while the block runs, and end the sampler with it.
 
     Args:
-        place: directory of the run.
+        directory: directory of the run.
         devices: kernel names of the block devices to sample.
         interval_s: seconds between samples; 0 for no sampling.
         life_s: longest time the block may take.
     """
-    sampler = Sampler(place)
+    sampler = Sampler(directory)
     if interval_s <= 0:
         yield sampler
         return
     life_s += _LIFE_SLACK_S
     with ended_after(sampler):
         sampler.start(
-            sampler_commands(place.executor, devices, interval_s=interval_s, life_s=life_s),
+            sampler_commands(directory.executor, devices, interval_s=interval_s, life_s=life_s),
             longest_s=life_s,
         )
         yield sampler

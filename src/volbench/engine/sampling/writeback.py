@@ -24,7 +24,7 @@ MAX_WAIT_S = 120.0
 """Longest wait for the write-back of a run."""
 
 QUIET_S = 40.0
-"""No write-back for this long means that the kernel is not going to write these pages soon."""
+"""After this long without write-back the kernel is not expected to write the pages soon."""
 
 MIN_QUIET_S = 5.0
 """The same for a run shorter than `LONG_RUN_S`, or the run's own length if that is longer."""
@@ -36,7 +36,7 @@ SLACK_BYTES = 8 * 1024**2
 """Normal variation of a host's dirty pages."""
 
 SLACK_SHARE = 0.05
-"""Share of a run's dirty pages that may remain when it counts as written back."""
+"""Maximum share of remaining dirty pages for a run to count as written back."""
 
 _NOTICEABLE_BYTES = 1024**2
 """A smaller decrease is background variation, not write-back."""
@@ -44,26 +44,26 @@ _NOTICEABLE_BYTES = 1024**2
 _STOPPED = "cut off: stopped by the user"
 _POLL_S = 0.1
 _SILENCE_S = 30.0
-"""Further patience with a sampler that runs without printing samples."""
+"""Additional wait for a sampler that runs without printing samples."""
 
 
 def follow_tail(
     executor: Executor, run: Run, sampler: Sampler, *, stop: StopRequest, listener: Listener
 ) -> None:
-    """Continue sampling until a run's dirty pages are written back, and record why it ended.
+    """Continue sampling until a run's dirty pages are written back, and record the reason to end.
 
-    A run that leaves no dirty pages, such as one with ``direct=1``, is not delayed: its last sample
-    is taken at once.
+    A run without dirty pages, such as a run with ``direct=1``, is not delayed: its last sample is
+    taken immediately.
 
     Args:
         executor: the machine.
         run: the run that ended.
         sampler: may have ended already.
-        stop: ends the wait at once.
-        listener: receives a notice when there is write-back to wait for, or samples are missing.
+        stop: ends the wait immediately.
+        listener: receives a notice about pending write-back or missing samples.
     """
     sampler.mark(ENDED)
-    why = "none: nothing is left in memory"
+    why = "none: no dirty pages left"
     dirty_remaining_bytes = _dirty_bytes(executor, sampler) if may_leave_dirt(run) else 0.0
     if dirty_remaining_bytes > SLACK_BYTES and stop.requested:
         why = _STOPPED
@@ -101,7 +101,7 @@ def _writes_buffered(run: Run, options: Mapping[str, str]) -> bool:
 
 
 def _wait(sampler: Sampler, stop: StopRequest) -> str:
-    """Collect samples until the write-back has ended, and return why it counts as ended."""
+    """Collect samples until the end of write-back, and return the reason to end."""
     until = time.monotonic() + MAX_WAIT_S + _SILENCE_S
     while not stop.requested:
         sampler.collect(wait_s=_POLL_S)
@@ -122,9 +122,9 @@ def _length_s(samples: list[Sample]) -> float:
 
 
 def _dirty_bytes(executor: Executor, sampler: Sampler) -> float:
-    """Return how much the dirty pages have grown since before the run; NaN when unknown.
+    """Return the growth of dirty pages since before the run; NaN if unknown.
 
-    They are read now: the last sample may be older than everything a short run wrote.
+    The counters are read anew: the last sample may predate all writes of a short run.
     """
     meminfo = executor.read_text("/proc/meminfo") or ""
     now = SampleReader().feed(f"T 0 0\n{meminfo}\n.\n")
@@ -132,20 +132,20 @@ def _dirty_bytes(executor: Executor, sampler: Sampler) -> float:
 
 
 def _is_settled(samples: list[Sample]) -> bool:
-    """Return whether dirty pages are back to about what they were before the run."""
+    """Return whether dirty pages are back to about the level before the run."""
     before, now = samples[0].unwritten_bytes, samples[-1].unwritten_bytes
     peak = max(sample.unwritten_bytes for sample in samples) - before
     return samples[-1].after_end and now - before <= max(SLACK_BYTES, SLACK_SHARE * peak)
 
 
 def _patience_s(samples: list[Sample]) -> float:
-    """Return how long write-back may pause before it counts as ended."""
+    """Return the maximum pause of write-back before it counts as ended."""
     ran_s = next(sample.uptime_s for sample in samples if sample.after_end) - samples[0].uptime_s
     return QUIET_S if ran_s >= LONG_RUN_S else max(MIN_QUIET_S, ran_s)
 
 
 def _is_quiet(samples: list[Sample]) -> bool:
-    """Return whether nothing was written back for as long as `_patience_s`."""
+    """Return whether nothing was written back for `_patience_s`."""
     tail = [sample for sample in samples if sample.after_end]
     since = tail[-1].uptime_s - _patience_s(samples) if tail else 0.0
     if not tail or tail[0].uptime_s > since:

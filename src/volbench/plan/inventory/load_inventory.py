@@ -40,7 +40,7 @@ def load_inventory(
     *,
     mapping: Path | str | None = None,
     ssh_config: Path | str | None = None,
-    tell: Callable[[str], None] = _LOG.warning,
+    on_note: Callable[[str], None] = _LOG.warning,
 ) -> Inventory:
     """Return an inventory from volbench's own YAML, an Ansible inventory, or Terraform's outputs.
 
@@ -52,7 +52,7 @@ def load_inventory(
         mapping: file that maps Terraform's outputs to hosts.
         ssh_config: OpenSSH's client configuration, to detect aliases of the same machine; None to
             use names unresolved.
-        tell: callback for notes, such as unused Ansible variables.
+        on_note: callback for notes, such as unused Ansible variables.
 
     Raises:
         InventoryError: the inventory has problems; all are listed, in file order.
@@ -63,7 +63,7 @@ def load_inventory(
     inventory = _assemble(reader, sheet, aliases)
     _raise_if_any(reader.problems)
     for note in dict.fromkeys(reader.notes):
-        tell(f"{path}: {note}")
+        on_note(f"{path}: {note}")
     return inventory
 
 

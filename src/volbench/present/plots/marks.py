@@ -19,7 +19,7 @@ Within = Literal["data", "panel"]
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Something drawn for each row of a frame.
+    """Shape drawn for each row of a frame.
 
     Attributes:
         data: a row for each point; NaN leaves a gap.
@@ -87,7 +87,7 @@ class Points(Mark):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Whiskers(Mark):
-    """Ranges from `low` to `high` along one axis, at the place of the point on the other."""
+    """Ranges from `low` to `high` along one axis, at the position of the point on the other."""
 
     at: str = "_row"
     low: str = "_low"
@@ -161,11 +161,11 @@ class ReferenceLine:
     """A line across the panel at a value, such as a declared limit.
 
     Attributes:
-        value: where it crosses the axis.
-        axis: that it crosses.
-        name: beside it; empty for none.
+        value: its position on the axis.
+        axis: the axis it crosses.
+        name: its label; empty for none.
         extent: its ends on the other axis; None for the whole panel.
-        is_beyond: the value lies outside the panel, and its name alone is shown.
+        is_beyond: the value is outside the panel, and only its label is shown.
     """
 
     value: float
@@ -180,7 +180,7 @@ class ReferenceLine:
 
 @dataclass(frozen=True)
 class Span:
-    """A shaded stretch of one axis, across the panel."""
+    """A shaded range of one axis, across the panel."""
 
     low: float
     high: float
@@ -191,7 +191,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Table:
-    """Texts in rows and columns, in a panel of its own; `series` gives each row a colour."""
+    """Text table in a separate panel; `series` gives each row a colour."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

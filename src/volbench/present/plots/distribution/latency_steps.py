@@ -162,7 +162,7 @@ def describe_ridges(rows: pd.DataFrame) -> str:
     """Return the range of the most common latency over the runs, in one sentence."""
     tops = rows.loc[rows.groupby(["line", "run"])["share"].idxmax(), "low_s"]
     return (
-        f"Ridges of {rows['latency'].iloc[0]} for {len(tops)} runs: the most common lies between "
+        f"Ridges of {rows['latency'].iloc[0]} for {len(tops)} runs: the most common is between "
         f"{format_latency(float(tops.min()))} and {format_latency(float(tops.max()))}."
     )
 

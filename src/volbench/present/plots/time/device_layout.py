@@ -1,4 +1,4 @@
-"""Layout of the device view: samples of each run and its place on an axis that runs share."""
+"""Layout of the device view: samples of each run and its position on the shared axis."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from volbench.present.plots.kind import Frames
 from volbench.present.plots.labels import shape
 
 GAP = 0.012
-"""Space between runs, as a share of all of them."""
+"""Space between runs, as a share of their total length."""
 _NARROWEST = 0.4
 """Minimum width of a run, as a share of the longest run's."""
 _TICKS, _TICK_SHARE = 12, 0.022
-"""Number of tick labels that fit over the whole width, and the share that each takes."""
+"""Maximum number of tick labels over the whole width, and the share of each."""
 _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
 
 
@@ -29,9 +29,9 @@ class Span:
     """A run as drawn.
 
     Attributes:
-        label: its job, with what distinguishes it from others.
+        label: its job, with the options that differ from other runs.
         shape: pattern, block size and queue depth.
-        use: its row of the USE table.
+        use: row of the run in the USE table.
         own: samples of the volume's device since the I/O began, in order.
         backing: rates of the backing disks, added; None when they are the same.
         fio: the tool's own rates by ``t_s``, reads and writes added; None without a series.
@@ -48,7 +48,7 @@ class Span:
 
     @property
     def length_s(self) -> float:
-        """Return how long it was sampled."""
+        """Sampled time in seconds."""
         return float(self.own["t_s"].max())
 
 
@@ -61,25 +61,25 @@ class Place:
     per_s: float
 
     def at(self, seconds: float) -> float:
-        """Return the position of an instant of the run."""
+        """Return the position of a time in the run."""
         return self.left + seconds * self.per_s
 
     @property
     def right(self) -> float:
-        """Return the position of its end."""
+        """Position of its end."""
         return self.at(self.span.length_s)
 
     @property
     def fio_end(self) -> float:
-        """Return the position at which the tool ended; the run's own end if unknown."""
+        """Position of the tool's end; the end of the run if unknown."""
         end = self.span.fio_end_s
         return self.right if math.isnan(end) else min(self.right, self.at(end))
 
     def ticks(self, *, share: float) -> list[tuple[float, str]]:
-        """Return places with their time, as many as there is room for.
+        """Return tick positions with their times, as many as fit.
 
         Args:
-            share: of the whole width that the run has.
+            share: share of the whole width taken by the run.
         """
         length = self.span.length_s
         most = max(2, round(share * _TICKS))
@@ -107,7 +107,7 @@ def uses_of(frames: Frames, samples: pd.DataFrame) -> list[Row]:
 
 
 def _uses_among(known: pd.DataFrame, summary: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a USE table of these runs, labelled by what tells these apart."""
+    """Return the rows of a USE table of these runs, labelled by their differences."""
     sampled = samples.loc[samples["level"] == "volume", "run"].unique()
     rows = summary[summary["run"].isin(sampled)].drop_duplicates("run")
     label_of = dict(zip(rows["run"], run_labels(rows), strict=True))
@@ -148,13 +148,13 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
 
 
 def samples_of(frames: Frames) -> pd.DataFrame:
-    """Return the samples beside measured runs since their I/O began, in order of time."""
+    """Return the samples of measured runs since the start of their I/O, in order of time."""
     samples = of_measured(frames["device"], measured(frames["summary"]))
     return samples[samples["t_s"] > 0].sort_values("t_s", ignore_index=True)
 
 
 def lay_out(spans: Sequence[Span]) -> list[Place]:
-    """Return runs one after another, on one scale unless a run would be too narrow to be seen."""
+    """Return the positions of consecutive runs, to scale unless a run would become invisible."""
     longest = max(span.length_s for span in spans)
     widths = [max(span.length_s, _NARROWEST * longest) for span in spans]
     gap = GAP * sum(widths)
@@ -175,7 +175,7 @@ def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
-    """Return rates of the backing disk, when it moved a tenth more or less than the volume."""
+    """Return rates of the backing disk if they differ from the volume's by at least 10 %."""
     moved = rows[["read_bw_bytes_per_s", "write_bw_bytes_per_s"]].sum(axis=1) * rows["interval_s"]
     own, below = (float(moved[rows["level"] == level].sum()) for level in ("volume", "backing"))
     disks = rows[rows["level"] == "backing"]
