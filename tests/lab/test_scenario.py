@@ -123,7 +123,11 @@ def test_what_is_left_out_does_nothing() -> None:
         ("size: 8m", "4:1: size", "duplicate"),
         ("stalls: 5", "4:9: stalls", "a list"),
         ("stalls: [{at: 8s}]", "4:10: stalls.0.for", "missing"),
-        ("stalls: [{at: 2, for: 2}, {at: 3, for: 1}]", "4:9: stalls", "in order and apart"),
+        (
+            "stalls: [{at: 2, for: 2}, {at: 3, for: 1}]",
+            "4:9: stalls",
+            "in order and must not overlap",
+        ),
         ("steps: [{at: 2, to: 2}, {at: 1, to: 1}]", "4:8: steps", "in order"),
         ("steps: [{at: 5 parsecs, to: 1}]", "4:14: steps.0.at", "'5 parsecs'"),
         ("first_touch: {write: fastx}", "4:22: first_touch.write", "'fast'"),

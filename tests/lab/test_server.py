@@ -135,7 +135,7 @@ def test_words_of_a_server_that_fails_are_reported(
     """When nbdkit ends at once, the error quotes it and names its log."""
     monkeypatch.setattr(server, "_PLUGIN", tmp_path / "missing.py")
     with (
-        pytest.raises(VolbenchError, match=r"nbdkit ended: .*missing\.py") as caught,
+        pytest.raises(VolbenchError, match=r"nbdkit exited: .*missing\.py") as caught,
         serve(cold, tmp_path),
     ):
         pass

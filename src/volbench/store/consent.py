@@ -15,7 +15,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.errors import ArchiveError
+from volbench.errors import ArchiveError, RefusedError
 from volbench.store.archive import Archive, parse_campaign, write_atomic
 from volbench.store.layout import Layout
 
@@ -59,10 +59,16 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
 
     Raises:
         ArchiveError: the campaign is missing, damaged, modified or planned by another user.
+        RefusedError: its runs were imported, so volbench did not execute them.
     """
     layout = Layout(root)
     content = _bytes_of(layout.campaign)
     archive = parse_campaign(layout, content)
+    if archive.campaign.is_imported:
+        raise RefusedError(
+            f"the runs of {archive.campaign.name} were imported, so there is nothing to resume",
+            hint="to measure again: volbench run PROFILE",
+        )
     return layout, archive, _seal_of(layout, content)
 
 

@@ -295,7 +295,7 @@ def test_metrics_that_nobody_reported_are_said() -> None:
     assert "p99 is not reported by reads read" in found.remarks
     with pytest.raises(ComparisonError, match="nothing is left to compare; p99 is not reported"):
         compared(untold, untold, metrics=("p99",))
-    with pytest.raises(InputError, match="not known whether more of it is better"):
+    with pytest.raises(InputError, match="neither higher nor lower is defined as better"):
         compared(untold, untold, metrics=("repeat",))
     with pytest.raises(InputError, match="there is no column 'p98'"):
         compared(untold, untold, metrics=("p98",))

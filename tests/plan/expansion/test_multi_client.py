@@ -232,7 +232,7 @@ def test_size_holds_within_the_slice(size: str, expected: int) -> None:
         ("offset: 4k", "sets offset"),
         ("offset: 10%", "sets offset"),
         ("offset_increment: 1m, numjobs: 2", "jobs in parallel would leave"),
-        ("fill_device: 1, rw: write", "behind the slice"),
+        ("fill_device: 1, rw: write", "beyond the slice"),
         ("size: 101m", "does not fit a slice of 104857600 bytes"),
         ("tool: dd, size: 1m", "dd cannot be limited to a part"),
     ],

@@ -73,8 +73,8 @@ def test_secrets_are_never_repeated() -> None:
     ("text", "name", "words"),
     [
         ("#!/bin/sh\necho {}\n", "hosts.sh", "is a program"),
-        ("plugin: amazon.aws.aws_ec2\n", "aws_ec2.yaml", "a plugin"),
-        ('{"version": 4, "terraform_version": "1.11.4"}', "terraform.tfstate", "a state"),
+        ("plugin: amazon.aws.aws_ec2\n", "aws_ec2.yaml", "an Ansible plugin"),
+        ('{"version": 4, "terraform_version": "1.11.4"}', "terraform.tfstate", "a Terraform state"),
     ],
 )
 def test_neighbours_of_inventories(tmp_path: Path, text: str, name: str, words: str) -> None:

@@ -59,8 +59,13 @@ class StormClient:
 
     @property
     def busy_s(self) -> float:
-        """How long it took from its start until it had settled."""
+        """Duration from its start until it had settled."""
         return self.settled_s - self.start_s
+
+    @property
+    def settles_early(self) -> bool:
+        """Whether it settled more than one interval before its I/O ended."""
+        return self.settled_s < self.end_s - INTERVAL_S
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,6 @@ def command(
     from volbench.engine.campaign.resume_plan import (
         allow_anew,
         hosts_to_reach,
-        require_own,
         resume_on,
     )
     from volbench.model.campaign.planned_run import RunState
@@ -79,7 +78,6 @@ def command(
     from volbench.store.journal import read_history
 
     layout, archive, seal = read_own_campaign(campaign)
-    require_own(archive.campaign)
     plan = with_policy(archive.campaign, policy)
     states = read_history(layout.journal).states
     settings = Settings(

@@ -32,19 +32,6 @@ from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 
 
-def require_own(campaign: Campaign) -> None:
-    """Refuse a campaign that was imported.
-
-    Raises:
-        RefusedError: its runs were measured elsewhere.
-    """
-    if campaign.is_imported:
-        raise RefusedError(
-            f"the runs of {campaign.name} were imported, so there is nothing to resume",
-            hint="to measure again: volbench run PROFILE",
-        )
-
-
 @dataclass(frozen=True)
 class Reached:
     """Reachable and unreachable hosts of a campaign.

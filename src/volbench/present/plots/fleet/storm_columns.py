@@ -78,7 +78,7 @@ def build(found: _Storms) -> Plot:
     columns = [_column(storm, shown) for storm in shown]
     used = {
         "device": any(storm.device for storm in shown),
-        "settled": any(_settles_early(client) for storm in shown for client in storm.clients),
+        "settled": any(client.settles_early for storm in shown for client in storm.clients),
     }
     return Plot(
         panels=tuple(
@@ -278,7 +278,7 @@ def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[marks.AnyMar
         ),
         marks.Whiskers(starts, at="_at", along="y", has_caps=False),
     ]
-    early = [(c.settled_s, row) for row, c in enumerate(storm.clients) if _settles_early(c)]
+    early = [(c.settled_s, row) for row, c in enumerate(storm.clients) if c.settles_early]
     if early:
         settled = pd.DataFrame(early, columns=["_x", "_y"])
         parts.append(marks.Points(settled, size=2.5, series="settled"))
@@ -313,10 +313,6 @@ def _strip(storm: Storm, client: StormClient, row: int) -> pd.DataFrame:
             "_high": row + 0.5,
         }
     )
-
-
-def _settles_early(client: StormClient) -> bool:
-    return client.settled_s < client.end_s - INTERVAL_S
 
 
 def describe(found: _Storms) -> str:
