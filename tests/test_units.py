@@ -167,5 +167,5 @@ def test_price_is_an_amount_and_a_currency(text: str, price: tuple[float, str]) 
 @pytest.mark.parametrize("text", ["", "cheap", "-1", "0.3 USD/h", "1e3"])
 def test_what_is_no_price_is_refused(text: str) -> None:
     """A price is told in words that can be mended."""
-    with pytest.raises(InputError, match="no price"):
+    with pytest.raises(InputError, match="not a price"):
         parse_price(text)

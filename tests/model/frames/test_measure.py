@@ -37,5 +37,5 @@ def test_only_percentiles_have_bins() -> None:
 
 def test_what_has_no_better_way_is_refused() -> None:
     """More repeats are neither better nor worse."""
-    with pytest.raises(InputError, match="not known whether more of it is better"):
+    with pytest.raises(InputError, match="neither higher nor lower is defined as better"):
         find_measure("numjobs", COLUMNS)

@@ -40,7 +40,7 @@ def test_risky_options_need_leave(name: str) -> None:
 
 def test_a_log_to_replay_is_named_in_full() -> None:
     """A short name would be relative to the run's folder, where no log is."""
-    with pytest.raises(InputError, match="in the run's folder"):
+    with pytest.raises(InputError, match="relative to the run's folder"):
         check_option(TABLE, "read_iolog", "boot.log", allow_exec=True)
     named = ("read_iolog", "/traces/boot.log")
     assert check_option(TABLE, *named, allow_exec=True) == named
