@@ -118,7 +118,7 @@ def _added(rows: pd.DataFrame, column: str, edges: np.ndarray) -> float:
 
 
 def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
-    """Return mean, percentiles and greatest of all I/Os of all clients."""
+    """Return mean, percentiles and maximum over all I/Os of all clients."""
     counts = done["total_ios"].astype("float64")
     total = float(counts.sum())
     latencies: Row = {"lat_max_s": float(done["lat_max_s"].max())}

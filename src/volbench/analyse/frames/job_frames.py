@@ -295,7 +295,7 @@ def in_steps(
 
 
 def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats, Floats]:
-    """Thin out a line to the least and the greatest value of each bucket, so no spike is lost.
+    """Thin out a line to the minimum and maximum of each bucket, so no spike is lost.
 
     Args:
         x: ascending, length n.

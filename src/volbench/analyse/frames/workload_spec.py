@@ -156,7 +156,7 @@ class WorkloadSpec:
 
     @property
     def runtime_s(self) -> float:
-        """Its greatest runtime; 0 for none."""
+        """Maximum runtime; 0 for none."""
         text = self.options.get("runtime", "0")
         digits = text.rstrip("msu")
         factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[text[len(digits) :]]

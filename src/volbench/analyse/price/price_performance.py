@@ -51,10 +51,10 @@ class Offer:
         indistinct: names of configurations whose cost is not significantly different.
         is_on_front: whether it is on the Pareto frontier, by the estimates.
         no_faster_than: of one on the front, names of cheaper offers that it is not shown to beat.
-        burst_monthly: least and greatest fee of a month for being allowed to burst, beside
+        burst_monthly: minimum and maximum fee of a month for being allowed to burst, beside
             `monthly`; NaN where there is no price.
         burst_per_million_ios: the same, for each million of I/Os above what is provisioned.
-        once: least and greatest cost that is paid once for a new volume; no part of `monthly`;
+        once: minimum and maximum cost that is paid once for a new volume; no part of `monthly`;
             NaN where there is no price, or no size.
     """
 

@@ -259,7 +259,7 @@ class Snia:
         round_s: length of a round; 0 when rounds were given as such.
         values: of the last five rounds, or of fewer when there are no five.
         mean: of them.
-        range_ratio: greatest less least, of the mean; NaN with fewer than five.
+        range_ratio: (maximum - minimum) / mean; NaN with fewer than five.
         slope_ratio: change of the fitted line over the window, of the mean; NaN with fewer.
         at_round: number, from 1, of the first round that ended a window that passed.
     """

@@ -1,6 +1,6 @@
 """Curves over a swept option: throughput and latency along it, and latency over IOPS with its knee.
 
-The knee is where IOPS / mean latency is greatest: "power", after L. Kleinrock, "Power and
+The knee is where IOPS / mean latency is highest: "power", after L. Kleinrock, "Power and
 Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications" (1979).
 """
 
