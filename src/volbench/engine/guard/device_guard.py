@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from volbench.engine.guard.path_checks import nearest_existing
+from volbench.engine.guard.shared_storage import SharedStorage
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
     backing_devices,
@@ -16,6 +17,7 @@ from volbench.engine.hosts.block_devices import (
     holders,
     is_read_only,
     partitions,
+    size_bytes,
     whole_disk,
 )
 from volbench.engine.hosts.mounts import (
@@ -34,6 +36,11 @@ _Reason = tuple[str, str]
 
 _OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
 """Members of larger volumes that blkid does not class as ``raid``."""
+
+
+_EXTENDED_BYTES = 4096
+"""Maximum size of an extended partition in sysfs: two sectors or a logical block, whatever its real
+size (put_partition in block/partitions/msdos.c of the kernel)."""
 
 
 def check_unused(
@@ -65,18 +72,21 @@ def _reason(
     executor: Executor, device: BlockDevice, campaign_dir: str, *, is_held: bool
 ) -> _Reason | None:
     """Return the reason why a device must not be overwritten, with a hint; None if it may be."""
+    shared = SharedStorage(executor, device)
     family = _family(executor, device)
-    numbers = {part.number for part in family}
+    used = (*shared.overlapping, *shared.elsewhere)
+    numbers = {part.number for part in used}
     checks: tuple[Callable[[], _Reason | None], ...] = (
         lambda: _read_only(executor, device),
+        lambda: _extended(executor, device),
         lambda: _disk_of(executor, device, "/", "the disk of /"),
         lambda: _disk_of(executor, device, campaign_dir, "the disk of the campaign folder"),
         lambda: _mounted(executor, numbers),
         lambda: _swap(executor, numbers),
-        lambda: _held(executor, family),
-        lambda: _loop_backing(executor, numbers),
+        lambda: _held(executor, device, used),
+        lambda: _loop_backing(executor, {part.number for part in family}),
         lambda: _member(executor, device),
-        lambda: None if is_held else _not_exclusive(executor, device),
+        lambda: _not_exclusive(executor, shared.same[is_held:1] + shared.independent),
     )
     return next((reason for check in checks if (reason := check()) is not None), None)
 
@@ -91,6 +101,15 @@ def _family(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
 def _read_only(executor: Executor, device: BlockDevice) -> _Reason | None:
     if is_read_only(executor, device):
         return "is read-only", f"make it writable: blockdev --setrw {device.node}"
+    return None
+
+
+def _extended(executor: Executor, device: BlockDevice) -> _Reason | None:
+    if whole_disk(executor, device) != device and size_bytes(executor, device) <= _EXTENDED_BYTES:
+        return (
+            "is an extended partition: it holds the partition table of the logical ones",
+            "name one of the logical partitions; lsblk lists them",
+        )
     return None
 
 
@@ -116,8 +135,10 @@ def _swap(executor: Executor, numbers: set[Number]) -> _Reason | None:
     return None
 
 
-def _held(executor: Executor, family: Sequence[BlockDevice]) -> _Reason | None:
-    names = {name for part in family for name in holders(executor, part)}
+def _held(executor: Executor, device: BlockDevice, used: Sequence[BlockDevice]) -> _Reason | None:
+    below = backing_devices(executor, device, through_files=False)
+    own = {part.name for part in (device, *below)}
+    names = {name for part in used for name in holders(executor, part)} - own
     if names:
         return (
             f"is held by {', '.join(sorted(names))} (LVM, RAID, device mapper or similar)",
@@ -158,12 +179,13 @@ def _member(executor: Executor, device: BlockDevice) -> _Reason | None:
     return None
 
 
-def _not_exclusive(executor: Executor, device: BlockDevice) -> _Reason | None:
-    if error := executor.exclusive_error(device.node):
-        return (
-            f"cannot be opened exclusively: {error}",
-            "end the process that uses it, or run volbench as a user who may write to it",
-        )
+def _not_exclusive(executor: Executor, devices: Sequence[BlockDevice]) -> _Reason | None:
+    for device in devices:
+        if error := executor.exclusive_error(device.node):
+            return (
+                f"cannot be opened exclusively: {error} ({device.node})",
+                "end the process that uses it, or run volbench as a user who may write to it",
+            )
     return None
 
 
