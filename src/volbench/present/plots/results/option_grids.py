@@ -27,7 +27,7 @@ from volbench.units import format_count, format_latency, format_size
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
 _MOST_GRIDS, _MOST_TOWERS = 12, 4
 """Access patterns in one chart of cells, and of towers."""
-_STATISTICS = ("mean", "least", "greatest")
+_STATISTICS = ("mean", "min", "max")
 
 
 def _category_axis(label: str, names: Sequence[str]) -> Axis:

@@ -236,7 +236,7 @@ def build_knee(found: Sweep) -> Plot:
         legend="right",
         caption=(
             f"Along a curve the {labels.SHORT_NAMES[option]} grows",
-            "Ringed: the knee, where IOPS / mean latency is greatest (Kleinrock's power)",
+            "Ringed: the knee, where IOPS / mean latency has its maximum (Kleinrock's power)",
             fewer,
             found.note,
         ),
