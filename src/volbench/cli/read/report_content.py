@@ -68,7 +68,7 @@ def report_content(
 
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     """Gather the content of several campaigns; the first is the base of the comparison."""
-    frames = {name: dataset.frame(name) for name in ("summary", "findings")}
+    frames = {name: dataset.frame(name) for name in ("summary", "findings", "histogram")}
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
     try:

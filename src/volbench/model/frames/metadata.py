@@ -107,6 +107,15 @@ _FACTS = (
     _fact("device_model", "string", Source.VOLUME, Weight.REPORT, "Model of the disk."),
     _fact("mount_options", "string", Source.VOLUME, Weight.REPORT, "Options of the mount."),
     _fact("volbench_version", "string", Source.CAMPAIGN, Weight.REPORT, "Version of volbench."),
+    Fact(
+        "import_folder",
+        "string",
+        "",
+        Source.SUMMARY,
+        Weight.REFUSE,
+        Weight.IGNORE,
+        "Folder of an imported result.",
+    ),
     # Volume types are a common subject of comparison, but must never be pooled.
     Fact(
         f"{LABEL_PREFIX}volume_type",
