@@ -91,6 +91,7 @@ class Imported(Frozen):
         unreported_flags: options that this version of fio omits although they may have been set.
         read_as: fio version whose log format applies to logs without a result; empty where the
             result reports it.
+        folder: of the result below the imported path, without labels and numbers of repeats.
     """
 
     files: tuple[SourceFile, ...]
@@ -102,6 +103,7 @@ class Imported(Frozen):
     incomplete_sections: tuple[str, ...] = ()
     unreported_flags: tuple[str, ...] = ()
     read_as: str = ""
+    folder: str = ""
 
 
 class Run(Frozen):
