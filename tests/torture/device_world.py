@@ -7,7 +7,7 @@ up. From that alone follows which devices must not be overwritten; no code of th
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 Block = tuple[str, int]
@@ -90,15 +90,28 @@ class World:
     file_hosts: dict[str, Device] = field(default_factory=dict)
     contents: dict[frozenset[Block], tuple[str, str]] = field(default_factory=dict)
 
-    def harm(self, device: Device) -> str:
-        """Return what overwriting a device would harm, or an empty text."""
+    def harm(self, device: Device, *, wipe: bool) -> str:
+        """Return what overwriting a device would harm, or an empty text.
+
+        Args:
+            device: the device.
+            wipe: whether the user said that what is on it may be lost.
+        """
         for use in self.uses:
-            if self._is_harmed(use, device):
+            is_wiped = wipe and use.how == "member" and use.device.blocks <= device.blocks
+            if self._is_harmed(use, device) and not is_wiped:
                 return f"{use.how} of {use.device.name}"
+        if not wipe and self.holds_something(device):
+            return "its content"
         under_root = self._foundation(self.root) | self._foundation(self.campaign)
         if self._foundation(device, through_files=False) & under_root:
             return "disk of / or of the campaign"
         return ""
+
+    def holds_something(self, device: Device) -> bool:
+        """Return whether there is a partition or a known signature on a device."""
+        parts = [o for o in self.devices if o.disk is not None and o.disk.blocks == device.blocks]
+        return bool(parts) or bool(self.contents.get(device.blocks, ("", ""))[0])
 
     def _is_harmed(self, use: Use, device: Device) -> bool:
         """Return whether writing to a device harms a user of storage that it shares."""

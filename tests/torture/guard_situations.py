@@ -28,7 +28,7 @@ WRITES: tuple[Mapping[str, str], ...] = (
 class _Log:
     """Journal that forgets."""
 
-    def write(self, event: str, **fields: object) -> None:
+    def write(self, kind: str, **facts: object) -> None:
         """Forget a line."""
 
 
@@ -44,15 +44,18 @@ def guard_situation(chance: random.Random, folder: Path) -> int:
     questions = 0
     for device in world.devices:
         for target in {device.node, chance.choice(host.names(device))}:
-            refused = answer(host.executor, target, chance)
-            harm = world.harm(device)
+            wipe = chance.random() < 0.5
+            refused = answer(host.executor, target, chance, wipe=wipe)
+            harm = world.harm(device, wipe=wipe)
             assert refused or not harm, f"yes to {target}: {harm}\n{picture(world)}"
-            assert not (refused and is_untouched(world, device)), f"{refused}\n{picture(world)}"
+            assert "without a hint" not in refused, refused
+            is_free = not harm and is_untouched(world, device)
+            assert not (refused and is_free), f"{refused}\n{picture(world)}"
             questions += 1
     return questions
 
 
-def answer(executor: FakeExecutor, target: str, chance: random.Random) -> str:
+def answer(executor: FakeExecutor, target: str, chance: random.Random, *, wipe: bool) -> str:
     """Return why a run that writes to a target is refused, or an empty text."""
     try:
         volume = find_volume(executor, role="data", target=target)
@@ -63,16 +66,20 @@ def answer(executor: FakeExecutor, target: str, chance: random.Random) -> str:
             volume=volume,
             sections=(Section(name="j", options=dict(chance.choice(WRITES))),),
         )
-        consent = Consent(CAMPAIGN, [volume.target])
+        consent = Consent(CAMPAIGN, [volume.target], wipe_signatures=wipe)
+        check_run(executor, run, files=(), consent=consent, ours=_is_ours)
         if chance.random() < 0.5:
-            check_run(executor, run, files=(), consent=consent, ours=lambda _: False)
             return ""
         with HeldDevices(executor, _Log(), {}).holding(run) as opened:
-            check_run(executor, run, files=(), consent=consent, ours=lambda _: False, opened=opened)
+            check_run(executor, run, files=(), consent=consent, ours=_is_ours, opened=opened)
     except RefusedError as error:
-        assert error.hint, error.message
-        return error.message
+        return error.message if error.hint else f"without a hint: {error.message}"
     return ""
+
+
+def _is_ours(path: str) -> bool:
+    """Return that a campaign made no file."""
+    return not path
 
 
 def is_untouched(world: World, device: Device) -> bool:
@@ -81,7 +88,6 @@ def is_untouched(world: World, device: Device) -> bool:
     return not (
         device.is_read_only
         or device.is_extended
-        or world.harm(device)
         or any(disks & {name for name, _ in use.device.blocks} for use in world.uses)
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import struct
+from collections.abc import Iterable
 
-from tests.torture.device_world import BLOCK_SECTORS, DISK_BLOCKS, Device, World
+from tests.torture.device_world import BLOCK_SECTORS, Device, World
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.protocol import Completed, FileStat
 
@@ -24,7 +26,10 @@ class ScriptedDevices:
         self._world = world
         self._chance = chance
         self.executor = FakeExecutor()
-        self.executor.answers["blkid"] = self._blkid
+        self.executor.answers |= {"blkid": self._blkid, "sh": self._read}
+        self._tables = {
+            device.blocks: _table(world, device) for device in world.devices if device.disk is None
+        }
         for number, device in enumerate(world.devices, 1):
             self._add(device, number)
         for use in world.uses:
@@ -119,21 +124,69 @@ class ScriptedDevices:
         ]
 
     def _blkid(self, argv: tuple[str, ...]) -> Completed:
-        found = self.executor.stat(argv[-1])
-        assert found is not None, argv
-        device = next(d for d in self._world.devices if d.number == found.rdev)
-        kind, usage = self._world.contents.get(device.blocks, ("", ""))
-        tags = {"DEVNAME": argv[-1], "TYPE": kind, "USAGE": usage}
-        if device.disk is not None:
-            tags["PART_ENTRY_TYPE"] = "0x5" if device.is_extended else "0x83"
-        if device.is_extended or any(other.disk is device for other in self._world.devices):
-            tags["PTTYPE"] = "dos"
+        """Return what is on a device, or at a part of it."""
+        device = self._device(argv[-1])
+        blocks = device.blocks
+        if "-O" in argv:
+            start, size = (int(argv[argv.index(option) + 1]) // _BLOCK for option in ("-O", "-S"))
+            blocks = frozenset(sorted(blocks)[start : start + size])
+        kind, usage = self._world.contents.get(blocks, ("", ""))
+        table = "dos" if self._tables.get(blocks) or device.is_extended else ""
+        tags = {"TYPE": kind, "USAGE": usage, "PTTYPE": table}
         text = "".join(f"{name}={value}\n" for name, value in tags.items() if value)
-        return Completed(argv, 0 if len(text.splitlines()) > 1 else 2, text, "")
+        return Completed(argv, 0 if text else 2, text, "")
+
+    def _read(self, argv: tuple[str, ...]) -> Completed:
+        """Return parts of a device in hexadecimal: partition tables, and zeros elsewhere."""
+        node, *sectors = argv[4:]
+        table = self._tables.get(self._device(node).blocks, {})
+        texts = []
+        for start, length in zip(map(int, sectors[::2]), map(int, sectors[1::2]), strict=True):
+            data = bytearray(512 * length)
+            for sector in table.keys() & range(start, start + length):
+                data[512 * (sector - start) : 512 * (sector - start + 1)] = table[sector]
+            texts.append(data.hex())
+        return Completed(argv, 0, "".join(texts), "")
+
+    def _device(self, path: str) -> Device:
+        found = self.executor.stat(path)
+        assert found is not None, path
+        return next(device for device in self._world.devices if device.number == found.rdev)
+
+
+_BLOCK = BLOCK_SECTORS * 512
+
+
+def _table(world: World, disk: Device) -> dict[int, bytes]:
+    """Return the sectors of the DOS partition table of a disk; none without partitions."""
+    parts = [device for device in world.devices if device.disk is disk]
+    extended = next((part for part in parts if part.is_extended), None)
+    primary = [part for part in parts if not (extended and part.start > extended.start)]
+    logical = [part for part in parts if part not in primary]
+    table = {0: _sector(_entry(part, 0) for part in primary)} if parts else {}
+    for part, *following in (logical[n:] for n in range(len(logical))):
+        assert extended is not None
+        links = [
+            _record(5, other.start - 1 - extended.start, len(other.blocks) + 1)
+            for other in following[:1]
+        ]
+        table[(part.start - 1) * BLOCK_SECTORS] = _sector([_entry(part, part.start - 1), *links])
+    return table
+
+
+def _entry(part: Device, base: int) -> bytes:
+    return _record(5 if part.is_extended else 0x83, part.start - base, len(part.blocks))
+
+
+def _record(kind: int, start: int, length: int) -> bytes:
+    sectors = start * BLOCK_SECTORS, length * BLOCK_SECTORS
+    return struct.pack("<B3xB3xII", 0, kind, *sectors)
+
+
+def _sector(records: Iterable[bytes]) -> bytes:
+    return bytes(446) + b"".join(records).ljust(64, b"\0") + b"\x55\xaa"
 
 
 def _kernel_sectors(device: Device) -> int:
     """Return the size that the kernel reports: two sectors for an extended partition."""
-    if device.is_extended:
-        return 2
-    return (len(device.blocks) or DISK_BLOCKS) * BLOCK_SECTORS
+    return 2 if device.is_extended else len(device.blocks) * BLOCK_SECTORS

@@ -7,7 +7,9 @@ swap and RAID members. These checks compare device numbers instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from volbench.engine.guard.device_content import Content, Part, read_whole
 from volbench.engine.guard.path_checks import nearest_existing
 from volbench.engine.guard.shared_storage import SharedStorage
 from volbench.engine.hosts.block_devices import (
@@ -27,15 +29,11 @@ from volbench.engine.hosts.mounts import (
     stat_visible,
     swap_numbers,
 )
-from volbench.engine.hosts.signatures import btrfs_devices, read_signature
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 
 _Reason = tuple[str, str]
 """Predicate that follows the name of the device, and a hint."""
-
-_OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
-"""Members of larger volumes that blkid does not class as ``raid``."""
 
 
 _EXTENDED_BYTES = 4096
@@ -85,8 +83,12 @@ def _reason(
         lambda: _swap(executor, numbers),
         lambda: _held(executor, device, used),
         lambda: _loop_backing(executor, {part.number for part in family}),
-        lambda: _member(executor, device),
-        lambda: _not_exclusive(executor, shared.same[is_held:1] + shared.independent),
+        lambda: _part_of_member(executor, shared.wholes),
+        lambda: None if is_held else _not_exclusive(executor, device, ""),
+        *(
+            partial(_not_exclusive, executor, other, f" as {other.node}")
+            for other in shared.independent
+        ),
     )
     return next((reason for check in checks if (reason := check()) is not None), None)
 
@@ -147,6 +149,17 @@ def _held(executor: Executor, device: BlockDevice, used: Sequence[BlockDevice]) 
     return None
 
 
+def _part_of_member(executor: Executor, wholes: Sequence[BlockDevice]) -> _Reason | None:
+    for disk in wholes:
+        whole = read_whole(executor, disk)
+        if whole.is_member:
+            return (
+                f"is a partition of {disk.node}, a member of a larger volume: {whole.signature}",
+                f"if that volume is gone, clear what is left of it: wipefs {disk.node}",
+            )
+    return None
+
+
 def _loop_backing(executor: Executor, numbers: set[Number]) -> _Reason | None:
     for loop, backing in read_loop_files(executor).items():
         found = stat_visible(executor, backing)
@@ -155,38 +168,58 @@ def _loop_backing(executor: Executor, numbers: set[Number]) -> _Reason | None:
     return None
 
 
-def _member(executor: Executor, device: BlockDevice) -> _Reason | None:
-    for part in (device, *partitions(executor, device)):
-        found = read_signature(executor, part.node)
-        if not found.known:
-            return (
-                f"cannot be searched for signatures of LVM, RAID and similar: {part.node}",
-                f"see what blkid reports: blkid -p {part.node} (it is part of util-linux)",
-            )
-        owned = found.usage == "raid" or found.type.endswith("_member")
-        if owned or found.type in _OWNED_TYPES:
-            return (
-                f"is a member of a larger volume: {part.node} holds {found}",
-                f"remove it from that volume, then clear it: wipefs -a {part.node}",
-            )
-        if found.ambivalent:
-            return f"holds {found}", f"examine them: wipefs {part.node}"
-        if found.type == "btrfs" and btrfs_devices(executor, part.node) != 1:
-            return (
-                f"is part of a btrfs that spans several devices: {part.node}",
-                "remove it from the file system: btrfs device remove",
-            )
+def _not_exclusive(executor: Executor, device: BlockDevice, name: str) -> _Reason | None:
+    if error := executor.exclusive_error(device.node):
+        return (
+            f"cannot be opened exclusively{name}: {error}",
+            "end the process that uses it, or run volbench as a user who may write to it",
+        )
     return None
 
 
-def _not_exclusive(executor: Executor, devices: Sequence[BlockDevice]) -> _Reason | None:
-    for device in devices:
-        if error := executor.exclusive_error(device.node):
-            return (
-                f"cannot be opened exclusively: {error} ({device.node})",
-                "end the process that uses it, or run volbench as a user who may write to it",
-            )
+def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
+    """Check that a device holds nothing, or that the user agreed to overwrite what it holds.
+
+    Args:
+        target: name as given by the user, for the message.
+        content: what is on it.
+        may_wipe: whether filesystems, partition tables and members may be overwritten.
+
+    Raises:
+        RefusedError: it holds a filesystem or similar, or could not be examined.
+    """
+    if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
+        problem, hint = reason
+        raise RefusedError(f"{target} {problem}", hint=hint, context={"path": target})
+
+
+def _unclear(content: Content) -> _Reason | None:
+    if node := content.unreadable:
+        return (
+            f"cannot be searched for signatures of LVM, RAID and similar: {node}",
+            f"see what blkid reports: blkid -p {node} (it is part of util-linux)",
+        )
+    if part := content.ambivalent:
+        return f"holds {part}", f"examine them: wipefs {part.node}"
     return None
+
+
+def _occupied(content: Content) -> _Reason | None:
+    if part := content.member:
+        return _member(part), f"remove it from that volume; {_WIPE}"
+    if content.mark or content.is_unidentified:
+        return f"holds {content}", f"examine it with volbench probe; {_WIPE}"
+    return None
+
+
+_WIPE = "if it may be overwritten all the same: --wipe-signatures besides --allow-destroy"
+
+
+def _member(part: Part) -> str:
+    place = part.name or part.node
+    if part.signature.type == "btrfs":
+        return f"is part of a btrfs that spans several devices: {place}"
+    return f"is a member of a larger volume: {place} holds {part.signature}"
 
 
 def is_allowed_device(

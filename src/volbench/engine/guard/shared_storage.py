@@ -50,9 +50,14 @@ class SharedStorage:
     @cached_property
     def overlapping(self) -> tuple[BlockDevice, ...]:
         """The same devices, their partitions, and the disks that they are a part of."""
-        disks = {whole_disk(self._executor, device) for device in self.same}.difference(self.same)
-        wholes = (same for disk in disks for same in self._same_as(disk))
+        wholes = (same for disk in self.wholes for same in self._same_as(disk))
         return _distinct((*self.same, *self.parts, *wholes))
+
+    @cached_property
+    def wholes(self) -> tuple[BlockDevice, ...]:
+        """The disks of which the same devices are partitions."""
+        disks = (whole_disk(self._executor, device) for device in self.same)
+        return tuple(disk for disk in _distinct(disks) if disk not in self.same)
 
     @cached_property
     def independent(self) -> tuple[BlockDevice, ...]:
