@@ -306,6 +306,7 @@ VERDICTS: tuple[Column, ...] = (
         "bottleneck", "`iops-limit`, `bandwidth-limit`, `latency`, `cache`, `cpu`, or `unknown` ..."
     ),
     _real("bottleneck_level", "", "Level of the bottleneck: 1/s for IOPS, bytes/s for bandwidth."),
+    _text("causes", "Causes of the level and of changes, the bottleneck first; joined by `, `."),
     _text("explanation", "Verdict and bottleneck explained, with evidence for and against."),
 )
 
