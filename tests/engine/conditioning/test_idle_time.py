@@ -70,7 +70,7 @@ def test_an_export_has_no_pages_here() -> None:
 
 
 def test_long_flush_shows_signs_of_life(tmp_path: Path) -> None:
-    """A machine that writes back for long answers meanwhile; what `sync` says arrives all the same."""
+    """A machine that writes back for long answers meanwhile; what `sync` says arrives."""
     machine = ShellExecutor(LoopbackChannel(), work_folder=str(tmp_path))
     for name, text in (("sync", "echo >&2 no room; exit 3"), ("sleep", ":")):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
