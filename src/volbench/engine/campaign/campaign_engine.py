@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from volbench.engine.campaign.campaign_context import Attendance, CampaignContext
 from volbench.engine.campaign.cleanup import forget_campaign, release_volumes, scratch_of
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.clients import run_together
 from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.campaign.shared_context import Attendance, CampaignContext
 from volbench.engine.conditioning.warmup_verification import Outcomes
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
-from volbench.engine.campaign.campaign_context import CampaignContext
 from volbench.engine.campaign.cleanup import claim_files, end_run
 from volbench.engine.campaign.execution_settings import is_left
+from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.idle_time import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from volbench.engine.campaign.campaign_context import Attendance
+from volbench.engine.campaign.shared_context import Attendance
 
 
 @dataclass
