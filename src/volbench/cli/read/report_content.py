@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -79,7 +80,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     except ComparisonError as error:
         reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
         return MultiCampaignContent(frames, refusal=reason, figures=figures)
-    if any(row.interval for row in comparison.rows):
+    if any(not math.isnan(row.ratio) for row in comparison.rows):
         figures = [_figure(forest_plot(comparison)), *figures]
     return MultiCampaignContent(frames, comparison, figures=figures)
 

@@ -67,7 +67,16 @@ def _fact(
 
 _FACTS = (
     _fact("tool", "string", Source.SUMMARY, Weight.REFUSE, "fio or dd."),
-    _fact("fio_version", "string", Source.SUMMARY, Weight.REFUSE, "Version of the tool."),
+    # Versions may be compared with reservations, but must never be pooled.
+    Fact(
+        "fio_version",
+        "string",
+        "",
+        Source.SUMMARY,
+        Weight.REFUSE,
+        Weight.REPORT,
+        "Version of the tool.",
+    ),
     _fact("rw", "string", Source.SUMMARY, Weight.REFUSE, "Access pattern."),
     _fact("direct", "bool", Source.SUMMARY, Weight.REFUSE, "Bypass of the page cache (O_DIRECT)."),
     _fact("block_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Block size.", unit="bytes"),

@@ -116,7 +116,7 @@ def verdicts_table(comparison: Comparison) -> DataTable:
 
 
 def _verdict(row: Compared) -> list[Cell]:
-    ratio = f"{row.interval.estimate!r}" if row.interval else ""
+    ratio = "" if math.isnan(row.ratio) else f"{row.ratio!r}"
     job = ", ".join([row.label, *row.by.values()])
     name = measure_name(row.measure)
     repeats = f"{row.base_group.repeats} and {row.candidate_group.repeats}"
