@@ -166,7 +166,7 @@ def command(
     )
     layout = carry_out([this_machine()], request, start=start, shown=shown)
     if layout is not None:
-        for line in conclusion(open_campaigns(layout.root)):
+        for line in conclusion(open_campaigns(layout.root), folder=layout.root):
             shown.note(line)
 
 

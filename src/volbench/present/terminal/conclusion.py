@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 
@@ -11,7 +13,6 @@ from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.comparison_summary import headlines
 from volbench.analyse.frames.job_frames import latency_column, measured, plain_rows
 from volbench.analyse.time.steady_state import State
-from volbench.dataset import Dataset
 from volbench.errors import ComparisonError
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.model.results.finding import Severity
@@ -20,14 +21,25 @@ from volbench.present.plots.labels import shape
 from volbench.units import format_count, format_latency, format_rate
 
 
-def conclusion(dataset: Dataset) -> list[str]:
+class Results(Protocol):
+    """A campaign whose frames can be read."""
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name."""
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with what is known of hosts and volumes."""
+
+
+def conclusion(dataset: Results, *, folder: Path) -> list[str]:
     """Return what was measured, a line for each volume and workload, then what to be careful about.
 
     Args:
         dataset: one campaign whose measured runs have finished.
+        folder: of the campaign.
     """
-    rows = measured(dataset.summary()).sort_values(["role", "rw", "job"], kind="stable")
-    lines = [*_results(rows), *_reservations(dataset, rows)]
+    rows = measured(dataset.frame("summary")).sort_values(["role", "rw", "job"], kind="stable")
+    lines = [*_results(rows), *_reservations(dataset, rows, folder)]
     return [*lines, *_comparison(dataset)] if len(set(rows["volume"])) > 1 else lines
 
 
@@ -49,7 +61,7 @@ def _results(rows: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _reservations(dataset: Dataset, rows: pd.DataFrame) -> Iterator[str]:
+def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterator[str]:
     """Yield how many runs were steady, and how many have warnings, by rule."""
     runs = set(rows["run"])
     verdicts = dataset.frame("verdicts")
@@ -69,11 +81,10 @@ def _reservations(dataset: Dataset, rows: pd.DataFrame) -> Iterator[str]:
         return
     counts = heavy.drop_duplicates(["run", "rule"])["rule"].value_counts()
     names = ", ".join(f"{rule} {count}" for rule, count in counts.items())
-    [folder] = [campaign.path for campaign in dataset.names.values()]
     yield f"Runs with warnings: {heavy['run'].nunique()} ({names}); see volbench check {folder}"
 
 
-def _comparison(dataset: Dataset) -> Sequence[str]:
+def _comparison(dataset: Results) -> Sequence[str]:
     """Return the comparison of each volume with the first, or why there is none."""
     facts = dataset.facts()
     of_volumes = [name for name, fact in FACTS.items() if fact.source is Source.VOLUME]
