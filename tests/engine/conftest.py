@@ -153,6 +153,7 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
     allow: Sequence[str] | None = None,
     campaign_dir: str = "/",
     made: Sequence[str] = (),
+    wipe: bool = False,
 ) -> str:
     """Pass a run through the guard and return why it is refused, or an empty text.
 
@@ -164,6 +165,7 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
         allow: what the user allowed; the volume's own target when None.
         campaign_dir: where the results go.
         made: files that volbench made.
+        wipe: whether the user allowed signatures to be overwritten.
     """
     try:
         if isinstance(volume, str):
@@ -180,7 +182,11 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
                 extent=None if writes else _READ,
             ),
             files=files,
-            consent=Consent(campaign_dir, [volume.target] if allow is None else allow),
+            consent=Consent(
+                campaign_dir,
+                [volume.target] if allow is None else allow,
+                wipe_signatures=wipe,
+            ),
             ours=made.__contains__,
         )
     except RefusedError as error:

@@ -174,6 +174,12 @@ ALLOW_DESTROY = click.option(
     help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
 )
 
+WIPE_SIGNATURES = flag(
+    "--wipe-signatures",
+    "Allow devices of --allow-destroy to hold a filesystem, LUKS, swap, partitions, or a part of "
+    "a RAID or LVM.",
+)
+
 ALLOW_SHARED_FOLDER = flag(
     "--allow-shared-folder",
     "As root, measure in a folder that other users can write to: they could lead fio to any file.",

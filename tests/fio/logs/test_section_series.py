@@ -287,7 +287,7 @@ def test_a_stall_at_the_start_is_not_moved_to_the_end() -> None:
 
 
 def test_maxima_beside_means_are_read() -> None:
-    """With ``log_window_value=both`` (3.37) the greatest latency stands after the mean."""
+    """With ``log_window_value=both`` (3.37) the maximum latency stands after the mean."""
     rates = "1000, 10, 12, 0, 0, 0\n2000, 20, 22, 0, 0, 0\n"
     lat = "1000, 4000, 9000, 0, 0, 0\n2000, 5000, 7000, 0, 0, 0\n"
     logs = [

@@ -129,7 +129,7 @@ def test_percentiles_are_never_averaged() -> None:
 
 
 def test_percentiles_never_exceed_the_maximum() -> None:
-    """A bin's midpoint may lie above the greatest sample, which is exact."""
+    """A bin's midpoint may lie above the largest sample, which is exact."""
     parts = []
     for job in jobs_of("fio-3.33", "randrw-jsonplus") * 2:
         direction = write_of(job)

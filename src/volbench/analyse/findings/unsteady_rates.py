@@ -213,7 +213,7 @@ def _not_determined(profile: str, found: Determination) -> Observation:
         f"Profile {profile}: {found.words}: {why}.",
         {
             "rounds": float(found.rounds),
-            "most_rounds": float(found.most),
+            "most_rounds": float(found.max_rounds),
             "not_steady": ", ".join(variable.track.name for variable in moving),
             "range_percent": _most(variable.judged.range_ratio for variable in moving),
             "slope_percent": _most(variable.judged.slope_ratio for variable in moving),

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.fleet_options import HOST_KEYS, LIMIT, OWN_POLICY, connect, with_policy
-from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, READY_TIMEOUT, flag
+from volbench.cli.options import (
+    ALLOW_EXEC,
+    CAMPAIGN,
+    GRACE,
+    KEEP_FILES,
+    READY_TIMEOUT,
+    WIPE_SIGNATURES,
+    flag,
+)
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import InputError
 
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
     help="Allow this device of the plan to be overwritten although it, or what is on it, is not "
     "what it was; repeatable. On another host: vm01:/dev/sdb.",
 )
+@WIPE_SIGNATURES
 @HOST_KEYS
 @table_options(has_output=False)
 def command(
@@ -56,6 +65,7 @@ def command(
     ready_timeout_s: float,
     allow_exec: bool,
     allow_destroy: tuple[str, ...],
+    wipe_signatures: bool,
     host_keys: HostKeyPolicy,
     shown: TableOutput,
 ) -> None:
@@ -69,6 +79,7 @@ def command(
     from volbench.cli.make.execution import execute
     from volbench.engine.campaign.execution_settings import Settings, is_left
     from volbench.engine.campaign.resume_plan import (
+        FreshConsent,
         allow_anew,
         hosts_to_reach,
         resume_on,
@@ -103,7 +114,8 @@ def command(
         if reached.hosts:
             for error in reached.absent.values():
                 click.echo(f"note: {error.message}", err=True)
-            plan = allow_anew(reached.hosts, layout, plan, allow_destroy=allow_destroy, seal=seal)
+            consent = FreshConsent(allow_destroy, wipe_signatures=wipe_signatures)
+            plan = allow_anew(reached.hosts, layout, plan, consent=consent, seal=seal)
             if allow_destroy:
                 confirm_destruction(reached.hosts, plan, only=allow_destroy)
             settings = replace(settings, settle_only=not may_go_on)

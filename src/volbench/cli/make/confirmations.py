@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.errors import InputError, RefusedError
+from volbench.model.campaign.host import LOCAL
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Prepared
     from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.execute.protocol import Executor
     from volbench.model.campaign.planned_run import Campaign
     from volbench.model.campaign.target import Volume
     from volbench.plan.prices import Bill, Rented
@@ -98,14 +100,14 @@ def confirm_destruction(
         return
     from volbench.engine.guard.run_guard import describe_device
     from volbench.engine.hosts.volume_probe import probe_volume
-    from volbench.model.campaign.host import LOCAL
 
     executors = {host.name: host.executor for host in hosts}
     for (host, target), volume in _written_devices(campaign).items():
         name = target if host == LOCAL else f"{host}:{target}"
         if only and name not in only:
             continue
-        click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
+        facts = probe_volume(executors[host], volume)
+        click.echo(describe_device(facts, host=_host_name(executors[host])), err=True)
         typed = click.prompt(
             f"All of it will be overwritten. Type {name} to go on", err=True, default=""
         )
@@ -114,6 +116,12 @@ def confirm_destruction(
                 f"{name} was not confirmed; nothing was done",
                 hint=f"type exactly {name} when asked",
             )
+
+
+def _host_name(executor: Executor) -> str:
+    """Return the name of a machine in the plan, and its own."""
+    own = (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
+    return f"{'this machine' if executor.host == LOCAL else executor.host} ({own})"
 
 
 def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:

@@ -16,6 +16,7 @@ from volbench.cli.options import (
     DRY_RUN,
     GRACE,
     NEW_CAMPAIGN,
+    WIPE_SIGNATURES,
     YES,
     Decorator,
     option_group,
@@ -38,6 +39,7 @@ class StartOptions:
     Attributes:
         output: its folder; None for one with a default name.
         allow_destroy: devices and files that may be overwritten.
+        wipe_signatures: these devices may hold filesystems, partitions and similar.
         allow_shared_folder: as root, measure in a folder that other users can write to.
         grace_s: how late a run may be before it is stopped.
         dry_run: show the plan instead.
@@ -50,6 +52,7 @@ class StartOptions:
 
     output: Path | None
     allow_destroy: tuple[str, ...]
+    wipe_signatures: bool
     allow_shared_folder: bool
     grace_s: float
     dry_run: bool
@@ -72,7 +75,8 @@ def start_options(*more: Decorator) -> Decorator:
     Args:
         more: the options of the last attributes of `StartOptions`.
     """
-    usual = (NEW_CAMPAIGN, ALLOW_DESTROY, ALLOW_SHARED_FOLDER, DRY_RUN, YES, GRACE)
+    consent = (ALLOW_DESTROY, WIPE_SIGNATURES, ALLOW_SHARED_FOLDER)
+    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE)
     return option_group("start", StartOptions, *usual, *more)
 
 

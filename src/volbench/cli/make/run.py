@@ -116,6 +116,7 @@ def command(
         seed=seed,
         on_error=OnError(on_error),
         allow_destroy=start.allow_destroy,
+        wipe_signatures=start.wipe_signatures,
         allow_shared_folder=start.allow_shared_folder,
         command=recorded_command((*profiles, like or ""), start.output),
         policy=chosen,

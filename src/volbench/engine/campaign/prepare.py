@@ -43,6 +43,7 @@ class Request:
         seed: None for the profile's seed, or a random one.
         on_error: continue or stop after a failed run.
         allow_destroy: devices and files that may be overwritten.
+        wipe_signatures: these devices may hold filesystems, partition tables and similar.
         allow_shared_folder: root may measure in a folder that other users can write to.
         command: the command line, as stored in the archive.
         policy: rule for the number of hosts that must execute a run for its aggregate to count.
@@ -57,6 +58,7 @@ class Request:
     seed: int | None = None
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
+    wipe_signatures: bool = False
     allow_shared_folder: bool = False
     command: tuple[str, ...] = ()
     policy: Policy = Policy.ALL
@@ -166,6 +168,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     ).model_copy(
         update={
             "absent": _absent(hosts, results, planned),
+            "wipe_signatures": request.wipe_signatures,
             "allow_shared_folder": request.allow_shared_folder,
         }
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from volbench.engine.guard.device_content import Content, Part
 from volbench.engine.guard.path_checks import nearest_existing
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
@@ -25,15 +26,11 @@ from volbench.engine.hosts.mounts import (
     stat_visible,
     swap_numbers,
 )
-from volbench.engine.hosts.signatures import btrfs_devices, read_signature
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 
 _Reason = tuple[str, str]
 """Predicate that follows the name of the device, and a hint."""
-
-_OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
-"""Members of larger volumes that blkid does not class as ``raid``."""
 
 
 def check_unused(
@@ -75,7 +72,6 @@ def _reason(
         lambda: _swap(executor, numbers),
         lambda: _held(executor, family),
         lambda: _loop_backing(executor, numbers),
-        lambda: _member(executor, device),
         lambda: None if is_held else _not_exclusive(executor, device),
     )
     return next((reason for check in checks if (reason := check()) is not None), None)
@@ -134,30 +130,6 @@ def _loop_backing(executor: Executor, numbers: set[Number]) -> _Reason | None:
     return None
 
 
-def _member(executor: Executor, device: BlockDevice) -> _Reason | None:
-    for part in (device, *partitions(executor, device)):
-        found = read_signature(executor, part.node)
-        if not found.known:
-            return (
-                f"cannot be searched for signatures of LVM, RAID and similar: {part.node}",
-                f"see what blkid reports: blkid -p {part.node} (it is part of util-linux)",
-            )
-        owned = found.usage == "raid" or found.type.endswith("_member")
-        if owned or found.type in _OWNED_TYPES:
-            return (
-                f"is a member of a larger volume: {part.node} holds {found}",
-                f"remove it from that volume, then clear it: wipefs -a {part.node}",
-            )
-        if found.ambivalent:
-            return f"holds {found}", f"examine them: wipefs {part.node}"
-        if found.type == "btrfs" and btrfs_devices(executor, part.node) != 1:
-            return (
-                f"is part of a btrfs that spans several devices: {part.node}",
-                "remove it from the file system: btrfs device remove",
-            )
-    return None
-
-
 def _not_exclusive(executor: Executor, device: BlockDevice) -> _Reason | None:
     if error := executor.exclusive_error(device.node):
         return (
@@ -165,6 +137,51 @@ def _not_exclusive(executor: Executor, device: BlockDevice) -> _Reason | None:
             "end the process that uses it, or run volbench as a user who may write to it",
         )
     return None
+
+
+def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
+    """Check that a device holds nothing, or that the user agreed to overwrite what it holds.
+
+    Args:
+        target: name as given by the user, for the message.
+        content: what is on it.
+        may_wipe: whether filesystems, partition tables and members may be overwritten.
+
+    Raises:
+        RefusedError: it holds a filesystem or similar, or could not be examined.
+    """
+    if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
+        problem, hint = reason
+        raise RefusedError(f"{target} {problem}", hint=hint, context={"path": target})
+
+
+def _unclear(content: Content) -> _Reason | None:
+    if node := content.unreadable:
+        return (
+            f"cannot be searched for signatures of LVM, RAID and similar: {node}",
+            f"see what blkid reports: blkid -p {node} (it is part of util-linux)",
+        )
+    if part := content.ambivalent:
+        return f"holds {part}", f"examine them: wipefs {part.node}"
+    return None
+
+
+def _occupied(content: Content) -> _Reason | None:
+    if part := content.member:
+        return _member(part), f"remove it from that volume; {_WIPE}"
+    if content.mark or content.is_unidentified:
+        return f"holds {content}", f"examine it with volbench probe; {_WIPE}"
+    return None
+
+
+_WIPE = "if it may be overwritten all the same: --wipe-signatures besides --allow-destroy"
+
+
+def _member(part: Part) -> str:
+    place = part.name or part.node
+    if part.signature.type == "btrfs":
+        return f"is part of a btrfs that spans several devices: {place}"
+    return f"is a member of a larger volume: {place} holds {part.signature}"
 
 
 def is_allowed_device(

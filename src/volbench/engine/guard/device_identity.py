@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from volbench.engine.guard.device_content import content_of
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
     attribute,
@@ -18,7 +19,6 @@ from volbench.engine.hosts.block_devices import (
     whole_disk,
 )
 from volbench.engine.hosts.mounts import Number, stat_visible
-from volbench.engine.hosts.signatures import read_signature
 from volbench.errors import RefusedError
 from volbench.execute.protocol import BLANK, Executor, HeldDevice
 from volbench.model.campaign.target import DevicePin, Volume
@@ -40,7 +40,7 @@ def find_device(executor: Executor, path: str) -> DevicePin:
     return pin.model_copy(
         update={
             "edges": _edges(executor, pin),
-            "signature": read_signature(executor, path).mark,
+            "signature": content_of(executor, path).mark,
         }
     )
 
@@ -170,7 +170,7 @@ def _mismatches(
             return [f"{since}, and it has no serial number or WWN to identify it by"]
     if edges and content != edges:
         return ["its first or last MiB is not as volbench left it: something else wrote to it"]
-    if edges == "" and (mark := read_signature(executor, now.path).mark) not in {"", pin.signature}:
+    if edges == "" and (mark := content_of(executor, now.path).mark) not in {"", pin.signature}:
         return [f"it holds {mark} now, which was neither planned nor written by volbench"]
     return []
 

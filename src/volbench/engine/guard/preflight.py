@@ -128,6 +128,7 @@ def guard_run(
             allowed_for(run, campaign),
             allow_shared=campaign.allow_shared_folder,
             by_sudo=host is not None and host.sudo,
+            wipe_signatures=campaign.wipe_signatures,
         ),
         ours=ours,
         opened=opened,

@@ -184,6 +184,11 @@ SUMMARY: tuple[Column, ...] = (
     ),
     _real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
     _whole("client", "", "Index among the clients on its host, from 1; missing for one."),
+    _text(
+        "import_folder",
+        "Folder of an imported result, without labels and numbers of repeats; missing for runs of"
+        " volbench.",
+    ),
 )
 
 LABEL_PREFIX = "label_"
