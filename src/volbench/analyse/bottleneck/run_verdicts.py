@@ -82,8 +82,9 @@ def _snia(judged: Snia) -> Row:
 
 def _explained(explanations: Sequence[Explanation]) -> Row:
     if not explanations:
-        return {"bottleneck": None, "bottleneck_level": None, "explanation": None}
+        return {"bottleneck": None, "bottleneck_level": None, "causes": None, "explanation": None}
     return {
+        "causes": ", ".join(dict.fromkeys(each.cause.value for each in explanations)),
         "bottleneck": explanations[0].cause.value,
         "bottleneck_level": explanations[0].level,
         "explanation": " | ".join(explanation.text for explanation in explanations),

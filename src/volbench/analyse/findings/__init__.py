@@ -41,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     unsteady_rates.stall,
     run_length.too_short,
     run_length.ended_early,
+    run_length.uneven_jobs,
     block_contents.compressible,
     job_options.queue_depth,
     job_options.overlapping_jobs,
