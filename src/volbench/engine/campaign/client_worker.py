@@ -30,6 +30,7 @@ from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
+from volbench.engine.run.secret_files import scrub
 from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError

@@ -15,12 +15,12 @@ from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, r
 from volbench.engine.hosts.host_facts import probe_host
 from volbench.engine.hosts.installed_fio import find_fio
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
-from volbench.engine.run.secret_files import conceal
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, OnError
+from volbench.model.campaign.run_secrets import conceal
 from volbench.model.campaign.target import Volume
 from volbench.model.profile.profile_model import Profile, Tool
 from volbench.model.profile.secret_values import (
@@ -201,9 +201,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     archive = Archive(
         campaign=campaign,
         provenance=_provenance(list(found.values())),
-        profiles={
-            profile.name: mask_text(dump_profile(profile)) for profile in request.profiles
-        },
+        profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )
     return Prepared(archive, tuple(ready), estimate(campaign), secrets)
 
