@@ -201,9 +201,11 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
+    short = "Short for --format json."
     default = "Output format. Default: by the ending of --output, else table."
     if not has_output:
         default = "Format of the table of results, or of the plan.  [default: table]"
+        short = "One event per line on stdout, results last. With --dry-run: --format json."
     return option_group(
         "shown",
         partial(TableOutput, more_formats=more_formats),
@@ -213,7 +215,7 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
             type=click.Choice([*_FORMATS, *more_formats]),
             help=default,
         ),
-        flag("--json", "Short for --format json.", "as_json"),
+        flag("--json", short, "as_json"),
         *([output] if has_output else []),
         names_option(
             "--columns", "columns", text="Only these columns, in this order.", metavar="NAME,..."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,6 +30,9 @@ from volbench.cli.output import (
     table_options,
 )
 
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Request
+
 
 @click.command(
     "run",
@@ -43,8 +48,8 @@ from volbench.cli.output import (
     "--like",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Take the profiles of the campaign in DIR; its targets and what it may overwrite are not "
-    "taken.",
+    help="Repeat the campaign in DIR: profiles, seed, order and repeats; its targets, hosts and "
+    "what it may overwrite are not taken.",
 )
 @click.option(
     "--on",
@@ -123,6 +128,32 @@ def command(
         quorum=quorum,
         install_fio=install_fio,
     )
-    with where.connected() as hosts:
+    if like is not None:
+        request = _as_before(request, like)
+    with where.after(like).connected() as hosts:
         resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
         carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+    if like is not None and not (start.dry_run or start.detach):
+        click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
+
+
+def _as_before(request: Request, like: Path) -> Request:
+    """Return a request with seeds and repeats of another campaign, unless it has its own."""
+    from volbench.store.archive import read_campaign
+
+    plan = read_campaign(like)[1].campaign
+    before = {run.profile: 0 for run in plan.runs}
+    for run in plan.runs:
+        before[run.profile] = max(before[run.profile], run.repeat)
+    repeats = {
+        before[profile.name]
+        for profile in request.profiles
+        if profile.rounds is None and before.get(profile.name, profile.repeat) != profile.repeat
+    }
+    names = dict.fromkeys(run.id.partition(f"-r{run.repeat}-")[2] for run in plan.runs)
+    return replace(
+        request,
+        seed=plan.seed if request.seed is None else request.seed,
+        repeat=max(repeats, default=None) if request.repeat is None else request.repeat,
+        clients_before=tuple(name for name in names if name),
+    )

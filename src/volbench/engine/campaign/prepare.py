@@ -49,6 +49,7 @@ class Request:
         policy: rule for the number of hosts that must execute a run for its aggregate to count.
         quorum: that number if the policy is ``quorum``.
         install_fio: install fio on hosts where it is missing.
+        clients_before: names of the clients of the campaign that this one repeats, if it does.
     """
 
     profiles: tuple[Profile, ...]
@@ -64,6 +65,7 @@ class Request:
     policy: Policy = Policy.ALL
     quorum: int = 0
     install_fio: bool = False
+    clients_before: tuple[str, ...] = ()
 
     @property
     def tools(self) -> set[Tool]:
@@ -87,6 +89,7 @@ class Request:
             on_error=self.on_error,
             allow_destroy=self.allow_destroy,
             command=self.command,
+            clients_before=self.clients_before,
         )
 
     def targets_of(self, host: Host) -> dict[str, str]:
