@@ -16,6 +16,7 @@ from volbench import __version__
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
 VERBS: dict[str, tuple[str, str]] = {
+    "measure": ("make.measure", "Measure a workload on volumes, without a profile."),
     "run": ("make.run", "Run profiles on volumes; results go into a campaign folder."),
     "warmup": ("make.warmup", "Write or read every block of a volume once, and verify it."),
     "resume": ("campaign.resume", "Continue a campaign that was interrupted."),

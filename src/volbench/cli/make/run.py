@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         "volbench run quick --on /data",
         "volbench run aks-disk --on data=/data --on os=/tmp --set runtime=2s",
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
+        "volbench run database.fio --on /data",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
     ),
 )
@@ -104,13 +105,14 @@ def command(
     install_fio: bool,
     shown: TableOutput,
 ) -> None:
-    """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
+    """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
     from volbench.engine.campaign.prepare import Request
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
 
-    sources = profile_texts(profiles, like=like)
-    loaded = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=allow_exec)
+    executor = LocalExecutor()
+    sources = profile_texts(executor, profiles, like=like, allow_exec=allow_exec)
+    loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
     request = Request(
