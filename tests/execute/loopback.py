@@ -12,10 +12,16 @@ from volbench.execute.shell.channel import CommandEnd, Input, Sink, TimeLimit
 
 
 class LoopbackChannel:
-    """Runs each command as a child process."""
+    """Runs each command as a child process.
 
-    host = "loopback"
+    Args:
+        host: name of the machine that this one pretends to be.
+    """
+
     poll_s = 0.05
+
+    def __init__(self, host: str = "loopback") -> None:
+        self.host = host
 
     def execute(
         self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit

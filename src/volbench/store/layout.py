@@ -35,6 +35,11 @@ class RunFolder:
         return self.path / FIO_OUTPUT
 
     @property
+    def prerun_notes(self) -> Path:
+        """Fio's lines on the start gate, which it mixes into its output."""
+        return self.path / "prerun.txt"
+
+    @property
     def dd_output(self) -> Path:
         """Standard error of dd, its only report."""
         return self.path / DD_OUTPUT

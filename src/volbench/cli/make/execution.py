@@ -87,7 +87,7 @@ def carry_out(
     start: StartOptions,
     shown: TableOutput,
     resume_options: Sequence[str] = (),
-) -> None:
+) -> Layout | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
 
     Args:
@@ -96,6 +96,9 @@ def carry_out(
         start: how it is started.
         shown: how results are printed.
         resume_options: more options of volbench resume, which runs it in the background.
+
+    Returns:
+        The campaign that has ended; None for a plan, and for one in the background.
 
     Raises:
         RefusedError: the guard refused it, or it was not confirmed.
@@ -111,20 +114,21 @@ def carry_out(
     bill = bill_of(prepared, start.prices)
     if start.dry_run:
         _show_plan(prepared, bill=bill, shown=shown)
-        return
+        return None
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared.hosts, prepared.campaign)
     layout = create_campaign(request.into, prepared.archive)
     sign_campaign(layout)
     if start.detach:
         resume_in_background(layout, [*start.resume_options, *resume_options])
-        return
+        return None
     settings = Settings(
         grace_s=start.grace_s,
         keep_files=start.keep_files,
         ready_timeout_s=start.ready_timeout_s,
     )
     execute(prepared.hosts, layout, prepared.campaign, settings=settings, shown=shown)
+    return layout
 
 
 def _show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.catalogue.profile_sources import load_texts, profile_texts
+from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
@@ -35,6 +36,7 @@ from volbench.cli.output import (
         "volbench run quick --on /data",
         "volbench run aks-disk --on data=/data --on os=/tmp --set runtime=2s",
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
+        "volbench run database.fio --on /data",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
     ),
 )
@@ -99,13 +101,15 @@ def command(
     install_fio: bool,
     shown: TableOutput,
 ) -> None:
-    """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
+    """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
     from volbench.engine.campaign.prepare import Request
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
 
-    sources = profile_texts(profiles, like=like)
-    loaded = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=allow_exec)
+    say_what_is_configured()
+    executor = LocalExecutor()
+    sources = profile_texts(executor, profiles, like=like, allow_exec=allow_exec)
+    loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
     request = Request(

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from volbench.engine.campaign.cleanup import forget_campaign, scratch_of
-from volbench.engine.campaign.client_worker import CampaignContext, Worker
+from volbench.engine.campaign.cleanup import forget_campaign, release_volumes, scratch_of
+from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.clients import run_together
 from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.campaign.shared_context import Attendance, CampaignContext
 from volbench.engine.conditioning.warmup_verification import Outcomes
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
-from volbench.engine.hosts.device_lock import lock_devices, unlock_devices
+from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all
+from volbench.engine.hosts.device_lock import join_filesystems, lock_devices, unlock_devices
 from volbench.engine.run.stop_request import StopRequest
-from volbench.errors import CampaignError, StoppedError
+from volbench.errors import CampaignError, StoppedError, VolbenchError
+from volbench.execute.parallel import on_each
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
+from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
@@ -67,7 +70,10 @@ def run_campaign(
         history = read_history(layout.journal)
         states = RunStates(journal, history, listener)
         settings = replace(settings, redo_steps=_steps_to_redo(campaign, states, settings))
-        context = CampaignContext(layout, campaign, settings, stop, states, Outcomes(layout))
+        attendance = Attendance(settings.ready_timeout_s)
+        context = CampaignContext(
+            layout, campaign, settings, stop, states, Outcomes(layout), attendance
+        )
         scratch = {
             host.name: scratch_of(host, campaign, history=history, states=states) for host in hosts
         }
@@ -83,8 +89,8 @@ def run_campaign(
             if name in by_name
         ]
         for host in hosts:
-            host.executor.wait_when_unreachable(unless=lambda: stop.requested)
-        on_every_host(hosts, lambda host: lock_devices(host.executor, campaign))
+            host.executor.wait_when_unreachable(unless=lambda: stop.requested or attendance.is_over)
+        _reserve(hosts, campaign, states)
         try:
             _run_all(campaign, workers, states)
         finally:
@@ -96,6 +102,30 @@ def run_campaign(
             if states.state(run) is not RunState.RUNNING:
                 compress_logs(layout.run(run.id).path)
         _conclude(context)
+
+
+def _reserve(hosts: Sequence[ConnectedHost], campaign: Campaign, states: RunStates) -> None:
+    """Lock the devices of a campaign on all hosts, or on none; report shared file systems.
+
+    Raises:
+        RefusedError: another campaign has locked one of them.
+    """
+    results = on_each(hosts, lambda host: lock_devices(host.executor, campaign))
+    if any(isinstance(result, VolbenchError) for result in results):
+        idle = [host for host in hosts if not _is_running(host, campaign, states)]
+        on_each(idle, lambda host: unlock_devices(host.executor, campaign))
+        raise_all(hosts, results)
+
+    def join(host: ConnectedHost) -> None:
+        if host.host.kind is HostKind.LOCAL:
+            return
+        for target, others in join_filesystems(host.executor, campaign).items():
+            states.notify(
+                f"{host.name}: the file system of {target} is also used by the campaign "
+                f"{', '.join(others)}, running or abandoned (volbench reap)"
+            )
+
+    on_every_host(hosts, join)
 
 
 def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:
@@ -143,7 +173,7 @@ def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> b
 def _release(host: ConnectedHost, scratch: Scratch, context: CampaignContext) -> None:
     """Remove the scratch files and folder of a campaign from a host, and unlock its devices."""
     _clean(scratch, context.states, keep=context.settings.keep_files)
-    unlock_devices(host.executor, context.campaign)
+    release_volumes(host, context.campaign)
     forget_campaign(host.executor, context.campaign, context.layout.root)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
 from volbench.engine.campaign.cleanup import claim_files, end_run
-from volbench.engine.campaign.execution_settings import Settings, is_left
-from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.campaign.execution_settings import is_left
+from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.idle_time import (
@@ -19,10 +18,10 @@ from volbench.engine.conditioning.idle_time import (
     pause_before,
 )
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
-from volbench.engine.conditioning.warmup_verification import Outcomes, progress_words
+from volbench.engine.conditioning.warmup_verification import progress_words
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.preflight import guard_run
-from volbench.engine.guard.run_guard import check_space
+from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
@@ -31,50 +30,25 @@ from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
-from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
-from volbench.errors import ArchiveError, RefusedError, TransportError, VolbenchError
+from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Executor, Process
 from volbench.fio.jobs.output_files import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
-from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import deadline_s, expected_s
 from volbench.store.archive import attempts_before, forget_attempt, fresh_run_folder
-from volbench.store.layout import Layout, RunFolder
+from volbench.store.layout import RunFolder
 from volbench.units import format_duration
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
-RESULT_BYTES = 16 * 1024**2
-"""Free space required on another machine for a run's result and logs, besides the reserve."""
-
 GateOf = Callable[[Run], Gate | None]
-
-
-@dataclass(frozen=True)
-class CampaignContext:
-    """State shared by all clients of a running campaign.
-
-    Attributes:
-        layout: the campaign folder.
-        campaign: the plan.
-        settings: execution settings.
-        stop: the user's stop request.
-        states: states of all runs.
-        outcomes: bytes moved by finished runs.
-    """
-
-    layout: Layout
-    campaign: Campaign
-    settings: Settings
-    stop: StopRequest
-    states: RunStates
-    outcomes: Outcomes
 
 
 class Worker:
@@ -115,6 +89,20 @@ class Worker:
     def silent_s(self) -> float:
         """Seconds since its machine last answered; 0 while no request is pending."""
         return 0.0 if self._is_idle else self._executor.silent_s
+
+    def check_others(self) -> None:
+        """Stop waiting for a machine that is hung when all other clients have ended.
+
+        Raises:
+            ConnectError: it is; its run may continue there.
+        """
+        if self.context.attendance.is_over:
+            raise ConnectError(
+                f"{self.host.name} has been silent for {format_duration(round(self.silent_s))}; "
+                "all other clients have ended",
+                hint=f"continue when it is back: volbench resume {self.context.layout.root}",
+                context={"host": self.host.name},
+            )
 
     def recover(self) -> None:
         """Settle processes and unrecorded runs of an earlier controller."""
@@ -362,6 +350,12 @@ class Worker:
             record = start_record(self._executor, process, sampler_handle=sampler.handle)
             self._states.started(run, record)
 
+        watch_files = self._scratch.watcher(planned_files(run))
+
+        def on_poll(elapsed_s: float) -> None:
+            self.check_others()
+            watch_files(elapsed_s)
+
         major, minor = facts.major, facts.minor
         return Attempt(
             self.host,
@@ -374,7 +368,7 @@ class Worker:
             devices=(facts.device, *facts.backing) if facts.device else (),
             on_intent=record_intent,
             on_start=record_start,
-            on_poll=self._scratch.watcher(planned_files(run)),
+            on_poll=on_poll,
             gate=gate,
         )
 

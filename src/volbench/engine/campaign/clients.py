@@ -130,10 +130,11 @@ def run_together(
         steps = Steps(campaign, dict(zip(workers, pending, strict=True)), states)
 
         def work(worker: Worker, runs: Sequence[Run]) -> None:
-            try:
-                worker.run_all(runs, gate_of=partial(steps.gate, worker))
-            finally:
-                steps.give_up(runs)
+            with worker.context.attendance.of(worker):
+                try:
+                    worker.run_all(runs, gate_of=partial(steps.gate, worker))
+                finally:
+                    steps.give_up(runs)
 
         futures = [
             threads.submit(problems.catch, worker, partial(work, worker, runs))

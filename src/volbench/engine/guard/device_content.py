@@ -156,6 +156,12 @@ def read_content(executor: Executor, device: BlockDevice) -> Content:
     return Content((first, *parts), may_ask)
 
 
+def read_whole(executor: Executor, device: BlockDevice) -> Part:
+    """Return what is on a block device as a whole, without its partitions."""
+    size = size_bytes(executor, device)
+    return _examined(executor, "", device.node, 0, size, has_blkid=has_blkid(executor))
+
+
 def _name_of(region: Region) -> str:
     return (
         f"partition {region.number} "

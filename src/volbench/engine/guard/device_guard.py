@@ -7,9 +7,11 @@ swap and RAID members. These checks compare device numbers instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from volbench.engine.guard.device_content import Content, Part
+from volbench.engine.guard.device_content import Content, Part, read_whole
 from volbench.engine.guard.path_checks import nearest_existing
+from volbench.engine.guard.shared_storage import SharedStorage
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
     backing_devices,
@@ -17,6 +19,7 @@ from volbench.engine.hosts.block_devices import (
     holders,
     is_read_only,
     partitions,
+    size_bytes,
     whole_disk,
 )
 from volbench.engine.hosts.mounts import (
@@ -31,6 +34,11 @@ from volbench.execute.protocol import Executor
 
 _Reason = tuple[str, str]
 """Predicate that follows the name of the device, and a hint."""
+
+
+_EXTENDED_BYTES = 4096
+"""Maximum size of an extended partition in sysfs: two sectors or a logical block, whatever its real
+size (put_partition in block/partitions/msdos.c of the kernel)."""
 
 
 def check_unused(
@@ -62,17 +70,25 @@ def _reason(
     executor: Executor, device: BlockDevice, campaign_dir: str, *, is_held: bool
 ) -> _Reason | None:
     """Return the reason why a device must not be overwritten, with a hint; None if it may be."""
+    shared = SharedStorage(executor, device)
     family = _family(executor, device)
-    numbers = {part.number for part in family}
+    used = (*shared.overlapping, *shared.elsewhere)
+    numbers = {part.number for part in used}
     checks: tuple[Callable[[], _Reason | None], ...] = (
         lambda: _read_only(executor, device),
+        lambda: _extended(executor, device),
         lambda: _disk_of(executor, device, "/", "the disk of /"),
         lambda: _disk_of(executor, device, campaign_dir, "the disk of the campaign folder"),
         lambda: _mounted(executor, numbers),
         lambda: _swap(executor, numbers),
-        lambda: _held(executor, family),
-        lambda: _loop_backing(executor, numbers),
-        lambda: None if is_held else _not_exclusive(executor, device),
+        lambda: _held(executor, device, used),
+        lambda: _loop_backing(executor, {part.number for part in family}),
+        lambda: _part_of_member(executor, shared.wholes),
+        lambda: None if is_held else _not_exclusive(executor, device, ""),
+        *(
+            partial(_not_exclusive, executor, other, f" as {other.node}")
+            for other in shared.independent
+        ),
     )
     return next((reason for check in checks if (reason := check()) is not None), None)
 
@@ -87,6 +103,15 @@ def _family(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
 def _read_only(executor: Executor, device: BlockDevice) -> _Reason | None:
     if is_read_only(executor, device):
         return "is read-only", f"make it writable: blockdev --setrw {device.node}"
+    return None
+
+
+def _extended(executor: Executor, device: BlockDevice) -> _Reason | None:
+    if whole_disk(executor, device) != device and size_bytes(executor, device) <= _EXTENDED_BYTES:
+        return (
+            "is an extended partition: it holds the partition table of the logical ones",
+            "name one of the logical partitions; lsblk lists them",
+        )
     return None
 
 
@@ -112,13 +137,26 @@ def _swap(executor: Executor, numbers: set[Number]) -> _Reason | None:
     return None
 
 
-def _held(executor: Executor, family: Sequence[BlockDevice]) -> _Reason | None:
-    names = {name for part in family for name in holders(executor, part)}
+def _held(executor: Executor, device: BlockDevice, used: Sequence[BlockDevice]) -> _Reason | None:
+    below = backing_devices(executor, device, through_files=False)
+    own = {part.name for part in (device, *below)}
+    names = {name for part in used for name in holders(executor, part)} - own
     if names:
         return (
             f"is held by {', '.join(sorted(names))} (LVM, RAID, device mapper or similar)",
             "remove it from the stack that uses it, as shown by lsblk",
         )
+    return None
+
+
+def _part_of_member(executor: Executor, wholes: Sequence[BlockDevice]) -> _Reason | None:
+    for disk in wholes:
+        whole = read_whole(executor, disk)
+        if whole.is_member:
+            return (
+                f"is a partition of {disk.node}, a member of a larger volume: {whole.signature}",
+                f"if that volume is gone, clear what is left of it: wipefs {disk.node}",
+            )
     return None
 
 
@@ -130,10 +168,10 @@ def _loop_backing(executor: Executor, numbers: set[Number]) -> _Reason | None:
     return None
 
 
-def _not_exclusive(executor: Executor, device: BlockDevice) -> _Reason | None:
+def _not_exclusive(executor: Executor, device: BlockDevice, name: str) -> _Reason | None:
     if error := executor.exclusive_error(device.node):
         return (
-            f"cannot be opened exclusively: {error}",
+            f"cannot be opened exclusively{name}: {error}",
             "end the process that uses it, or run volbench as a user who may write to it",
         )
     return None

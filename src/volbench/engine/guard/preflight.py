@@ -229,25 +229,32 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> N
     executor = host.executor
     with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
         place = executor.make_work_folder(folder, name=f"{name}/check")
-        jobs: dict[str, Run] = {}
-        texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
-        for number, (text, run) in enumerate(reversed(texts.items())):
-            path = f"{place}/{number}.fio"
-            executor.write_text(path, text)
-            jobs[path] = run
-        paths = list(jobs)
-        for start in range(0, len(paths), _MAX_JOB_FILES):
-            rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])
-            if rejected is None:
-                continue
-            path, message = rejected
-            run = jobs[path]
-            raise FioError(
-                f"fio rejects job {run.job}: {message.replace(path, 'job file')}",
-                hint=f"see its job file: volbench profile render {run.profile} -o DIR",
-                context={"job": run.job},
-            )
-        executor.remove_work_folder(place)
+        try:
+            _check_in(place, host, runs)
+        finally:
+            executor.remove_work_folder(executor.make_work_folder(folder, name=name))
+
+
+def _check_in(place: str, host: ConnectedHost, runs: Sequence[Run]) -> None:
+    """Check job files in a folder of the host."""
+    jobs: dict[str, Run] = {}
+    texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
+    for number, (text, run) in enumerate(reversed(texts.items())):
+        path = f"{place}/{number}.fio"
+        host.executor.write_text(path, text)
+        jobs[path] = run
+    paths = list(jobs)
+    for start in range(0, len(paths), _MAX_JOB_FILES):
+        rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])
+        if rejected is None:
+            continue
+        path, message = rejected
+        run = jobs[path]
+        raise FioError(
+            f"fio rejects job {run.job}: {message.replace(path, 'job file')}",
+            hint=f"see its job file: volbench profile render {run.profile} -o DIR",
+            context={"job": run.job},
+        )
 
 
 def _first_rejected(host: ConnectedHost, paths: Sequence[str]) -> tuple[str, str] | None:

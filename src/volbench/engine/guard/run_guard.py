@@ -34,6 +34,9 @@ from volbench.units import format_size
 RESERVE_BYTES = 64 * 1024**2
 """Free space always reserved for other programs on the file system."""
 
+RESULT_BYTES = 16 * 1024**2
+"""Free space required on another machine for a run's result and logs, besides the reserve."""
+
 RESERVE_SHARE = 0.05
 """Additional free space for metadata, as a share of the space needed by the run."""
 

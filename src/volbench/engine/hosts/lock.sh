@@ -1,5 +1,7 @@
-# Hold a block device for one campaign: take|free NAME CAMPAIGN
+# Hold a block device for one campaign: take|free|show NAME CAMPAIGN
 # Prints nothing on success, else the holder of the lock. Locks from before a reboot are void.
+# Share a file system with other campaigns: join|leave NAME CAMPAIGN
+# Prints the other campaigns, one per line.
 verb=$1 name=$2 campaign=$3
 folder=/run/lock
 [ -w "$folder" ] || folder=/tmp
@@ -14,6 +16,28 @@ if [ "$verb" = free ]; then
     [ "$(holder)" = "$boot $campaign" ] && rm -rf -- "$lock"
     exit 0
 fi
+case $verb in
+show)
+    found=$(holder)
+    case $found in "$boot "*) echo "${found#"$boot "}" ;; esac
+    exit 0
+    ;;
+join)
+    (umask 0; mkdir -p "$lock")
+    echo "$boot" >"$lock/$campaign"
+    for other in "$lock"/*; do
+        held=
+        read -r held 2>/dev/null <"$other"
+        [ "$held" != "$boot" ] || [ "$other" = "$lock/$campaign" ] || echo "${other##*/}"
+    done
+    exit 0
+    ;;
+leave)
+    rm -f -- "$lock/$campaign"
+    rmdir -- "$lock" 2>/dev/null
+    exit 0
+    ;;
+esac
 for try in 1 2 3; do
     if mkdir -m 755 "$lock" 2>/dev/null; then
         echo "$boot $campaign" >"$lock/new" && mv "$lock/new" "$lock/holder"

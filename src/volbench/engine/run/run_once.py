@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.analyse.device.kernel_counters import STARTED
@@ -13,7 +12,7 @@ from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.process_watch import Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_outcome import RunOutcome, judge, write_status
+from volbench.engine.run.run_outcome import RunOutcome, judge, separate_prerun_notes, write_status
 from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of
@@ -23,6 +22,7 @@ from volbench.execute.protocol import Process
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.journal import utc_now
+from volbench.store.layout import RunFolder
 from volbench.store.log_files import compress_logs
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class _Execution:
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
         if gate is not None and (reason := gate.held_back):
             outcome = RunOutcome(RunState.INTERRUPTED, reason)
-        _tidy(directory.folder.path)
+        _tidy(directory.folder)
         write_status(
             directory.folder,
             self.command,
@@ -229,10 +229,11 @@ class _Execution:
         return outcome
 
 
-def _tidy(folder: Path) -> None:
-    """Compress large logs, and remove the empty logs that fio creates for ``exec_prerun``."""
-    compress_logs(folder, min_bytes=_LARGE_LOG_BYTES)
-    for path in folder.glob("*.prerun.txt"):
+def _tidy(folder: RunFolder) -> None:
+    """Compress large logs, and remove what fio writes on its own about ``exec_prerun``."""
+    separate_prerun_notes(folder)
+    compress_logs(folder.path, min_bytes=_LARGE_LOG_BYTES)
+    for path in folder.path.glob("*.prerun.txt"):
         if not path.stat().st_size:
             path.unlink()
 
