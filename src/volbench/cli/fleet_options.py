@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.configuration import unless_targets_are_given
 from volbench.cli.options import PATH, flag, option_group
 from volbench.errors import InputError
 
@@ -25,6 +26,7 @@ INVENTORY = click.option(
     "--inventory",
     type=PATH,
     metavar="FILE",
+    callback=unless_targets_are_given,
     help="List of hosts: volbench's YAML, an Ansible inventory, or terraform output -json.",
 )
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from volbench.cli.configuration import results_folder
 from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
 from volbench.errors import InputError
 from volbench.present.renderers import PICTURE_FORMATS
@@ -62,7 +63,7 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
 def default_campaign_folder(name: str) -> Path:
     """Return the default folder of a new campaign."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return Path("volbench-results") / f"{name}-{stamp}"
+    return results_folder() / f"{name}-{stamp}"
 
 
 def report_folder(dataset: Dataset) -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.catalogue.profile_sources import load_texts, profile_texts
+from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
@@ -110,6 +111,7 @@ def command(
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
 
+    say_what_is_configured()
     executor = LocalExecutor()
     sources = profile_texts(executor, profiles, like=like, allow_exec=allow_exec)
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
