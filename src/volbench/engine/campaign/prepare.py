@@ -56,6 +56,7 @@ class Request:
         policy: rule for the number of hosts that must execute a run for its aggregate to count.
         quorum: that number if the policy is ``quorum``.
         install_fio: install fio on hosts where it is missing.
+        clients_before: names of the clients of the campaign that this one repeats, if it does.
     """
 
     profiles: tuple[Profile, ...]
@@ -71,6 +72,7 @@ class Request:
     policy: Policy = Policy.ALL
     quorum: int = 0
     install_fio: bool = False
+    clients_before: tuple[str, ...] = ()
 
     @property
     def tools(self) -> set[Tool]:
@@ -94,6 +96,7 @@ class Request:
             on_error=self.on_error,
             allow_destroy=tuple(map(mask_text, self.allow_destroy)),
             command=tuple(map(mask_text, self.command)),
+            clients_before=self.clients_before,
         )
 
     def secrets_of(self, host: Host) -> Iterator[tuple[str, str]]:
