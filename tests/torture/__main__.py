@@ -8,16 +8,8 @@ import secrets
 import sys
 import tempfile
 
-from tests.torture.full_disks import full_disk
-from tests.torture.guard_situations import guard_situation
-from tests.torture.killed_campaigns import controller_kill
-from tests.torture.runner import Kind, case_folder, chance_of, table, torture
-
-KINDS = (
-    Kind("guard", guard_situation, share=1, least=1000),
-    Kind("kills", controller_kill, share=3, least=200),
-    Kind("full", full_disk, share=1, least=50),
-)
+from tests.torture.kinds import KINDS
+from tests.torture.runner import case_folder, chance_of, table, torture
 
 
 def main() -> int:
