@@ -140,7 +140,9 @@ def _hint(error: click.ClickException) -> str:
 
 def _fail(error: VolbenchError) -> NoReturn:
     """Print an error with its hint, and exit with its code."""
-    click.echo(f"volbench: {error.message}", err=True)
+    from volbench.model.profile.secret_values import mask_text
+
+    click.echo(f"volbench: {mask_text(error.message)}", err=True)
     if error.hint:
-        click.echo(f"  hint: {error.hint}", err=True)
+        click.echo(f"  hint: {mask_text(error.hint)}", err=True)
     sys.exit(error.exit_code)

@@ -82,7 +82,7 @@ def command(
     policy does not allow to go on without hosts that are out of reach, nothing new is started; the
     runs of the other hosts are still brought to their end, and their results fetched.
     """
-    from volbench.cli.make.confirmations import confirm_destruction
+    from volbench.cli.make.confirmations import ask_secrets, confirm_destruction
     from volbench.cli.make.execution import execute, reported_errors
     from volbench.engine.campaign.execution_settings import Settings, is_left
     from volbench.engine.campaign.resume_plan import (
@@ -125,7 +125,9 @@ def command(
             plan = allow_anew(reached.hosts, layout, plan, consent=consent, seal=seal)
             if allow_destroy:
                 confirm_destruction(reached.hosts, plan, only=allow_destroy)
-            settings = replace(settings, settle_only=not may_go_on)
+            needing = plan.runs if redo_steps else left
+            secrets = ask_secrets(needing, {}) if may_go_on else {}
+            settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
             execute(reached.hosts, layout, plan, settings=settings, shown=shown)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOBase
 from typing import TYPE_CHECKING
@@ -114,12 +114,15 @@ def _is_same_file(log: int, stream: object) -> bool:
     return os.path.samestat(os.fstat(log), os.fstat(number))
 
 
-def resume_in_background(layout: Layout, options: Sequence[str]) -> None:
+def resume_in_background(
+    layout: Layout, options: Sequence[str], *, secrets: Mapping[str, str]
+) -> None:
     """Start a controller for a stored campaign in a new session.
 
     Args:
         layout: the campaign folder.
         options: options of volbench resume.
+        secrets: passwords and keys, by environment variable.
 
     Raises:
         CampaignError: it ended immediately, with an error.
@@ -135,7 +138,8 @@ def resume_in_background(layout: Layout, options: Sequence[str]) -> None:
         (os.POSIX_SPAWN_DUP2, log, 2),
     ]
     try:
-        pid = os.posix_spawn(sys.executable, argv, os.environ, file_actions=actions, setsid=True)
+        environment = {**os.environ, **secrets}
+        pid = os.posix_spawn(sys.executable, argv, environment, file_actions=actions, setsid=True)
     finally:
         os.close(log)
     until_s = time.monotonic() + _BEGIN_S

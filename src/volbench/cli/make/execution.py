@@ -111,7 +111,7 @@ def carry_out(
         VolbenchError: as `execute` does.
     """
     with reported_errors(shown):
-        _carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+        return _carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
 
 
 def _carry_out(
@@ -121,8 +121,13 @@ def _carry_out(
     start: StartOptions,
     shown: TableOutput,
     resume_options: Sequence[str],
-) -> None:
-    from volbench.cli.make.confirmations import bill_of, confirm_destruction, confirm_length
+) -> Layout | None:
+    from volbench.cli.make.confirmations import (
+        ask_secrets,
+        bill_of,
+        confirm_destruction,
+        confirm_length,
+    )
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.archive import create_campaign
@@ -135,15 +140,17 @@ def _carry_out(
         return None
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared.hosts, prepared.campaign)
+    secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
     layout = create_campaign(request.into, prepared.archive)
     sign_campaign(layout)
     if start.detach:
-        resume_in_background(layout, [*start.resume_options, *resume_options])
+        resume_in_background(layout, [*start.resume_options, *resume_options], secrets=secrets)
         return None
     settings = Settings(
         grace_s=start.grace_s,
         keep_files=start.keep_files,
         ready_timeout_s=start.ready_timeout_s,
+        secrets=secrets,
     )
     execute(prepared.hosts, layout, prepared.campaign, settings=settings, shown=shown)
     return layout

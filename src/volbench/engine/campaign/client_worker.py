@@ -30,6 +30,7 @@ from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
+from volbench.engine.run.secret_files import scrub
 from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
@@ -120,6 +121,7 @@ class Worker:
                 continue
             if end_orphan(self._executor, record):
                 self._notify(f"{run.id}: ended the process of an earlier controller")
+            scrub(self._folder(run).path, run)
             status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
@@ -376,6 +378,7 @@ class Worker:
             on_start=record_start,
             on_poll=on_poll,
             gate=gate,
+            secrets=self.context.settings.secrets,
         )
 
     def _directory(self, run: Run, folder: RunFolder) -> RunDirectory:
