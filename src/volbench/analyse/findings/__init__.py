@@ -45,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     block_contents.compressible,
     job_options.queue_depth,
     job_options.overlapping_jobs,
+    other_load.host_noise,
     other_load.cpu_bound,
     memory_rules.swapping,
     other_load.busy_device,

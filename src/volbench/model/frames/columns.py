@@ -280,12 +280,24 @@ DEVICE: tuple[Column, ...] = (
     _real("writeback_bytes", "bytes", "Page cache under write-back at the end of the interval."),
     _real("io_pressure_some_percent", "%", "Time with some task stalled on I/O (PSI)."),
     _real("io_pressure_full_percent", "%", "Time with all tasks stalled on I/O (PSI)."),
+    _real("cpu_pressure_percent", "%", "Time with some task waiting for a CPU (PSI)."),
+    _real(
+        "tool_cpu_percent",
+        "%",
+        "CPU time of all tasks of fio or dd on the host, in percent of one CPU; NaN if unknown.",
+    ),
+    _real(
+        "tool_wait_percent",
+        "%",
+        "Time that these tasks were ready to run and had no CPU (run-queue delay), the same way.",
+    ),
     _real("swap_bytes_per_s", "bytes/s", "Bytes swapped in and out by the host."),
 )
 
 VERDICTS: tuple[Column, ...] = (
     *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
+    _real("disturbed_percent", "%", "Share of intervals that the host disturbed."),
     _text("verdict", "`steady`, `drifting`, `stepped`, `noisy` or `too-short`, of the IOPS."),
     _real("from_s", "s", "Start of the evaluated window."),
     _real("to_s", "s", "End of the evaluated window."),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.frames.observed import is_partial
 from volbench.present.formatting import printable, records
@@ -32,6 +33,7 @@ _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MOST_JOBS, _MOST_LINES = 24, 28
 """Maximum number of job rows, and number of distinguishable line styles."""
 GREY = "Grey: not all jobs in parallel ran, so the sum is no rate of the volume"
+NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _MANY = 12
 """Number of lines above which they are thinner."""
 
@@ -54,7 +56,8 @@ def read_series(frames: Frames, _: Options) -> _Jobs | str:
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
-    rows = rows.assign(_grey=is_partial(rows))
+    noisy = grey_rows(rows, frames["device"], frames["summary"])
+    rows = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy)
     jobs = rows.groupby("label", sort=False)
     return _Jobs({str(label): job for label, job in jobs}, measured(frames["summary"]))
 
@@ -82,7 +85,8 @@ def build_series(jobs: _Jobs) -> Plot:
         ),
         caption=(
             "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
-            GREY * any(job["_grey"].any() for job in shown.values()),
+            GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in shown.values()),
+            NOISY * any(job["_noisy"].any() for job in shown.values()),
             labels.not_shown(left_out, "jobs"),
         ),
         rows=_every(jobs) if left_out else None,
@@ -150,7 +154,7 @@ def _span(rows: pd.DataFrame) -> str:
 SERIES = Kind(
     name="series",
     title="IOPS, bandwidth and latency over time",
-    frame_names=("summary", "series"),
+    frame_names=("summary", "series", "device"),
     help="IOPS, bandwidth and mean latency over time, a row of panels per job.",
     needs="a sample interval above 0",
     read=read_series,
