@@ -194,6 +194,12 @@ class Fall:
         return is_before, ~is_before
 
     @property
+    def noise_after(self) -> float:
+        """Share of the intervals after the fall that the host disturbed, less that before it."""
+        flags, after = disturbed(self.view).at(self.rates.t_s), self.rates.t_s > self.change.t_s
+        return max(0.0, float(flags[after].mean()) - float(flags[~after].mean()))
+
+    @property
     def is_no_flash(self) -> bool:
         """Whether the fastest I/O was too slow for flash, on a device of unknown kind."""
         return self.kind is DeviceKind.UNKNOWN and self.rates.lat_min_s > _FLASH_S
@@ -202,12 +208,6 @@ class Fall:
 def _scatter(values: npt.NDArray[np.float64]) -> float:
     level = float(np.median(values)) if len(values) else 0.0
     return 1.4826 * float(np.median(np.abs(values - level))) / level if level else 0.0
-
-    @property
-    def noise_after(self) -> float:
-        """Share of the intervals after the fall that the host disturbed, less that before it."""
-        flags, after = disturbed(self.view).at(self.rates.t_s), self.rates.t_s > self.change.t_s
-        return max(0.0, float(flags[after].mean()) - float(flags[~after].mean()))
 
 
 def explain_fall(fall: Fall) -> Ranking:
