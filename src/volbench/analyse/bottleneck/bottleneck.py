@@ -28,6 +28,10 @@ _QUEUED = 2.0
 """Ratio of mean to minimum latency from which I/Os count as queued."""
 _UNIFORM = 0.7
 """Ratio of percentile 1 to mean latency from which all I/Os wait alike."""
+_MIDDLE = 1.15
+"""Ratio of percentiles 70 and 30 up to which all I/Os wait alike; stolen CPU time moves neither."""
+_LEAST_FLAT = 0.10
+"""Spread of samples of a limit that is not always reached, where I/Os wait alike."""
 _CLOSE = (1.5, 0.9)
 """The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
 _SAME = 0.05
@@ -166,7 +170,8 @@ def _waiting(case: _Case) -> list[str]:
     times, low_share = _CLOSE
     close = rates.lat_mean_s >= times * rates.lat_min_s
     close = close and rates.lat_low_s >= low_share * rates.lat_mean_s
-    if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
+    waits = close or (rates.lat_mean_s >= _QUEUED * rates.lat_min_s and not _differs(rates))
+    if rates.depth > 1 and waits:
         return [
             (
                 f"I/Os wait: mean latency {format_latency(rates.lat_mean_s)}, minimum "
@@ -174,6 +179,18 @@ def _waiting(case: _Case) -> list[str]:
             )
         ]
     return []
+
+
+def _differs(rates: Rates) -> bool:
+    """Return whether I/Os are known to take different times, as those that do not wait do."""
+    return rates.lat_p70_s > _MIDDLE * (1 + rates.last.spread / 2) * rates.lat_p30_s
+
+
+def _is_uniform(rates: Rates) -> bool:
+    """Return whether all I/Os wait alike, by the percentiles that are known."""
+    if not math.isnan(rates.lat_p70_s):
+        return not _differs(rates) and rates.lat_p30_s >= _UNIFORM * rates.lat_mean_s
+    return rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
 
 
 def _cpu(case: _Case) -> Explanation | None:
@@ -212,14 +229,19 @@ def _compared(case: _Case) -> Explanation | None:
 def _queued(case: _Case) -> Explanation | None:
     """Infer a limit from a single run: a flat rate, and I/Os that all wait equally long."""
     rates = case.rates
-    is_uniform = rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
     waiting = _waiting(case)
-    if rates.at_device or not (waiting and is_uniform and rates.last.spread <= _FLAT):
+    is_far = rates.lat_p30_s >= _QUEUED * rates.lat_min_s
+    flat = _LEAST_FLAT if is_far else _FLAT
+    if rates.at_device or not (waiting and _is_uniform(rates) and rates.last.spread <= flat):
         return None
     reasons = [
         f"flat to {100 * rates.last.spread:.1f} %",
         *waiting,
-        f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}",
+        (
+            f"70 % of I/Os took at least {format_latency(rates.lat_p30_s)}"
+            if is_far
+            else f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}"
+        ),
     ]
     return case.explanation(*_which(case), reasons, _undeclared(case))
 
