@@ -35,6 +35,25 @@ class HostFacts(Frozen):
     virtualization: str = ""
 
 
+class BlockSample(Frozen):
+    """What was known, right before a run that reads, of the blocks that it reads.
+
+    Attributes:
+        sampled: blocks that were read.
+        zeros: of them, those that held only zeros.
+        unmapped_share: share of the range that the storage has no data for; None if it was not
+            asked or does not know.
+        asked: who knows that share; empty for nobody.
+        problem: why no block was read; empty where some were.
+    """
+
+    sampled: int = 0
+    zeros: int = 0
+    unmapped_share: float | None = None
+    asked: str = ""
+    problem: str = ""
+
+
 class VolumeFacts(Frozen):
     """A volume and the block device under it.
 
@@ -62,6 +81,7 @@ class VolumeFacts(Frozen):
         free_bytes: space available to unprivileged users.
         backing: kernel names of the devices under a partition, loop, dm or md, nearest first.
         content: content of a device, as reported by blkid, such as ``ext4 "backup"``.
+        blocks: sample of the blocks that a run reads; None where none was taken.
     """
 
     role: str
@@ -86,3 +106,4 @@ class VolumeFacts(Frozen):
     free_bytes: int | None = None
     backing: tuple[str, ...] = ()
     content: str = ""
+    blocks: BlockSample | None = None
