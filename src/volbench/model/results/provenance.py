@@ -8,6 +8,8 @@ from __future__ import annotations
 from volbench.model.base import Frozen
 from volbench.model.campaign.target import VolumeKind
 
+MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
+
 
 class HostFacts(Frozen):
     """Facts about a host.
@@ -82,6 +84,7 @@ class VolumeFacts(Frozen):
         backing: kernel names of the devices under a partition, loop, dm or md, nearest first.
         content: content of a device, as reported by blkid, such as ``ext4 "backup"``.
         blocks: sample of the blocks that a run reads; None where none was taken.
+        memory_below: filesystem in memory that holds the file of a loop device; empty for none.
     """
 
     role: str
@@ -107,3 +110,12 @@ class VolumeFacts(Frozen):
     backing: tuple[str, ...] = ()
     content: str = ""
     blocks: BlockSample | None = None
+    memory_below: str = ""
+
+    @property
+    def in_memory(self) -> str:
+        """What in the host's memory holds the volume; empty where nothing is known to."""
+        if self.filesystem in MEMORY_FILESYSTEMS:
+            return self.filesystem
+        names = (name for name in (self.device, *self.backing) if name.startswith(("ram", "zram")))
+        return next(names, self.memory_below)
