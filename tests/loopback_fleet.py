@@ -65,7 +65,7 @@ def loopback_fleet(
     fleet = LoopbackFleet(folder, names)
     lines = []
     for number, name in enumerate(names, 1):
-        fleet.data(name).mkdir(parents=True)
+        fleet.data(name).mkdir(parents=True, exist_ok=True)
         volumes = f"volumes: {{data: {fleet.data(name)}}}"
         lines.append(
             f"  {name}: {{address: 192.0.2.{number}, workdir: {fleet.work(name)}, {volumes}}}"

@@ -20,11 +20,13 @@ class Server:
         machine: the executor.
         signatures: node to what blkid exports of it, and its exit status; ``NODE@OFFSET`` for
             a part.
+        by_id: name in /dev/disk/by-id to node.
         contents: node to bytes on it, by offset; zeros elsewhere.
     """
 
     machine: FakeExecutor = field(default_factory=FakeExecutor)
     signatures: dict[str, tuple[int, str]] = field(default_factory=dict)
+    by_id: dict[str, str] = field(default_factory=dict)
     contents: dict[str, dict[int, bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,7 +83,10 @@ class Server:
         return Completed(argv, status, text, "")
 
     def _read(self, argv: tuple[str, ...]) -> Completed:
-        """Answer the script that prints parts of a device in hexadecimal."""
+        """Answer the scripts that print names of a device, and parts of it in hexadecimal."""
+        if argv[3] == "by-id":
+            links = [name for name in self.by_id if self.by_id[name] == argv[4]]
+            return Completed(argv, 0, "".join(f"{name}\n" for name in links), "")
         node, *sectors = argv[4:]
         spans = [int(number) * 512 for number in sectors]
         texts = []

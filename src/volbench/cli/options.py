@@ -43,7 +43,7 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
         for option in reversed(options):
             decorated = option(decorated)
         added: list[click.Parameter] = decorated.__click_params__[before:]
-        names += [str(parameter.name) for parameter in added]
+        names += [str(parameter.name) for parameter in added if parameter.expose_value]
         return wrapped
 
     return add

@@ -190,6 +190,20 @@ def test_a_disk_in_the_place_of_another_is_refused(server: Server) -> None:
     )
 
 
+def test_a_disk_with_another_name_by_id_is_refused(server: Server) -> None:
+    """The name that udev makes from the disk's own identifiers is pinned too."""
+    server.by_id["scsi-0ACME_1"] = "/dev/sdb"
+    volume = find_volume(server.machine, role="data", target="/dev/sdb")
+    assert volume.pin is not None
+    assert volume.pin.by_id == "scsi-0ACME_1"
+    assert refusal(server.machine, volume) == ""
+    server.by_id = {"scsi-0ACME_2": "/dev/sdb"}
+    assert refusal(server.machine, volume) == (
+        "/dev/sdb is not the device that was planned: name in /dev/disk/by-id was scsi-0ACME_1, "
+        "is scsi-0ACME_2"
+    )
+
+
 def test_nothing_is_started_but_readers(server: Server) -> None:
     """The guard runs blkid, and a script that reads, and nothing else."""
     server.signatures["/dev/sdb"] = (0, "TYPE=btrfs\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.engine.conftest import Disks, call
 from volbench.engine.hosts.device_lock import (
     device_holder,
     join_filesystems,
@@ -83,6 +85,34 @@ def test_a_lock_from_before_a_restart_holds_nothing() -> None:
     (lock_of(1) / "holder").write_text("0000-another-boot somebody\n")
     lock_devices(EXECUTOR, a_campaign(2, 1))
     assert "another-boot" not in (lock_of(1) / "holder").read_text()
+
+
+@pytest.mark.root
+def test_a_lock_of_a_detached_disk_does_not_hold_the_next_one(disks: Disks) -> None:
+    """A killed campaign leaves its lock, and the kernel gives out numbers of loop devices again."""
+    image = disks.image()
+    device = call("losetup", "-f", "--show", str(image))
+    first, second = (_campaign_on(device, seed) for seed in (1, 2))
+    lock_devices(EXECUTOR, first)
+    with pytest.raises(RefusedError, match="another campaign"):
+        lock_devices(EXECUTOR, second)
+    call("losetup", "-d", device)
+    disks.attach_at(device, disks.image())
+    lock_devices(EXECUTOR, second)
+    unlock_devices(EXECUTOR, first)
+    with pytest.raises(RefusedError, match="another campaign"):
+        lock_devices(EXECUTOR, first)
+    unlock_devices(EXECUTOR, second)
+
+
+def _campaign_on(device: str, seed: int) -> Campaign:
+    """Return a plan on a device that exists."""
+    number = Path(device).stat().st_rdev
+    campaign = a_campaign(seed, os.minor(number))
+    (run,) = campaign.runs
+    pin = DevicePin(path=device, major=os.major(number), minor=os.minor(number), size_bytes=1)
+    volume = run.volume.model_copy(update={"target": device, "pin": pin})
+    return campaign.model_copy(update={"runs": (run.model_copy(update={"volume": volume}),)})
 
 
 def test_holder_of_a_device_is_shown() -> None:

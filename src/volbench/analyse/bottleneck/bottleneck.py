@@ -28,6 +28,10 @@ _QUEUED = 2.0
 """Ratio of mean to minimum latency from which I/Os count as queued."""
 _UNIFORM = 0.7
 """Ratio of percentile 1 to mean latency from which all I/Os wait alike."""
+_MIDDLE = 1.15
+"""Ratio of percentiles 70 and 30 up to which all I/Os wait alike; stolen CPU time moves neither."""
+_LEAST_FLAT = 0.10
+"""Spread of samples of a limit that is not always reached, where I/Os wait alike."""
 _CLOSE = (1.5, 0.9)
 """The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
 _SAME = 0.05
@@ -172,7 +176,8 @@ def _waiting(case: _Case) -> list[str]:
     times, low_share = _CLOSE
     close = rates.lat_mean_s >= times * rates.lat_min_s
     close = close and rates.lat_low_s >= low_share * rates.lat_mean_s
-    if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
+    waits = close or (rates.lat_mean_s >= _QUEUED * rates.lat_min_s and not _differs(rates))
+    if rates.depth > 1 and waits:
         return [
             (
                 f"I/Os wait: mean latency {format_latency(rates.lat_mean_s)}, minimum "
@@ -180,6 +185,18 @@ def _waiting(case: _Case) -> list[str]:
             )
         ]
     return []
+
+
+def _differs(rates: Rates) -> bool:
+    """Return whether I/Os are known to take different times, as those that do not wait do."""
+    return rates.lat_p70_s > _MIDDLE * (1 + rates.last.spread / 2) * rates.lat_p30_s
+
+
+def _is_uniform(rates: Rates) -> bool:
+    """Return whether all I/Os wait alike, by the percentiles that are known."""
+    if not math.isnan(rates.lat_p70_s):
+        return not _differs(rates) and rates.lat_p30_s >= _UNIFORM * rates.lat_mean_s
+    return rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
 
 
 def _cpu(case: _Case) -> Explanation | None:
@@ -218,17 +235,18 @@ def _compared(case: _Case) -> Explanation | None:
 def _queued(case: _Case) -> Explanation | None:
     """Infer a limit from a single run: a flat rate, and I/Os that all wait equally long."""
     rates = case.rates
-    is_uniform = rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
     waiting, spread = _waiting(case), rates.last.spread
-    if rates.at_device or not waiting or spread > _FLAT:
+    is_far = rates.lat_p30_s >= _QUEUED * rates.lat_min_s
+    is_uniform = _is_uniform(rates) and spread <= (_LEAST_FLAT if is_far else _FLAT)
+    if rates.at_device or not waiting or not (is_uniform or _is_constant(case)):
         return None
     reasons = [f"flat to {100 * spread:.1f} %", *waiting]
-    if is_uniform:
-        reasons.append(f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}")
-    elif not _is_constant(case):
-        return None
-    else:
+    if not is_uniform:
         reasons.append(_littles_law(rates))
+    elif is_far:
+        reasons.append(f"70 % of I/Os took at least {format_latency(rates.lat_p30_s)}")
+    else:
+        reasons.append(f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}")
     against = [] if is_uniform else ["I/Os did not all wait alike"]
     return case.explanation(*_which(case), reasons, [*_undeclared(case), *against])
 

@@ -277,7 +277,7 @@ def _lasting(before: Floats, after: Floats) -> int:
     low, high = sorted((float(np.median(before)), float(np.median(after))))
     between = (low + high) / 2
     return min(
-        np.count_nonzero((level > between) == (np.median(level) > between))
+        int(np.count_nonzero((level > between) == (np.median(level) > between)))
         for level in (before, after)
     )
 

@@ -173,9 +173,10 @@ def render_profile(
 def _volume(role: str, target: str) -> Volume:
     from volbench.fio.jobs.job_targets import is_device
     from volbench.model.campaign.target import Volume, VolumeKind
+    from volbench.model.profile.secret_values import mask_text
 
     if target.startswith("nbd"):
-        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+        return Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
     path = Path(target)
     if is_device(target):
         kind = VolumeKind.DEVICE

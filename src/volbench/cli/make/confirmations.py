@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Prepared
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
-    from volbench.model.campaign.planned_run import Campaign
+    from volbench.model.campaign.planned_run import Campaign, Run
     from volbench.model.campaign.target import Volume
     from volbench.plan.prices import Bill, Rented
 
@@ -118,6 +119,28 @@ def confirm_destruction(
                 f"{name} was not confirmed; nothing was done",
                 hint=f"type exactly {name} when asked",
             )
+
+
+def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets of runs: known ones, and others from the environment or the terminal.
+
+    Raises:
+        InputError: one is missing, and there is no terminal to ask for it.
+    """
+    from volbench.model.campaign.run_secrets import missing_secrets
+
+    secrets = dict(known)
+    for variable, use in missing_secrets(runs, known).items():
+        given = os.environ.get(variable, "")
+        if not given and sys.stdin.isatty():
+            given = click.prompt(f"Password for {use}", hide_input=True, err=True, default="")
+        if not given or not given.isprintable():
+            raise InputError(
+                f"the password for {use} is not stored, and was not given",
+                hint=f"set the environment variable {variable}, or use a terminal to be asked",
+            )
+        secrets[variable] = given
+    return secrets
 
 
 def _host_name(executor: Executor) -> str:

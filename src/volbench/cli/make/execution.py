@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +26,7 @@ from volbench.cli.options import (
     option_group,
 )
 from volbench.cli.output import TableOutput
+from volbench.errors import VolbenchError
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.execution_settings import Settings
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign
     from volbench.plan.prices import Bill
+    from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
 
@@ -104,7 +110,24 @@ def carry_out(
         RefusedError: the guard refused it, or it was not confirmed.
         VolbenchError: as `execute` does.
     """
-    from volbench.cli.make.confirmations import bill_of, confirm_destruction, confirm_length
+    with reported_errors(shown):
+        return _carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+
+
+def _carry_out(
+    hosts: Sequence[ConnectedHost],
+    request: Request,
+    *,
+    start: StartOptions,
+    shown: TableOutput,
+    resume_options: Sequence[str],
+) -> Layout | None:
+    from volbench.cli.make.confirmations import (
+        ask_secrets,
+        bill_of,
+        confirm_destruction,
+        confirm_length,
+    )
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.archive import create_campaign
@@ -117,15 +140,17 @@ def carry_out(
         return None
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared.hosts, prepared.campaign)
+    secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
     layout = create_campaign(request.into, prepared.archive)
     sign_campaign(layout)
     if start.detach:
-        resume_in_background(layout, [*start.resume_options, *resume_options])
+        resume_in_background(layout, [*start.resume_options, *resume_options], secrets=secrets)
         return None
     settings = Settings(
         grace_s=start.grace_s,
         keep_files=start.keep_files,
         ready_timeout_s=start.ready_timeout_s,
+        secrets=secrets,
     )
     execute(prepared.hosts, layout, prepared.campaign, settings=settings, shown=shown)
     return layout
@@ -167,7 +192,7 @@ def execute(
 
     try:
         with (
-            logged_listener(layout) as listener,
+            logged_listener(layout, events=_events(shown)) as listener,
             stop_on_signals(on_hangup=listener.detach) as stop,
         ):
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
@@ -178,6 +203,28 @@ def execute(
         _show_warmup(layout, campaign, shown)
 
 
+@contextmanager
+def reported_errors(shown: TableOutput) -> Iterator[None]:
+    """Write the error that ends the block to the stream of events, if there is one."""
+    try:
+        yield
+    except VolbenchError as error:
+        if (events := _events(shown)) is not None:
+            from volbench.present.terminal.event_records import error_record
+
+            events.write(error_record(error))
+        raise
+
+
+def _events(shown: TableOutput) -> EventStream | None:
+    """Return the stream of events of ``--json``; None without that option."""
+    if not shown.as_json:
+        return None
+    from volbench.present.terminal.event_records import EventStream
+
+    return EventStream(sys.stdout, clock=time.monotonic)
+
+
 def show_results(layout: Layout, shown: TableOutput) -> None:
     """Print the results of finished runs; heavy libraries are imported only after the last run."""
     from volbench.dataset import open_campaigns
@@ -185,7 +232,14 @@ def show_results(layout: Layout, shown: TableOutput) -> None:
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    shown.write(*result_tables(opened, opened.runs, is_brief=shown.is_brief))
+    tables = result_tables(opened, opened.runs, is_brief=shown.is_brief)
+    if (events := _events(shown)) is None:
+        shown.write(*tables)
+        return
+    from volbench.present.tables.render_table import render_table
+    from volbench.present.terminal.event_records import results_record
+
+    events.write(results_record(json.loads(render_table(tables[0], "json", width=None))))
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.catalogue.profile_sources import load_texts
+from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
     KEEP_FILES,
@@ -154,6 +155,7 @@ def command(
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.present.terminal.conclusion import conclusion
 
+    say_what_is_configured()
     roles = _roles(targets)
     profile = _profile(roles, workloads, settings)
     request = Request(

@@ -13,6 +13,7 @@ from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.device_lock import leave_filesystems, unlock_devices
 from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
 from volbench.engine.run.process_watch import end_process
+from volbench.engine.run.secret_files import scrub
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import InputError
 from volbench.execute.protocol import Executor
@@ -56,6 +57,7 @@ def reap(
                 if states.state(run) is RunState.RUNNING:
                     claim_files(executor, scratch, run, states.process(run))
                     end_run(executor, run, states, reason="ended by volbench reap")
+                    scrub(layout.run(run.id).path, run)
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended a process whose start was not recorded")
             for path in scratch.remove():

@@ -31,6 +31,7 @@ from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
+from volbench.engine.run.secret_files import scrub
 from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
@@ -80,6 +81,7 @@ class Worker:
         self._executor: Executor = host.executor
         self._is_idle = False
         self._filled: set[str] = set()
+        self._gate: Gate | None = None
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
     @property
@@ -90,7 +92,11 @@ class Worker:
     @property
     def silent_s(self) -> float:
         """Seconds since its machine last answered; 0 while no request is pending."""
-        return 0.0 if self._is_idle else self._executor.silent_s
+        is_at_rest = self._gate is not None and self._gate.is_at_rest
+        return 0.0 if self._is_idle or is_at_rest else self._executor.silent_s
+
+    def _notify(self, message: str) -> None:
+        self._states.notify(message, host=self.host.name)
 
     def check_others(self) -> None:
         """Stop waiting for a machine that is hung when all other clients have ended.
@@ -116,14 +122,15 @@ class Worker:
             if record.get("handle"):
                 continue
             if end_orphan(self._executor, record):
-                self._states.notify(f"{run.id}: ended the process of an earlier controller")
+                self._notify(f"{run.id}: ended the process of an earlier controller")
+            scrub(self._folder(run).path, run)
             status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
             self._states.ended(run, state, reason=reason)
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
-            self._states.notify(f"{folder.name}: ended a process whose start was not recorded")
+            self._notify(f"{folder.name}: ended a process whose start was not recorded")
         for run in self.runs:
             if run.step in self.context.settings.redo_steps:
                 self._repeat(run)
@@ -178,10 +185,11 @@ class Worker:
                 return
             if judge is not None and self._is_not_needed(run, pending, judge):
                 continue
-            gate = gate_of(run)
+            gate = self._gate = gate_of(run)
             try:
                 outcome = self._run(run, gate)
             finally:
+                self._gate = None
                 if gate is not None:
                     gate.leave()
             if outcome.state is RunState.FAILED and self.context.campaign.ends_with(run):
@@ -211,7 +219,7 @@ class Worker:
             ]
             self._states.leave_out(same_rounds, reason=decision.words)
         else:
-            self._states.notify(f"{run.profile}: {decision.words}")
+            self._notify(f"{run.profile}: {decision.words}")
         return decision.is_over
 
     def _run(self, run: Run, gate: Gate | None) -> RunOutcome:
@@ -253,7 +261,7 @@ class Worker:
         self._is_idle = False
         if idle_s > run.pause_before_s + LATE_S:
             idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
-            self._states.notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
+            self._notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
         return not stop.requested
 
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
@@ -314,7 +322,7 @@ class Worker:
         if self._dirty.needs_flush(run.volume.target) and (
             problem := flush_volume(self._executor, run.volume)
         ):
-            self._states.notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
+            self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
     def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
         """Take over a run that continued, or ended, without a controller."""
@@ -332,7 +340,7 @@ class Worker:
             return self._begin(run, gate)
         facts = read_facts(folder) or probe_volume(self._executor, run.volume)
         self._dirty.writes += 1
-        self._states.notify(f"{run.id}: found again on {self.host.name}")
+        self._notify(f"{run.id}: found again on {self.host.name}")
         run = self._scratch.place(run, make=False) or run
         with self._devices.holding(run):
             self._devices.begin(run)
@@ -381,6 +389,7 @@ class Worker:
             on_start=record_start,
             on_poll=on_poll,
             gate=gate,
+            secrets=self.context.settings.secrets,
         )
 
     def _directory(self, run: Run, folder: RunFolder) -> RunDirectory:
@@ -396,4 +405,4 @@ class Worker:
                 context.outcomes, context.campaign, run, states=self._states.states
             )
         ):
-            self._states.notify(words)
+            self._notify(words)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench import __version__
@@ -20,8 +20,15 @@ from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, OnError
+from volbench.model.campaign.run_secrets import conceal
 from volbench.model.campaign.target import Volume
 from volbench.model.profile.profile_model import Profile, Tool
+from volbench.model.profile.secret_values import (
+    mask_text,
+    merge_secrets,
+    split_secret,
+    target_variable,
+)
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.plan.expansion.estimate import Estimate, estimate
 from volbench.plan.expansion.expand import Terms
@@ -49,6 +56,7 @@ class Request:
         policy: rule for the number of hosts that must execute a run for its aggregate to count.
         quorum: that number if the policy is ``quorum``.
         install_fio: install fio on hosts where it is missing.
+        clients_before: names of the clients of the campaign that this one repeats, if it does.
     """
 
     profiles: tuple[Profile, ...]
@@ -64,6 +72,7 @@ class Request:
     policy: Policy = Policy.ALL
     quorum: int = 0
     install_fio: bool = False
+    clients_before: tuple[str, ...] = ()
 
     @property
     def tools(self) -> set[Tool]:
@@ -85,9 +94,16 @@ class Request:
             seed=self.seed,
             repeat=self.repeat,
             on_error=self.on_error,
-            allow_destroy=self.allow_destroy,
-            command=self.command,
+            allow_destroy=tuple(map(mask_text, self.allow_destroy)),
+            command=tuple(map(mask_text, self.command)),
+            clients_before=self.clients_before,
         )
+
+    def secrets_of(self, host: Host) -> Iterator[tuple[str, str]]:
+        """Yield variable and value of the passwords in the targets of a host."""
+        for role, target in self.targets_of(host).items():
+            variable = target_variable(host.name, role, is_local=host.kind is HostKind.LOCAL)
+            yield variable, split_secret("", target)[1]
 
     def targets_of(self, host: Host) -> dict[str, str]:
         """Return the target of each role used by a job.
@@ -110,11 +126,13 @@ class Prepared:
         archive: the content of campaign.json.
         hosts: ready hosts of the plan.
         estimate: estimated time and bytes.
+        secrets: passwords and keys that the user gave, by environment variable; in no file.
     """
 
     archive: Archive
     hosts: tuple[ConnectedHost, ...]
     estimate: Estimate
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def campaign(self) -> Campaign:
@@ -172,6 +190,9 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
             "allow_shared_folder": request.allow_shared_folder,
         }
     )
+    campaign, secrets = conceal(campaign)
+    in_targets = (pair for host in hosts for pair in request.secrets_of(host.host))
+    secrets = merge_secrets([*secrets.items(), *in_targets])
     ready = [result.host for result in found.values()]
     folder = str(request.into.absolute())
     on_every_host(
@@ -183,9 +204,9 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     archive = Archive(
         campaign=campaign,
         provenance=_provenance(list(found.values())),
-        profiles={profile.name: dump_profile(profile) for profile in request.profiles},
+        profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )
-    return Prepared(archive, tuple(ready), estimate(campaign))
+    return Prepared(archive, tuple(ready), estimate(campaign), secrets)
 
 
 def _provenance(found: Sequence[_ProbedHost]) -> Provenance:

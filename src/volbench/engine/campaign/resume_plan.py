@@ -75,10 +75,11 @@ class Reached:
             f"{error.message} ({left[name]} runs left there)" for name, error in self.absent.items()
         ]
         first = next(iter(self.absent))
+        without = "active runs on the other hosts are settled; continue without it: --policy"
+        without = f"{without} best-effort; or " if self.hosts else ""
         raise TransportError(
             "; ".join(listed),
-            hint="active runs on the other hosts are settled; continue without it: --policy"
-            f" best-effort; or give it up: volbench forget DIR --host {first} --reason TEXT",
+            hint=f"{without}give it up: volbench forget DIR --host {first} --reason TEXT",
             context={"hosts": ", ".join(self.absent)},
         )
 

@@ -8,6 +8,8 @@ a shell that sleeps and then starts fio takes seconds on a busy machine).
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 
 from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
@@ -51,6 +53,8 @@ class Gate:
         self._arrived_s = 0.0
         self._at_s: float | None = None
         self._reason = ""
+        self.is_at_rest = False
+        """Whether it waits for other clients, without a request to its machine."""
 
     @property
     def script(self) -> str:
@@ -99,8 +103,9 @@ class Gate:
     def wait_until_quiet(self, stop: StopRequest) -> None:
         """Wait until all clients of the step have ended their measurements."""
         self._barrier.end(self._run_id)
-        while not self._barrier.is_quiet and not stop.requested:
-            time.sleep(_POLL_S)
+        with self._resting():
+            while not self._barrier.is_quiet and not stop.requested:
+                time.sleep(_POLL_S)
 
     def poll(self) -> None:
         """Report the process as ready to the barrier, and announce the start to the process."""
@@ -133,10 +138,11 @@ class Gate:
 
     def _replacement(self, signal: StartSignal) -> StartSignal | None:
         """Return the instruction that replaces an announced one; None once that is final."""
-        while not self._barrier.is_final(self._run_id, signal):
-            if (latest := self._barrier.signal(self._run_id)) != signal:
-                return latest
-            time.sleep(_CONFIRMED_POLL_S)
+        with self._resting():
+            while not self._barrier.is_final(self._run_id, signal):
+                if (latest := self._barrier.signal(self._run_id)) != signal:
+                    return latest
+                time.sleep(_CONFIRMED_POLL_S)
         return None
 
     def _confirm(self) -> None:
@@ -144,8 +150,17 @@ class Gate:
         if self._read(_READY) is None:
             return
         self._barrier.confirm(self._run_id)
-        while self._barrier.signal(self._run_id) is None:
-            time.sleep(_CONFIRMED_POLL_S)
+        with self._resting():
+            while self._barrier.signal(self._run_id) is None:
+                time.sleep(_CONFIRMED_POLL_S)
+
+    @contextmanager
+    def _resting(self) -> Iterator[None]:
+        self.is_at_rest = True
+        try:
+            yield
+        finally:
+            self.is_at_rest = False
 
     def leave(self) -> None:
         """Remove this run from the barrier."""

@@ -17,7 +17,7 @@ from volbench.engine.guard.device_guard import (
     is_allowed_device,
 )
 from volbench.engine.guard.device_identity import check_identity
-from volbench.engine.guard.file_guard import check_file, check_overwrite, check_place
+from volbench.engine.guard.file_guard import check_file, check_kept, check_overwrite, check_place
 from volbench.engine.guard.held_devices import OpenDevice
 from volbench.engine.guard.path_checks import nearest_existing
 from volbench.errors import RefusedError
@@ -105,6 +105,8 @@ def check_run(
                 if may_write:
                     allowed = consent.allow_destroy
                     check_overwrite(executor, path, found, allow_destroy=allowed, ours=ours)
+                    if found is not None and not ours(path):
+                        check_kept(run, path, found)
 
 
 def _check_device(

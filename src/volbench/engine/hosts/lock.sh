@@ -1,5 +1,6 @@
 # Hold a block device for one campaign: take|free|show NAME CAMPAIGN
-# Prints nothing on success, else the holder of the lock. Locks from before a reboot are void.
+# Prints nothing on success, else the holder of the lock. Void are locks from before a reboot, and
+# those of another disk that had this device number, by the kernel's number of the attachment.
 # Share a file system with other campaigns: join|leave NAME CAMPAIGN
 # Prints the other campaigns, one per line.
 verb=$1 name=$2 campaign=$3
@@ -7,6 +8,9 @@ folder=/run/lock
 [ -w "$folder" ] || folder=/tmp
 lock=$folder/volbench-$name
 boot=$(cat /proc/sys/kernel/random/boot_id)
+disk=/sys/dev/block/$name
+[ -e "$disk/diskseq" ] || disk=$disk/.. # of a partition
+boot=$boot:$(cat "$disk/diskseq" 2>/dev/null)
 holder() {
     held=
     read -r held 2>/dev/null <"$lock/holder"

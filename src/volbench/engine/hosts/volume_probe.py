@@ -29,6 +29,7 @@ from volbench.engine.hosts.mounts import (
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor, FileStat
 from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.provenance import MEMORY_FILESYSTEMS, VolumeFacts
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
@@ -58,7 +59,7 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
             context={"role": role},
         )
     if target.startswith(_NBD_SCHEMES):
-        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+        return Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
     path = str(Path(target).absolute())
     found = executor.stat(path)
     if found is not None and found.kind == "block":

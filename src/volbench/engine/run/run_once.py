@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from volbench.engine.run.process_watch import Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_outcome import RunOutcome, judge, separate_prerun_notes, write_status
 from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches
+from volbench.engine.run.secret_files import scrub, with_secrets
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of
 from volbench.engine.sampling.sampler import Sampler, ended_after, sampling
@@ -63,6 +64,7 @@ class Attempt:
             if they end with the controller.
         on_poll: called several times a second with the seconds since the start.
         on_start: called with the process and its sampler right after the start.
+        secrets: its passwords and keys, by environment variable.
         gate: start gate shared with the other runs of its step; None to start immediately.
     """
 
@@ -78,6 +80,7 @@ class Attempt:
     on_start: Callable[[Process, Sampler], None] = _ignore_start
     on_poll: Callable[[float], None] = _ignore_poll
     gate: Gate | None = field(default=None)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def longest_s(self) -> float:
@@ -162,8 +165,9 @@ class _Execution:
     def start(self, sampler: Sampler) -> Process:
         """Start the process and record it; end it if the record cannot be written."""
         attempt = self._attempt
+        argv = with_secrets(attempt.directory, attempt.run, self.command.argv, attempt.secrets)
         process = attempt.directory.start(
-            self.command.argv, stderr=self.command.stderr, longest_s=attempt.longest_s
+            argv, stderr=self.command.stderr, longest_s=attempt.longest_s
         )
         try:
             attempt.on_start(process, sampler)
@@ -208,6 +212,7 @@ class _Execution:
         if gate is not None and not directory.is_here:
             gate.wait_until_quiet(attempt.stop)
         directory.fetch()
+        scrub(directory.folder.path, attempt.run)
         version = attempt.host.version_of(attempt.run.tool)
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
         if gate is not None and (reason := gate.held_back):
