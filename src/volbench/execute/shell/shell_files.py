@@ -22,6 +22,7 @@ from volbench.errors import (
     VolbenchError,
 )
 from volbench.execute.protocol import BLANK, EDGE_BYTES, FileStat
+from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, NO_SHELL, KeptShell
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.file_facts import ShellHeldDevice, parse_stat
@@ -65,12 +66,13 @@ class ShellFiles:
         self._sudo = "sudo" if sudo else ""
         self._work_folder = work_folder or _WORK_FOLDER
         self._patience = Patience() if patience is None else patience
+        self._shell = KeptShell(channel)
         self._responded_s = time.monotonic()
 
     @property
     def silent_s(self) -> float:
         """Seconds since the last response of the host."""
-        return time.monotonic() - self._responded_s
+        return time.monotonic() - max(self._responded_s, self._shell.heard_s)
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
@@ -324,10 +326,18 @@ class ShellFiles:
             return call.repeatable and isinstance(error, DeadlineError | TransferError)
 
         return retry(
-            lambda: call_script(self._channel, call, on_output=self._note_response),
-            may_repeat=may_repeat,
-            patience=self._patience,
+            lambda: self._attempt(call), may_repeat=may_repeat, patience=self._patience
         )
+
+    def _attempt(self, call: ScriptCall) -> ScriptAnswer:
+        """Run a script in the kept shell; large transfers have a session of their own."""
+        if call.sink is None and len(call.stdin) <= MAX_INPUT_BYTES:
+            try:
+                return self._shell.call(call)
+            except TransportError as error:
+                if not error.context.get(NO_SHELL):
+                    raise
+        return call_script(self._channel, call, on_output=self._note_response)
 
     def _note_response(self) -> None:
         self._responded_s = time.monotonic()
