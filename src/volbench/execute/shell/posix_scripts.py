@@ -71,9 +71,6 @@ REMOVE_FOLDER = (
 )
 """Remove an empty directory: path, sudo or empty."""
 
-CLOCK = "echo ready; while read -r x; do date +%s.%N; done; exit 0"
-"""Print the time for each line of standard input."""
-
 REMOVE = (
     'if [ "$2" ] && ! rm -f -- "$1" 2>/dev/null; then sudo -n -- rm -f -- "$1"; exit $?; fi; '
     'rm -f -- "$1"; exit $?'
@@ -89,7 +86,17 @@ REMOVE_TREE = (
 """Remove a subdirectory: base, subdirectory, sudo (for files owned by root) or empty."""
 
 FOLDER = 'mkdir -p -- "$1" && cd -- "$1" && pwd -P'
-FILES = 'cd -- "$1" && find . -type f -print | sort; exit $?'
+
+_FILE = (
+    'for f do n=$(wc -c <"$f") && h=$(sha256sum <"$f") || exit 97; '
+    'echo "$(printf %s "$f" | base64 -w 0) $((n)) ${h%% *}"; head -c "$((n))" "$f" || exit 97; done'
+)
+FILES = (
+    'cd -- "$1" || exit 97; z=cat; if [ "$2" ] && command -v gzip >/dev/null; then echo gzip; '
+    'z="gzip -1c"; else echo plain; fi; '
+    f"{{ find . -type f -exec sh -c '{_FILE}' sh {{}} + && echo end; }} | $z; exit $?"
+)
+"""Print all files of a folder in one stream: path, gzip or empty; see `incoming_folder`."""
 
 EXCLUSIVE = (
     f"{_SUDO}"

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from volbench.errors import (
-    ArchiveError,
     ConnectError,
     DeadlineError,
     InputError,
@@ -27,6 +26,7 @@ from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.file_facts import ShellHeldDevice, parse_stat
 from volbench.execute.shell.incoming_file import Incoming
+from volbench.execute.shell.incoming_folder import IncomingFolder
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall, call_script
 from volbench.execute.shell.retry import PATIENCE_S, Patience, retry
 from volbench.model.campaign.target import FileIdentity
@@ -286,18 +286,28 @@ class ShellFiles:
             TransportError: a file is unreadable on the host, or was corrupted in transit.
             ArchiveError: a local file cannot be written.
         """
-        call = ScriptCall(posix_scripts.FILES, (path,), f"listing {path}")
-        answer = self._require(call, f"{path} cannot be listed on", hint=_READABLE_HINT)
-        for name in os.fsdecode(answer.stdout).splitlines():
-            if not name.startswith("./") or ".." in name.split("/"):
-                raise TransferError(
-                    f"{self.host} lists a file outside {path}: {name!r}",
-                    hint="do not trust this host",
-                    context={"path": path, "host": self.host},
+        into = Path(folder)
+        retry(lambda: self._fetch_folder(path, into), may_repeat=_is_damage, patience=_DAMAGED)
+
+    def _fetch_folder(self, path: str, into: Path) -> None:
+        with IncomingFolder(self.host, path, into) as incoming:
+            call = ScriptCall(
+                posix_scripts.FILES,
+                (path, "gzip"),
+                f"fetching {path}",
+                silence_s=_SILENCE_S,
+                sink=incoming.restart,
+            )
+            answer = self._require(call, f"{path} cannot be fetched from", hint=_READABLE_HINT)
+            if answer.stderr.strip() and not incoming.is_whole:
+                raise self._refusal(
+                    f"{path} cannot be fetched from",
+                    answer,
+                    TransportError,
+                    path=path,
+                    hint=_READABLE_HINT,
                 )
-            into = Path(folder, name.removeprefix("./"))
-            _make_folder(into.parent)
-            self.fetch(posixpath.join(path, name), into)
+            incoming.check_whole()
 
     def remove_work_folder(self, path: str) -> None:
         """Remove a work folder recursively, including files owned by root.
@@ -375,13 +385,3 @@ class ShellFiles:
 def _is_damage(error: TransportError) -> bool:
     return isinstance(error, TransferError)
 
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ArchiveError(
-            f"{path} cannot be created: {error.strerror}",
-            hint="check permissions and free space, then continue with: volbench resume DIR",
-            context={"path": str(path)},
-        ) from error
