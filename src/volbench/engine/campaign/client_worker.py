@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 
 RESULT_BYTES = 16 * 1024**2
 """Free space required on another machine for a run's result and logs, besides the reserve."""
+
+_MAX_PATHS = 50
+"""Files of a run looked at together; more are looked at one by one."""
 
 GateOf = Callable[[Run], Gate | None]
 
@@ -244,7 +248,8 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
+        with self._executor.snapshot(self._paths(run)):
+            self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
 
@@ -280,19 +285,30 @@ class Worker:
             forget_attempt(self._folder(run))
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
-        run = self._scratch.place(run) or run
-        with self._devices.holding(run) as opened:
-            guard_run(
-                executor,
-                run,
-                campaign=context.campaign,
-                campaign_dir=str(context.layout.root.resolve()),
-                ours=self._scratch.owns,
-                opened=opened,
-            )
-            return self._begin_guarded(run, folder, gate)
+        with ExitStack() as stack:
+            with executor.snapshot(self._paths(run)):
+                run = self._scratch.place(run) or run
+                opened = stack.enter_context(self._devices.holding(run))
+                guard_run(
+                    executor,
+                    run,
+                    campaign=context.campaign,
+                    campaign_dir=str(context.layout.root.resolve()),
+                    ours=self._scratch.owns,
+                    opened=opened,
+                )
+                attempt = self._prepared(run, folder, gate)
+            return execute_run(attempt)
 
-    def _begin_guarded(self, run: Run, folder: RunFolder, gate: Gate | None) -> RunOutcome:
+    def _paths(self, run: Run) -> list[str]:
+        """Return the paths that will be looked at before a run, for a snapshot."""
+        target, files = run.volume.target, planned_files(run)[:_MAX_PATHS]
+        folder = f"{target.rstrip('/')}/volbench-{self.context.campaign.key}"
+        placed = [f"{folder}{path.removeprefix(target)}" for path in files]
+        return [path for path in (target, *files, folder, *placed) if path.startswith("/")]
+
+    def _prepared(self, run: Run, folder: RunFolder, gate: Gate | None) -> Attempt:
+        """Return a guarded run with its work folder, facts and files prepared."""
         context, executor = self.context, self._executor
         directory = self._directory(run, folder)
         if not directory.is_here:
@@ -309,7 +325,7 @@ class Worker:
         run = with_parallelism(
             context.outcomes, context.campaign, run, is_done=self._states.is_finished
         )
-        return execute_run(self._attempt(run, directory, facts, gate))
+        return self._attempt(run, directory, facts, gate)
 
     def _flush(self, run: Run) -> None:
         if self._dirty.needs_flush(run.volume.target) and (

@@ -229,11 +229,13 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> N
     with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
         place = executor.make_work_folder(folder, name=f"{name}/check")
         jobs: dict[str, Run] = {}
+        written: dict[str, str] = {}
         texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
         for number, (text, run) in enumerate(reversed(texts.items())):
             path = f"{place}/{number}.fio"
-            executor.write_text(path, text)
+            written[path] = text
             jobs[path] = run
+        executor.write_texts(written)
         paths = list(jobs)
         for start in range(0, len(paths), _MAX_JOB_FILES):
             rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])

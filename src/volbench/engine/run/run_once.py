@@ -14,7 +14,7 @@ from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.process_watch import Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_outcome import RunOutcome, judge, write_status
-from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches
+from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches, counters_path
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of
 from volbench.engine.sampling.sampler import Sampler, ended_after, sampling
@@ -135,7 +135,8 @@ def take_over_run(
     sampler = Sampler(attempt.directory)
     with ended_after(sampler):
         sampler.take_over(executor.find(sampler_handle) if sampler_handle else None)
-        watched = execution.watch(executor.find(handle), sampler)
+        process = executor.find(handle, followed=execution.followed)
+        watched = execution.watch(process, sampler)
     return execution.conclude(watched, started_utc=since_utc)
 
 
@@ -159,11 +160,21 @@ class _Execution:
         if self._attempt.gate is not None:
             self._attempt.gate.open_for(self._attempt.directory)
 
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Files whose first lines are reported while the process runs."""
+        attempt = self._attempt
+        gate = () if attempt.gate is None else attempt.gate.followed
+        return (*gate, *([] if attempt.device is None else [counters_path(attempt.device)]))
+
     def start(self, sampler: Sampler) -> Process:
         """Start the process and record it; end it if the record cannot be written."""
         attempt = self._attempt
         process = attempt.directory.start(
-            self.command.argv, stderr=self.command.stderr, longest_s=attempt.longest_s
+            self.command.argv,
+            stderr=self.command.stderr,
+            longest_s=attempt.longest_s,
+            followed=self.followed,
         )
         try:
             attempt.on_start(process, sampler)
@@ -177,11 +188,14 @@ class _Execution:
     def watch(self, process: Process, sampler: Sampler) -> Watched:
         """Watch the process to its end, and the device until the end of write-back."""
         attempt, steady, executor = self._attempt, self._steady, self._attempt.host.executor
+        if attempt.gate is not None:
+            attempt.gate.follow(process)
+        read = process.first_line if process.handle else executor.read_text
         reporter = ProgressReporter(
             attempt.run,
             process,
             expected_s=self.command.expected_s,
-            watches=Watches(LiveLatency(executor, attempt.device), steady, attempt.gate),
+            watches=Watches(LiveLatency(read, attempt.device), steady, attempt.gate),
             listener=attempt.listener,
         )
         report = sampler.beside(reporter)
@@ -230,10 +244,10 @@ class _Execution:
 
 
 def _tidy(folder: Path) -> None:
-    """Compress large logs, and remove the empty logs that fio creates for ``exec_prerun``."""
+    """Compress large logs, and remove the empty logs of ``exec_prerun`` and of the sampler."""
     compress_logs(folder, min_bytes=_LARGE_LOG_BYTES)
-    for path in folder.glob("*.prerun.txt"):
-        if not path.stat().st_size:
+    for path in (*folder.glob("*.prerun.txt"), *folder.glob("device.stderr")):
+        if path.is_file() and not path.stat().st_size:
             path.unlink()
 
 

@@ -19,7 +19,7 @@ from volbench.errors import TransportError, VolbenchError
 from volbench.execute.protocol import Completed
 from volbench.execute.session.frames import Frame
 from volbench.execute.session.kept_shell import OnEnd, OnFrame, Session
-from volbench.execute.session.program_state import LOST_STATUS, ProgramState
+from volbench.execute.session.program_state import ProgramState
 from volbench.execute.shell.channel import TimeLimit
 from volbench.execute.shell.retry import PATIENCE_S
 

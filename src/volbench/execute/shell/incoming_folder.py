@@ -12,6 +12,7 @@ import re
 import zlib
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
+from typing import Self
 
 from volbench.errors import ArchiveError, TransferError
 from volbench.execute.shell.incoming_file import GZIP_WINDOW, Incoming
@@ -52,7 +53,7 @@ class IncomingFolder:
         self._count = 0
         self.is_whole = False
 
-    def __enter__(self) -> IncomingFolder:
+    def __enter__(self) -> Self:
         """Return itself."""
         return self
 

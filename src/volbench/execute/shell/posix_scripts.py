@@ -137,6 +137,15 @@ WRITE = (
 )
 """Write standard input to a file atomically: path, random suffix, SHA-256."""
 
+WRITE_ALL = (
+    't=.$1.tmp; shift; while [ $# -gt 0 ]; do case $1 in */) mkdir -p -- "$1" || exit 97; shift 3; '
+    'continue;; esac; mkdir -p -- "${1%/*}" || exit 97; '
+    'printf %s "$2" | dd of="$1$t" bs=65536 conv=fsync || { rm -f -- "$1$t"; exit 97; }; '
+    f'if [ "$(sha256sum <"$1$t")" != "$3  -" ]; then rm -f -- "$1$t"; exit {DAMAGED}; fi; '
+    'mv -f -- "$1$t" "$1" || { rm -f -- "$1$t"; exit 97; }; shift 3; done; exit 0'
+)
+"""Write files atomically: random suffix, then path, text and SHA-256 of each; folders end in /."""
+
 FETCH = (
     '[ -f "$1" ] && [ -r "$1" ] || { [ -e "$1" ] || echo "No such file or directory" >&2; '
     'exit 97; }; h=$(sha256sum <"$1") || exit 97; '

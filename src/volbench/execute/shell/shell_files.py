@@ -8,7 +8,8 @@ import posixpath
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from volbench.errors import (
@@ -22,6 +23,7 @@ from volbench.errors import (
 )
 from volbench.execute.protocol import BLANK, EDGE_BYTES, FileStat
 from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, NO_SHELL, KeptShell
+from volbench.execute.session.look_ahead import LookAhead
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.file_facts import ShellHeldDevice, parse_stat
@@ -35,6 +37,7 @@ _WORK_FOLDER = ".volbench"
 _SILENCE_S = 60.0
 _DAMAGED = Patience(tries=3)
 _WRITE_S = 600.0
+_TEXTS_AT_ONCE = 50
 _ERRNO = re.compile(r"\[Errno \d+\] ([^:\n]+)")
 _WRITABLE_HINT = "check permissions and free space there"
 _READABLE_HINT = "check that it exists, and its permissions"
@@ -67,6 +70,7 @@ class ShellFiles:
         self._work_folder = work_folder or _WORK_FOLDER
         self._patience = Patience() if patience is None else patience
         self._shell = KeptShell(channel)
+        self._look_ahead = LookAhead(self._send)
         self._responded_s = time.monotonic()
 
     @property
@@ -76,8 +80,12 @@ class ShellFiles:
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
-        answer = self._call(ScriptCall(posix_scripts.WHICH, (program,), f"finding {program}"))
-        return os.fsdecode(answer.stdout).removesuffix("\n") if answer.status == 0 else None
+        if program not in self._look_ahead.programs:
+            answer = self._call(ScriptCall(posix_scripts.WHICH, (program,), f"finding {program}"))
+            if answer.status:
+                return None
+            self._look_ahead.programs[program] = os.fsdecode(answer.stdout).removesuffix("\n")
+        return self._look_ahead.programs[program]
 
     def read_text(self, path: str) -> str | None:
         """Return the text of a file, or None if unreadable."""
@@ -221,12 +229,37 @@ class ShellFiles:
         """
         retry(lambda: self._write(path, data), may_repeat=_is_damage, patience=_DAMAGED)
 
+    def write_texts(self, files: Mapping[str, str]) -> None:
+        """Write small files atomically, creating their folders, in few requests.
+
+        Raises:
+            TransferError: the data was corrupted in transit.
+            TransportError: the host refused.
+        """
+        listed = list(files.items())
+        for first in range(0, len(listed), _TEXTS_AT_ONCE):
+            self._write_some(listed[first : first + _TEXTS_AT_ONCE])
+
+    def _write_some(self, files: Sequence[tuple[str, str]]) -> None:
+        words = (
+            word
+            for path, text in files
+            for word in (path, text, hashlib.sha256(text.encode()).hexdigest())
+        )
+        path = files[0][0]
+        arguments = (secrets.token_hex(4), *words)
+        call = ScriptCall(posix_scripts.WRITE_ALL, arguments, f"writing {path}")
+        retry(lambda: self._put(path, call), may_repeat=_is_damage, patience=_DAMAGED)
+
     def _write(self, path: str, data: bytes) -> None:
         arguments = path, secrets.token_hex(4), hashlib.sha256(data).hexdigest()
         name = f"writing {path}"
-        answer = self._call(
-            ScriptCall(posix_scripts.WRITE, arguments, name, stdin=data, timeout_s=_WRITE_S)
+        self._put(
+            path, ScriptCall(posix_scripts.WRITE, arguments, name, stdin=data, timeout_s=_WRITE_S)
         )
+
+    def _put(self, path: str, call: ScriptCall) -> None:
+        answer = self._call(call)
         if answer.status == posix_scripts.DAMAGED:
             raise TransferError(
                 f"{path} was damaged on the way to {self.host}",
@@ -327,7 +360,15 @@ class ShellFiles:
         """Extend the retry period for the case that the host becomes unreachable."""
         self._patience = Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless)
 
+    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
+        """Answer the looks within a block together; see `LookAhead.snapshot`."""
+        return self._look_ahead.snapshot(paths)
+
     def _call(self, call: ScriptCall) -> ScriptAnswer:
+        """Run a script, unless a snapshot has its answer."""
+        return self._look_ahead.answer(call) or self._send(call)
+
+    def _send(self, call: ScriptCall) -> ScriptAnswer:
         """Run a script; retry transient errors if it is repeatable or was not sent."""
 
         def may_repeat(error: TransportError) -> bool:
