@@ -137,8 +137,9 @@ class StreamReader:
                     stream.report_end()
 
     def _drop(self, stream: KeptStream, poller: select.epoll, known: set[int]) -> None:
-        poller.unregister(stream.descriptor)
-        known.discard(stream.descriptor)
+        if stream.descriptor in known:  # it may leave before it was ever polled
+            poller.unregister(stream.descriptor)
+            known.discard(stream.descriptor)
         with self._lock:
             del self._streams[stream.descriptor]
         threading.Thread(target=stream.release, daemon=True).start()
